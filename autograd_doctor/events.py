@@ -1,0 +1,598 @@
+"""The vocabulary between probes and rules: past-tense facts, small and frozen, with numbers and places but no tensors.
+
+Parameters, optimizers, modules, backwards and loaders are referred to by small integers; the `…Seen` and `…Built`
+events introduce them with the names that the user gave them. Lists of parameters are lists of those integers.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from autograd_doctor.findings import Location
+
+
+class Event(Struct, frozen=True, tag=True, kw_only=True):
+    """Something that happened. `step` is the number of optimizer steps that had taken effect before it."""
+
+    step: int = 0
+
+
+# --------------------------------------------------------------------------------------------------------- the run
+
+
+class RunStarted(Event, frozen=True):
+    """The child process is about to run the program. `packages` maps the frameworks present to their versions."""
+
+    target: str
+    arguments: list[str]
+    cwd: str
+    python: str
+    torch: str
+    device: str
+    packages: dict[str, str] = {}
+
+
+class RunEnded(Event, frozen=True):
+    """The program is over, or was stopped. `exit_code` is what the program itself would have returned."""
+
+    reason: Literal["finished", "steps", "time", "exited", "raised", "interrupted"]
+    exit_code: int = 0
+    seconds: float = 0.0
+
+
+class Noted(Event, frozen=True):
+    """Something that the doctor changed or left out, which the person should know (say it once)."""
+
+    text: str
+
+
+class TensorFacts(Struct, frozen=True, omit_defaults=True):
+    """What is worth saying about a tensor. `low` and `high` are taken over its finite values.
+
+    `name` is the variable that held it, empty if none was found; `made_at` the user's line that computed it.
+    """
+
+    shape: list[int]
+    dtype: str
+    name: str = ""
+    device: str = "cpu"
+    requires_grad: bool = False
+    is_leaf: bool = True
+    operation: str = ""
+    made_at: Location | None = None
+    low: float | None = None
+    high: float | None = None
+    nan: int = 0
+    inf: int = 0
+    numel: int = 0
+
+
+class StackFrame(Struct, frozen=True):
+    """One frame of a traceback; `own` frames belong to the user's program."""
+
+    location: Location
+    own: bool
+    tensors: list[TensorFacts] = []
+
+
+class ProgramRaised(Event, frozen=True):
+    """The program died of an exception. Frames go from the outermost to the one that raised."""
+
+    kind: str
+    message: str
+    frames: list[StackFrame]
+    in_backward: bool = False
+
+
+# ------------------------------------------------------------------------------- parameters, modules and optimizers
+
+
+class ParameterSeen(Event, frozen=True):
+    """A leaf that can learn came into view; seen again under the same number when a better name is known."""
+
+    parameter: int
+    name: str
+    shape: list[int]
+    dtype: str
+    requires_grad: bool
+    kind: Literal["parameter", "tensor"] = "parameter"
+    module: int | None = None
+    module_kind: str = ""
+
+
+class ParameterGroup(Struct, frozen=True):
+    """What an optimizer does to one group of parameters."""
+
+    parameters: list[int]
+    lr: float
+    momentum: float = 0.0
+    weight_decay: float = 0.0
+
+
+class OptimizerBuilt(Event, frozen=True):
+    """An optimizer was constructed. `rebuilds` is an earlier optimizer over (some of) the same parameters."""
+
+    optimizer: int
+    name: str
+    kind: str
+    location: Location | None
+    groups: list[ParameterGroup]
+    rebuilds: int | None = None
+    duplicates: list[int] = []
+
+
+class ParametersAdded(Event, frozen=True):
+    """`add_param_group` after construction."""
+
+    optimizer: int
+    group: ParameterGroup
+    location: Location | None
+
+
+class ModuleSeen(Event, frozen=True):
+    """A module was called for the first time.
+
+    `parent` is the module in whose forward it was called; `registered` is False when that parent does not reach it
+    through `modules()`. `holder` says where it was found then ("self.layers[0]").
+    `mode_dependent` lists its own sub-modules whose forward depends on train/eval: dropout and batch-norm kinds.
+    """
+
+    module: int
+    name: str
+    kind: str
+    parameters: list[int]
+    location: Location | None
+    parent: int | None = None
+    registered: bool = True
+    holder: str = ""
+    mode_dependent: list[str] = []
+
+
+class GradSwitch(Struct, frozen=True):
+    """What switched gradients off.
+
+    `form` tells how: a `with` block, a decorator (then `function` names the decorated function), a bare call
+    (`set_grad_enabled(False)`, never undone by a block), or a framework that did it by itself.
+    """
+
+    kind: Literal["no_grad", "inference_mode", "set_grad_enabled"]
+    form: Literal["block", "decorator", "call", "framework"]
+    location: Location | None
+    function: str = ""
+
+
+class ForwardRan(Event, frozen=True):
+    """A root module (one not called by another) ran forward, for the first time in this step under these conditions.
+
+    `training` is the root's own flag; `in_eval` and `in_train` name the mode-dependent sub-modules that ran in each
+    mode (dropout with p=0 and batch-norm without running statistics left out). `statistics_moved` names the
+    batch-norms whose running statistics the call changed. `builds_graph` is true if its output has a graph.
+    """
+
+    module: int
+    location: Location | None
+    training: bool
+    grad_enabled: bool
+    inference: bool = False
+    switch: GradSwitch | None = None
+    in_eval: list[str] = []
+    in_train: list[str] = []
+    statistics_moved: list[str] = []
+    builds_graph: bool = False
+    mode_set_at: Location | None = None
+    written_parameters: list[int] = []
+    written_at: Location | None = None
+
+
+class ForwardsWithoutBackward(Event, frozen=True):
+    """Forward passes of a root module in one step built graphs that no backward ever used."""
+
+    module: int
+    location: Location | None
+    training: bool
+    passes: int
+    bytes_held: int
+    seconds: float = 0.0
+
+
+class ModeSet(Event, frozen=True):
+    """`train()` or `eval()` on a module that is a root, or became one."""
+
+    module: int
+    training: bool
+    location: Location | None
+
+
+class GradModeLeftOff(Event, frozen=True):
+    """Gradients were switched off globally by a bare call, and work of the program ran under it afterwards."""
+
+    switch: GradSwitch
+    work: Location | None
+
+
+# --------------------------------------------------------------------------------------------- lineage and backward
+
+
+class Cut(Struct, frozen=True):
+    """An operation through which the values of `parameters` went on, but their gradient path did not.
+
+    `reason`: "operation" (detach, item, argmax, a cast …), "grad-mode" (gradients were off; see `switch`), "function"
+    (a custom function without a gradient for it), "zero-derivative" (round, sign, floor: gradient zero everywhere).
+    `tensor` is the user's variable that was cut.
+    """
+
+    operation: str
+    location: Location | None
+    parameters: list[int]
+    reason: Literal["operation", "grad-mode", "function", "zero-derivative"]
+    tensor: str = ""
+    switch: GradSwitch | None = None
+
+
+class Zeroing(Struct, frozen=True):
+    """A backward node that turned a nonzero incoming gradient into zeros for every parameter below it."""
+
+    operation: str
+    location: Location | None
+    parameters: list[int]
+
+
+class Accumulation(Struct, frozen=True):
+    """Gradients that an earlier step had consumed were still there, nonzero, and this backward added to them.
+
+    `relative_error` is ‖leftover‖ / ‖fresh gradient‖ over all `parameters`, measured once per run (None otherwise).
+    """
+
+    parameters: list[int]
+    relative_error: float | None = None
+
+
+class BackwardRan(Event, frozen=True):
+    """`backward()` or `grad()` was run, and went through unless `error` is given.
+
+    values: parameters whose values flow into the roots (None if operations were not being traced).
+    reached: parameters in the graph of the roots. wrote: parameters whose `.grad` it wrote.
+    cuts: where the paths of `values` minus `reached` were dropped.
+    rewrapped_at: the line that turned the root into a fresh leaf.
+    inputs: how many tensors were asked for (`grad(…, inputs)`), 0 for an ordinary backward.
+    reaches_back: how many earlier steps the graph goes back to, with the line of the oldest operation crossed into.
+    reused: backwards that had already run through part of the graph.
+    """
+
+    backward: int
+    location: Location | None
+    kind: Literal["backward", "grad"]
+    root: TensorFacts
+    loss: float | None = None
+    values: list[int] | None = None
+    reached: list[int] = []
+    wrote: list[int] = []
+    cuts: list[Cut] = []
+    zeroings: list[Zeroing] = []
+    accumulated: Accumulation | None = None
+    rewrapped_at: Location | None = None
+    rewrapped_by: str = ""
+    retain_graph: bool = False
+    create_graph: bool = False
+    inputs: int = 0
+    nodes: int = 0
+    reaches_back: int = 0
+    reaches_back_at: Location | None = None
+    carried_by: str = ""
+    reused: list[int] = []
+    saved_bytes: int | None = None
+    module: int | None = None
+    in_evaluation: bool = False
+    error: str = ""
+
+
+class GraphRetained(Event, frozen=True):
+    """A graph kept by `retain_graph` or `create_graph` came to its end. `used_again`: a later backward ran through it."""
+
+    backward: int
+    location: Location | None
+    create_graph: bool
+    used_again: bool
+    bytes_held: int
+
+
+# ----------------------------------------------------------------------------------- the life of a gradient, in order
+
+
+class GradientUse(Struct, frozen=True):
+    """Parameters whose gradient has the same history at a step.
+
+    backwards: those that contributed since the gradient was last cleared, in order.
+    consumed: those of them that an earlier step of the same optimizer had already used.
+    foreign: those of them that an earlier step of *another* optimizer followed, before the newest backward.
+    altered: the gradient was changed in place after an earlier step used it (scaled, decayed, zeroed by hand …).
+    norms: 2-norms of the gradients, unscaled, in the order of `parameters`.
+    """
+
+    parameters: list[int]
+    backwards: list[int]
+    norms: list[float]
+    consumed: list[int] = []
+    foreign: list[int] = []
+    foreign_step_at: Location | None = None
+    altered: bool = False
+
+
+class OptimizerStepped(Event, frozen=True):
+    """An optimizer stepped; `optimizer` is None for an update written by hand.
+
+    uses: the gradients it found, grouped by history. missing: its parameters that require a gradient and have none.
+    frozen: its parameters that do not require one. moved: parameters whose values changed (None: not looked at).
+    skipped: a gradient scaler suppressed the update. scaled_by: loss scale still multiplied into the gradients.
+    scaler_found_inf follows from `skipped`. in_closure: the optimizer was given a closure.
+    """
+
+    optimizer: int | None
+    location: Location | None
+    uses: list[GradientUse] = []
+    missing: list[int] = []
+    frozen: list[int] = []
+    moved: list[int] | None = None
+    skipped: bool = False
+    scaled_by: float = 1.0
+    in_closure: bool = False
+    in_backward: bool = False
+    learning_rates: list[float] = []
+    loss: float | None = None
+
+
+class GradientsCleared(Event, frozen=True):
+    """Gradients were set to None or zero. `unused`: those that a finished backward wrote and no step consumed."""
+
+    parameters: list[int]
+    unused: list[int]
+    how: Literal["optimizer.zero_grad", "module.zero_grad", "by hand"]
+    location: Location | None
+    optimizer: int | None = None
+
+
+class GradientsClipped(Event, frozen=True):
+    """Gradients were clipped. norm: total norm before, as the function returned it (None for clipping by value).
+
+    fresh: parameters whose gradient a backward wrote and no step has consumed yet. missing: those without gradient.
+    loss_scale: scale still multiplied into the gradients (1.0 when unscaled or no scaler is in use).
+    """
+
+    parameters: list[int]
+    fresh: list[int]
+    missing: list[int]
+    location: Location | None
+    limit: float
+    norm: float | None = None
+    loss_scale: float = 1.0
+    kind: Literal["norm", "value"] = "norm"
+
+
+class ScalerUsed(Event, frozen=True):
+    """A call on a `GradScaler` that is enabled. `scale` is the loss scale at that time."""
+
+    scaler: int
+    call: Literal["scale", "unscale_", "step", "update"]
+    scale: float
+    location: Location | None
+    optimizer: int | None = None
+    found_inf: bool = False
+
+
+class SchedulerStepped(Event, frozen=True):
+    """A learning-rate scheduler stepped. `first` marks the call that its constructor makes."""
+
+    scheduler: int
+    name: str
+    kind: str
+    optimizer: int | None
+    location: Location | None
+    learning_rates: list[float] = []
+    first: bool = False
+
+
+# ------------------------------------------------------------------------------------------------------------- data
+
+
+class BatchDrawn(Event, frozen=True):
+    """A `DataLoader` yielded a batch; reported for the first batch of each pass and when a pass ends.
+
+    `length` is len(loader) if it has one; `cut` tells that the pass was ended early by the doctor.
+    """
+
+    loader: int
+    name: str
+    location: Location | None
+    pass_number: int
+    batches: int
+    length: int | None = None
+    ended: bool = False
+    cut: bool = False
+
+
+# --------------------------------------------------------------------------------------------------- graph lifetime
+
+
+class Survivor(Struct, frozen=True):
+    """Tensors made at one place that outlived the step in which they were made.
+
+    made_at/operation: where and how they were made. holder: the user's name for what keeps them ("losses",
+    "self.history", "hook closure `saved`"); holder_kind: "list", "dict", "deque", "attribute", "variable", "hook", …
+    stored_at: the line that put them there, if it was seen. count: how many are alive now; made_in_steps: from how
+    many different steps. graph_bytes: bytes that their graphs keep and that would otherwise be free (saved tensors,
+    once per storage, parameters excluded). tensor_bytes: bytes of the tensors themselves. nodes: graph nodes kept.
+    freed: a backward had freed their buffers. chained: they form one graph that reaches back through earlier steps.
+    has_graph: whether they have a `grad_fn`. bounded: the holder is a window of fixed length (`deque(maxlen=…)`).
+    """
+
+    made_at: Location | None
+    operation: str
+    holder: str
+    holder_kind: str
+    count: int
+    made_in_steps: int
+    tensor_bytes: int
+    graph_bytes: int
+    nodes: int
+    has_graph: bool
+    freed: bool
+    chained: bool = False
+    bounded: bool = False
+    stored_at: Location | None = None
+
+
+class SurvivorsCounted(Event, frozen=True):
+    """A census at a step boundary. `steps_per_epoch` is known where a loader's length is."""
+
+    survivors: list[Survivor]
+    live_bytes: int = 0
+    steps_per_epoch: int | None = None
+
+
+class HooksCounted(Event, frozen=True):
+    """How many hooks a module or tensor carries at a step boundary, and the line that added the newest."""
+
+    subject: str
+    hooks: int
+    location: Location | None
+
+
+class SnapshotKept(Event, frozen=True):
+    """A `state_dict()` (or list of parameters) taken `taken_in_step` still shares storage with weights that changed."""
+
+    holder: str
+    location: Location | None
+    taken_in_step: int
+    parameters: list[int]
+
+
+# ---------------------------------------------------------------------------------------------------------- numerics
+
+
+class NonFiniteProduced(Event, frozen=True):
+    """The first forward operation whose output held NaN or Inf while its inputs were finite, and that mattered.
+
+    reached: what it spoiled ("loss", "gradient", "parameter"). rows: first-dimension indices, at most eight.
+    low_precision: the same operation is finite in float32 (None: not tried).
+    """
+
+    operation: str
+    location: Location | None
+    output: TensorFacts
+    operands: list[TensorFacts]
+    rows: list[int]
+    reached: Literal["loss", "gradient", "parameter"]
+    module: str = ""
+    low_precision: bool | None = None
+
+
+class NonFiniteInput(Event, frozen=True):
+    """A tensor that no traced operation made held NaN or Inf, and that mattered."""
+
+    tensor: TensorFacts
+    location: Location | None
+    rows: list[int]
+
+
+class NonFiniteGradient(Event, frozen=True):
+    """The first backward node that turned finite incoming gradients into NaN or Inf.
+
+    location: the *forward* line that made the node. operands: the forward inputs with their ranges.
+    absorbed: every gradient of the backward ended finite all the same.
+    skipped: a gradient scaler skipped the step because of it.
+    """
+
+    node: str
+    operation: str
+    location: Location | None
+    operands: list[TensorFacts]
+    parameters: list[int]
+    absorbed: bool
+    backward: int
+    skipped: bool = False
+
+
+# ------------------------------------------------------------------------------------------ autograd's own complaints
+
+
+class InPlaceChange(Struct, frozen=True):
+    """An in-place operation on a tensor: which, where, and the version it left."""
+
+    operation: str
+    location: Location | None
+    version: int
+
+
+class SavedTensorChanged(Event, frozen=True):
+    """A tensor saved for backward was changed before the backward that needed it.
+
+    silently: autograd's version counter did not see it (`.data`, an alias). relative_error: of the gradient, measured.
+    """
+
+    backward: int
+    tensor: TensorFacts
+    saved_by: str
+    saved_at: Location | None
+    changed: InPlaceChange
+    needed_at: Location | None
+    silently: bool
+    parameters: list[int] = []
+    relative_error: float | None = None
+
+
+class OperationFailed(Event, frozen=True):
+    """An operation of torch raised: its operands as they reached it, with the variables and lines they came from."""
+
+    operation: str
+    location: Location | None
+    error: str
+    operands: list[TensorFacts]
+    module: str = ""
+
+
+class FunctionJudged(Event, frozen=True):
+    """A custom `autograd.Function` was put through gradcheck on the inputs it met, cut to a small size.
+
+    verdict: "right", "wrong", "surrogate" (forward piecewise constant, or a straight-through gradient by design),
+    "not judged" (with `reason`). input: position of the worst input, error: largest absolute difference.
+    double: gradgradcheck was run instead.
+    """
+
+    function: str
+    location: Location | None
+    applied_at: Location | None
+    verdict: Literal["right", "wrong", "surrogate", "not judged"]
+    reason: str = ""
+    input: int | None = None
+    error: float | None = None
+    expected: float | None = None
+    found: float | None = None
+    double: bool = False
+
+
+class ContextAttributeKept(Event, frozen=True):
+    """A custom function stored an input or output tensor as an attribute of `ctx`."""
+
+    function: str
+    attribute: str
+    which: Literal["input", "output"]
+    location: Location | None
+    bytes_held: int
+
+
+class CheckpointRan(Event, frozen=True):
+    """An activation checkpoint was recomputed, or could not be.
+
+    no_input_requires_grad: re-entrant, and nothing among its inputs asked for a gradient. difference: largest absolute
+    difference between the first and the recomputed output (None: not compared). statistics_moved_twice: batch-norms.
+    """
+
+    location: Location | None
+    reentrant: bool
+    no_input_requires_grad: bool = False
+    parameters: list[int] = []
+    difference: float | None = None
+    statistics_moved_twice: list[str] = []
+    function: str = ""

@@ -1,0 +1,232 @@
+"""Who is who: numbers for parameters, modules and optimizers, and the names that the user gave them.
+
+A name is what the user would type at the place where the object came into view: `model.fc1.weight`, `self.critic`,
+`weights[0]`. It is looked up in the variables of the user's frames, innermost first.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Iterator
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from autograd_doctor.events import OptimizerBuilt, ParameterGroup, ParametersAdded, ParameterSeen
+from autograd_doctor.findings import Location
+from autograd_doctor.probes.places import own_frames
+
+if TYPE_CHECKING:
+    from autograd_doctor.probes.watch import Watch
+
+_CONTAINER_LIMIT = 64
+
+
+def variables(frame: FrameType) -> Iterator[tuple[str, Any]]:
+    """The variables that a line of this frame can name: locals, attributes of `self`, globals."""
+    local = dict(frame.f_locals)
+    yield from ((name, value) for name, value in local.items() if not name.startswith("__"))
+    owner = local.get("self")
+    if owner is not None:
+        attributes = getattr(owner, "__dict__", {})
+        yield from ((f"self.{name}", value) for name, value in dict(attributes).items())
+    if frame.f_globals is not frame.f_locals:
+        yield from ((name, value) for name, value in dict(frame.f_globals).items() if not name.startswith("__"))
+
+
+def variable_name(wanted: object, frame: FrameType | None = None) -> str:
+    """The user's name for an object, "" if no frame of the user's names it; containers are looked into one level."""
+    for own in own_frames(frame):
+        inside = ""
+        for name, value in variables(own):
+            if value is wanted:
+                return name
+            inside = inside or _inside(name, value, wanted)
+        if inside:
+            return inside
+    return ""
+
+
+def _inside(name: str, container: Any, wanted: object) -> str:
+    if isinstance(container, list | tuple) and len(container) <= _CONTAINER_LIMIT:
+        return next((f"{name}[{index}]" for index, value in enumerate(container) if value is wanted), "")
+    if isinstance(container, dict) and len(container) <= _CONTAINER_LIMIT:
+        return next((f"{name}[{key!r}]" for key, value in container.items() if value is wanted), "")
+    return ""
+
+
+class Numbers:
+    """Small numbers for objects that are compared by identity; forgets an object when it dies."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[int, tuple[weakref.ref[Any], int]] = {}
+        self._count = 0
+
+    def get(self, wanted: object) -> int | None:
+        entry = self._by_id.get(id(wanted))
+        return entry[1] if entry is not None and entry[0]() is wanted else None
+
+    def add(self, new: object) -> int:
+        number = self._count
+        self._count += 1
+        self._by_id[id(new)] = (weakref.ref(new), number)
+        return number
+
+    def living(self) -> Iterator[tuple[int, Any]]:
+        """Numbers and objects that are still alive, in the order in which they came into view."""
+        for reference, number in list(self._by_id.values()):
+            value = reference()
+            if value is not None:
+                yield number, value
+
+
+class Parameters:
+    """The leaves that can learn."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._numbers = Numbers()
+        self._names: dict[int, str] = {}
+
+    def get(self, tensor: torch.Tensor) -> int | None:
+        return self._numbers.get(tensor)
+
+    def number(self, tensor: torch.Tensor) -> int:
+        """The number of a leaf, introducing it under the best name known now if it is new."""
+        number = self._numbers.get(tensor)
+        if number is None:
+            number = self._numbers.add(tensor)
+            self._introduce(number, tensor, variable_name(tensor) or f"tensor of shape {tuple(tensor.shape)}")
+        return number
+
+    def living(self) -> Iterator[tuple[int, torch.Tensor]]:
+        return self._numbers.living()
+
+    def name(self, number: int) -> str:
+        return self._names.get(number, f"parameter {number}")
+
+    def name_module(self, module: nn.Module, prefix: str) -> list[int]:
+        """Introduce every parameter of a module as `prefix.path`, and return their numbers."""
+        numbers = []
+        for path, parameter in module.named_parameters():
+            number = self._numbers.get(parameter)
+            name = f"{prefix}.{path}" if prefix else path
+            if number is None:
+                number = self._numbers.add(parameter)
+                self._introduce(number, parameter, name)
+            elif self._names[number].startswith("tensor of shape"):
+                self._introduce(number, parameter, name)
+            numbers.append(number)
+        return numbers
+
+    def name_from_frames(self) -> None:
+        """Name parameters after the modules that the user's frames hold."""
+        named: set[int] = set()
+        for frame in own_frames():
+            for name, value in variables(frame):
+                if isinstance(value, nn.Module) and id(value) not in named:
+                    named.add(id(value))
+                    self.name_module(value, name)
+
+    def _introduce(self, number: int, tensor: torch.Tensor, name: str) -> None:
+        self._names[number] = name
+        self._watch.emit(
+            ParameterSeen(
+                step=self._watch.step,
+                parameter=number,
+                name=name,
+                shape=list(tensor.shape),
+                dtype=str(tensor.dtype).removeprefix("torch."),
+                requires_grad=tensor.requires_grad,
+                kind="parameter" if isinstance(tensor, nn.Parameter) else "tensor",
+            )
+        )
+
+
+class Modules:
+    """The modules that ran. The events that introduce them come from the probe that watches them run."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._numbers = Numbers()
+        self._names: dict[int, str] = {}
+
+    def get(self, module: nn.Module) -> int | None:
+        return self._numbers.get(module)
+
+    def add(self, module: nn.Module, name: str) -> int:
+        number = self._numbers.add(module)
+        self._names[number] = name
+        return number
+
+    def name(self, number: int) -> str:
+        return self._names[number]
+
+    def living(self) -> Iterator[tuple[int, nn.Module]]:
+        return self._numbers.living()
+
+
+class Optimizers:
+    """The optimizers, introduced when they are built, or when they first step if they came out of a pickle."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._numbers = Numbers()
+        self._parameters: dict[int, set[int]] = {}
+
+    def get(self, optimizer: torch.optim.Optimizer) -> int | None:
+        return self._numbers.get(optimizer)
+
+    def living(self) -> Iterator[tuple[int, torch.optim.Optimizer]]:
+        return self._numbers.living()
+
+    def parameters_of(self, number: int) -> set[int]:
+        return self._parameters[number]
+
+    def number(self, optimizer: torch.optim.Optimizer, built_at: Location | None = None) -> int:
+        number = self._numbers.get(optimizer)
+        if number is not None:
+            return number
+        number = self._numbers.add(optimizer)
+        self._watch.parameters.name_from_frames()
+        groups = [self._group(group) for group in optimizer.param_groups]
+        flat = [parameter for group in groups for parameter in group.parameters]
+        self._parameters[number] = set(flat)
+        self._watch.emit(
+            OptimizerBuilt(
+                step=self._watch.step,
+                optimizer=number,
+                name=variable_name(optimizer),
+                kind=type(optimizer).__name__,
+                location=built_at,
+                groups=groups,
+                rebuilds=self._rebuilds(number),
+                duplicates=sorted({parameter for parameter in flat if flat.count(parameter) > 1}),
+            )
+        )
+        return number
+
+    def add_group(self, optimizer: torch.optim.Optimizer, group: dict[str, Any], location: Location | None) -> None:
+        """Take note of `add_param_group` on an optimizer that is already known."""
+        number = self._numbers.get(optimizer)
+        if number is not None:
+            added = self._group(group)
+            self._parameters[number].update(added.parameters)
+            self._watch.emit(
+                ParametersAdded(step=self._watch.step, optimizer=number, group=added, location=location)
+            )
+
+    def _group(self, group: dict[str, Any]) -> ParameterGroup:
+        betas: Iterable[Any] = group.get("betas", (0.0,))
+        return ParameterGroup(
+            parameters=[self._watch.parameters.number(parameter) for parameter in group["params"]],
+            lr=float(group.get("lr", 0.0)),
+            momentum=float(group.get("momentum", next(iter(betas)))),
+            weight_decay=float(group.get("weight_decay", 0.0)),
+        )
+
+    def _rebuilds(self, number: int) -> int | None:
+        mine = self._parameters[number]
+        return next((earlier for earlier, held in self._parameters.items() if earlier != number and held & mine), None)

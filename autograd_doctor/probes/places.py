@@ -1,0 +1,109 @@
+"""Where in the user's source something happens: cheap raw places first, exact lines and columns on demand."""
+
+from __future__ import annotations
+
+import linecache
+import site
+import sys
+import sysconfig
+from collections.abc import Iterator
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from types import CodeType, FrameType
+
+from autograd_doctor.findings import Location
+
+Place = tuple[CodeType, int]
+"""A code object and the offset of the instruction in it: all that is kept while the program runs."""
+
+_PACKAGE = str(Path(__file__).parent.parent) + "/"
+_LIBRARIES = tuple(
+    {
+        str(Path(path)) + "/"
+        for path in (
+            *site.getsitepackages(),
+            site.getusersitepackages(),
+            sysconfig.get_path("stdlib"),
+            sysconfig.get_path("purelib"),
+            sysconfig.get_path("platlib"),
+        )
+    }
+)
+_target_folders: tuple[str, ...] = ()
+
+
+def set_target_folder(folder: str | None) -> None:
+    """Count files under `folder` as the user's own even inside site-packages: a framework can be the target."""
+    global _target_folders
+    _target_folders = (folder.rstrip("/") + "/",) if folder else ()
+    is_own.cache_clear()
+
+
+@cache
+def is_own(path: str) -> bool:
+    """Whether a file belongs to the user's program: neither ours nor torch, a framework or the standard library."""
+    if path.startswith(_PACKAGE) or path.startswith("<frozen"):
+        return False
+    if path.startswith(_target_folders or ("\0",)):
+        return True
+    if "/site-packages/" in path or "/dist-packages/" in path or path.startswith(_LIBRARIES):
+        return False
+    return not path.startswith("<") or path.startswith(("<ipython", "<string"))
+
+
+def own_frames(frame: FrameType | None = None) -> Iterator[FrameType]:
+    """Frames of the user's program, innermost first."""
+    current = frame or sys._getframe(1)
+    while current is not None:
+        if is_own(current.f_code.co_filename):
+            yield current
+        current = current.f_back  # type: ignore[assignment]
+
+
+def own_frame() -> FrameType | None:
+    """The innermost frame of the user's program, None when nothing of the user's is on the stack."""
+    current: FrameType | None = sys._getframe(1)
+    while current is not None and not is_own(current.f_code.co_filename):
+        current = current.f_back
+    return current
+
+
+def place() -> Place | None:
+    """The place of the innermost frame of the user's program."""
+    frame = own_frame()
+    return None if frame is None else (frame.f_code, frame.f_lasti)
+
+
+def here() -> Location | None:
+    """The location of the innermost frame of the user's program."""
+    return locate(place())
+
+
+@cache
+def locate(where: Place | None) -> Location | None:
+    """File, line and columns of a place; columns come from `co_positions` and count characters from 1."""
+    if where is None:
+        return None
+    code, offset = where
+    line, end_line, column, end_column = next(
+        islice(code.co_positions(), offset // 2, None), (code.co_firstlineno, None, None, None)
+    )
+    start = line or code.co_firstlineno
+    end = end_line or start
+    return Location(
+        path=code.co_filename,
+        line=start,
+        column=_character(code.co_filename, start, column),
+        end_line=end,
+        end_column=_character(code.co_filename, end, end_column),
+        function="" if code.co_name == "<module>" else code.co_qualname,
+    )
+
+
+def _character(path: str, line: int, column: int | None) -> int:
+    """A byte offset of a line as a column counted in characters from 1; 0 when unknown."""
+    if column is None:
+        return 0
+    text = linecache.getline(path, line).encode()
+    return len(text[:column].decode(errors="ignore")) + 1 if text else column + 1

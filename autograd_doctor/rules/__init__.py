@@ -1,0 +1,85 @@
+"""The rules: one file each, found by walking this folder.
+
+A rule file defines `examine(trace, tunables)`, at least one `bad…()` and one `good…()` example, and binds the whole
+story to `RULE`. Torch is imported inside the examples only, so that every rule loads without it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+
+from autograd_doctor.events import Event
+from autograd_doctor.findings import Confidence, Evidence, Finding, Location, Number, Related, Severity
+from autograd_doctor.trace import Trace
+
+Tunables = Mapping[str, Number]
+Example = Callable[[], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """One entry of the catalogue.
+
+    `needs` are the events that `examine` reads; the engine installs only the probes that some selected rule needs.
+    Each `bad` example is a whole training program that must yield this rule's code on the line marked
+    `# <- ADxxx`; each `good` example is one on which *every* rule must stay silent.
+    """
+
+    code: str
+    name: str
+    severity: Severity
+    title: str
+    observes: str
+    why: str
+    fix: str
+    fine: str
+    needs: tuple[type[Event], ...]
+    examine: Callable[[Trace, Tunables], Iterator[Finding]]
+    bad: tuple[Example, ...]
+    good: tuple[Example, ...]
+    tunables: dict[str, Number] = field(default_factory=dict)
+    needs_phases: tuple[str, ...] = ("training",)
+
+    def finding(
+        self,
+        message: str,
+        *,
+        subject: str,
+        location: Location | None,
+        help: str,
+        confidence: Confidence = "high",
+        severity: Severity | None = None,
+        evidence: Evidence | None = None,
+        related: tuple[Related, ...] = (),
+        notes: tuple[str, ...] = (),
+        step_first: int = 0,
+        step_count: int = 0,
+    ) -> Finding:
+        """A finding of this rule, with the rule's own severity unless the evidence calls for another."""
+        return Finding(
+            code=self.code,
+            name=self.name,
+            severity=severity or self.severity,
+            confidence=confidence,
+            title=self.title,
+            message=message,
+            subject=subject,
+            location=location,
+            help=help,
+            evidence=evidence or {},
+            related=related,
+            notes=notes,
+            step_first=step_first,
+            step_count=step_count,
+        )
+
+
+@cache
+def all_rules() -> tuple[Rule, ...]:
+    """Every rule of this folder, in the order of their codes."""
+    modules = (importlib.import_module(f"{__name__}.{entry.name}") for entry in pkgutil.iter_modules(__path__))
+    return tuple(sorted((module.RULE for module in modules), key=lambda rule: rule.code))

@@ -1,0 +1,211 @@
+"""The trace: everything that was recorded of one run, written as it happens, read again without torch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import BinaryIO, TypeVar
+
+import msgspec
+
+from autograd_doctor import events
+from autograd_doctor.events import (
+    BackwardRan,
+    Event,
+    ForwardRan,
+    ModuleSeen,
+    OptimizerBuilt,
+    OptimizerStepped,
+    ParametersAdded,
+    ParameterSeen,
+    ProgramRaised,
+    RunEnded,
+)
+
+E = TypeVar("E", bound=Event)
+
+EVENT_TYPES: tuple[type[Event], ...] = tuple(
+    value
+    for value in vars(events).values()
+    if isinstance(value, type) and issubclass(value, Event) and value is not Event
+)
+_LENGTH = 4
+
+
+class TraceError(Exception):
+    """A saved trace that cannot be read; the message names the file and what is wrong with it."""
+
+
+class TraceWriter:
+    """Appends events to a file, each flushed as it comes, so that a killed program loses nothing that came before.
+
+    A record is its length in four little-endian bytes and the event in MessagePack, which keeps NaN and Inf apart.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._encoder = msgspec.msgpack.Encoder()
+
+    def write(self, event: Event) -> None:
+        record = self._encoder.encode(event)
+        self._file.write(len(record).to_bytes(_LENGTH, "little") + record)
+        self._file.flush()
+
+
+class TraceReader:
+    """Decodes records from a file that may still be growing; an unfinished last record is left for the next call."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset = 0
+        self._decoder = msgspec.msgpack.Decoder(_ANY_EVENT)
+
+    def new_events(self) -> Iterator[Event]:
+        """Events written since the last call. Raises `TraceError` for a record that is no event."""
+        with self._path.open("rb") as file:
+            file.seek(self._offset)
+            data = file.read()
+        start = 0
+        while len(data) - start >= _LENGTH:
+            end = start + _LENGTH + int.from_bytes(data[start : start + _LENGTH], "little")
+            if end > len(data):
+                break
+            try:
+                yield self._decoder.decode(data[start + _LENGTH : end])
+            except msgspec.MsgspecError as error:
+                raise TraceError(f"{self._path}: byte {self._offset + start}: not a trace record: {error}") from None
+            start = end
+        self._offset += start
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The events of one run in the order in which they happened, and views that several rules share."""
+
+    events: tuple[Event, ...]
+
+    @classmethod
+    def load(cls, path: Path) -> Trace:
+        return cls(tuple(TraceReader(path).new_events()))
+
+    @classmethod
+    def of_events(cls, *happened: Event) -> Trace:
+        """A trace made by hand, as tests do."""
+        return cls(happened)
+
+    def of(self, kind: type[E]) -> tuple[E, ...]:
+        """All events of one kind, in order."""
+        return self._by_type.get(kind, ())  # type: ignore[return-value]
+
+    @cached_property
+    def _by_type(self) -> dict[type[Event], tuple[Event, ...]]:
+        grouped: dict[type[Event], list[Event]] = {}
+        for event in self.events:
+            grouped.setdefault(type(event), []).append(event)
+        return {kind: tuple(members) for kind, members in grouped.items()}
+
+    # ---------------------------------------------------------------------------------------------- who is who
+
+    @cached_property
+    def parameters(self) -> dict[int, ParameterSeen]:
+        """The latest word on each parameter."""
+        return {event.parameter: event for event in self.of(ParameterSeen)}
+
+    @cached_property
+    def optimizers(self) -> dict[int, OptimizerBuilt]:
+        return {event.optimizer: event for event in self.of(OptimizerBuilt)}
+
+    @cached_property
+    def modules(self) -> dict[int, ModuleSeen]:
+        return {event.module: event for event in self.of(ModuleSeen)}
+
+    @cached_property
+    def optimizer_parameters(self) -> dict[int, frozenset[int]]:
+        """Per optimizer, every parameter that it was ever given."""
+        held: dict[int, set[int]] = {}
+        for built in self.of(OptimizerBuilt):
+            held.setdefault(built.optimizer, set()).update(p for group in built.groups for p in group.parameters)
+        for added in self.of(ParametersAdded):
+            held.setdefault(added.optimizer, set()).update(added.group.parameters)
+        return {optimizer: frozenset(parameters) for optimizer, parameters in held.items()}
+
+    @cached_property
+    def optimized(self) -> frozenset[int]:
+        """Parameters that some optimizer holds."""
+        return frozenset().union(*self.optimizer_parameters.values())
+
+    def parameter_name(self, parameter: int) -> str:
+        seen = self.parameters.get(parameter)
+        return seen.name if seen else f"parameter {parameter}"
+
+    def parameter_names(self, parameters: Iterable[int], limit: int = 3) -> str:
+        """Up to `limit` names in backticks, and how many more there are: "`fc.weight`, `fc.bias` and 4 more"."""
+        names = [f"`{self.parameter_name(parameter)}`" for parameter in parameters]
+        shown = ", ".join(names[:limit])
+        return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
+
+    def optimizer_name(self, optimizer: int | None) -> str:
+        built = self.optimizers.get(optimizer) if optimizer is not None else None
+        if built is None:
+            return "the update"
+        return built.name or built.kind
+
+    def module_name(self, module: int | None) -> str:
+        seen = self.modules.get(module) if module is not None else None
+        if seen is None:
+            return "the model"
+        return seen.name or seen.kind
+
+    # ------------------------------------------------------------------------------------------ what was exercised
+
+    @cached_property
+    def steps(self) -> tuple[OptimizerStepped, ...]:
+        """The optimizer steps that took effect (not suppressed by a gradient scaler)."""
+        return tuple(event for event in self.of(OptimizerStepped) if not event.skipped)
+
+    @cached_property
+    def backwards(self) -> dict[int, BackwardRan]:
+        return {event.backward: event for event in self.of(BackwardRan)}
+
+    @cached_property
+    def learning(self) -> frozenset[int]:
+        """Parameters that got a gradient from some backward."""
+        return frozenset(parameter for event in self.of(BackwardRan) for parameter in event.wrote)
+
+    @cached_property
+    def evaluations(self) -> tuple[ForwardRan, ...]:
+        """Forward passes that were no part of training: without gradients, or in eval mode with no backward after."""
+        trained = {(event.module, event.step) for event in self.of(BackwardRan)}
+        return tuple(
+            event
+            for event in self.of(ForwardRan)
+            if not event.grad_enabled or (not event.training and (event.module, event.step) not in trained)
+        )
+
+    @cached_property
+    def phases(self) -> tuple[str, ...]:
+        """Which of "training", "evaluation" and "training after evaluation" were seen."""
+        seen = []
+        if self.steps or self.of(BackwardRan):
+            seen.append("training")
+        if self.evaluations:
+            seen.append("evaluation")
+            first = self.events.index(self.evaluations[0])
+            if any(isinstance(event, BackwardRan) for event in self.events[first:]) and len(seen) > 1:
+                seen.append("training after evaluation")
+        return tuple(seen)
+
+    @cached_property
+    def crash(self) -> ProgramRaised | None:
+        return next(iter(self.of(ProgramRaised)), None)
+
+    @cached_property
+    def end(self) -> RunEnded | None:
+        return next(iter(reversed(self.of(RunEnded))), None)
+
+
+_ANY_EVENT = EVENT_TYPES[0]
+for _event_type in EVENT_TYPES[1:]:
+    _ANY_EVENT = _ANY_EVENT | _event_type  # type: ignore[assignment]

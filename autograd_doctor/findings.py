@@ -39,7 +39,8 @@ class Finding(Struct, frozen=True, kw_only=True):
 
     `message` states what was seen, with its numbers, and holds no remedy; `help` holds the change to make.
     `subject` is the parameter, module, optimizer or variable under the name that the user gave it.
-    `step_first` counts optimizer steps from 1 (0: before the first step took effect).
+    `step_first` counts optimizer steps from 1 (0: before the first step took effect). `parameters` are the numbers of
+    the parameters concerned: a finding folds another one only if they share some, or if one of them names none.
     """
 
     code: str
@@ -56,6 +57,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     step_first: int = 0
     step_count: int = 0
+    parameters: tuple[int, ...] = ()
 
 
 class ExitCode(IntEnum):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -26,7 +26,8 @@ class Rule:
 
     `needs` are the events that `examine` reads; the engine installs only the probes that some selected rule needs.
     Each `bad` example is a whole training program that must yield this rule's code on the line marked
-    `# <- ADxxx`; each `good` example is one on which *every* rule must stay silent.
+    `# <- ADxxx`; each `good` example is one on which *every* rule must stay silent. `folds` are the codes that are
+    mere consequences of this fault: the engine turns such findings into notes of this one.
     """
 
     code: str
@@ -43,6 +44,7 @@ class Rule:
     good: tuple[Example, ...]
     tunables: dict[str, Number] = field(default_factory=dict)
     needs_phases: tuple[str, ...] = ("training",)
+    folds: tuple[str, ...] = ()
 
     def finding(
         self,
@@ -58,6 +60,7 @@ class Rule:
         notes: tuple[str, ...] = (),
         step_first: int = 0,
         step_count: int = 0,
+        parameters: Iterable[int] = (),
     ) -> Finding:
         """A finding of this rule, with the rule's own severity unless the evidence calls for another."""
         return Finding(
@@ -75,6 +78,7 @@ class Rule:
             notes=notes,
             step_first=step_first,
             step_count=step_count,
+            parameters=tuple(parameters),
         )
 
 

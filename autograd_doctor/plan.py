@@ -6,6 +6,9 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+STACKS = "stacks.txt"
+"""In the scratch folder: where the child's `faulthandler` writes all stacks when it receives SIGUSR2."""
+
 
 class Target(Struct, frozen=True):
     """What to run: `script` is a path as typed, `module` a dotted name (`-m`), `model` a file for model mode."""
@@ -15,12 +18,66 @@ class Target(Struct, frozen=True):
     arguments: list[str] = []
 
 
+class Build(Struct, frozen=True):
+    """Something to call by its name: a class or function of the file, or one of PyTorch's."""
+
+    name: str
+    arguments: dict[str, Any] = {}
+
+
+class TensorPlan(Struct, frozen=True, kw_only=True):
+    """A tensor to make up. `shape` is that of one sample, without the batch dimension.
+
+    classes: whole numbers from 0 up to, not including, this (then the default `dtype` is int64). range: uniform
+    between two bounds; neither: normal for floating-point dtypes, 0 and 1 for the others. name: the keyword under
+    which it is passed; "" passes it by position.
+    """
+
+    shape: list[int] = []
+    dtype: str = ""
+    classes: int | None = None
+    range: tuple[float, float] | None = None
+    name: str = ""
+
+
+class DataPlan(Struct, frozen=True, kw_only=True):
+    """The batches of model mode: made up from `inputs` and `targets`, or yielded by `function` of the file.
+
+    batches: how many different ones are made up; training goes round through them again and again.
+    """
+
+    inputs: list[TensorPlan] = []
+    targets: list[TensorPlan] = []
+    batch_size: int = 16
+    batches: int = 8
+    function: str = ""
+
+
+class ModelPlan(Struct, frozen=True, kw_only=True):
+    """The validated `model:` section. Names exist in the file as far as its source can tell.
+
+    model: called without `self`, builds the module: `factory` tells a function from a class. loss: a name of
+    `torch.nn`, of `torch.nn.functional`, or a function of the file; called with the output and the targets.
+    optimizer: a name of `torch.optim`. functions: which of `training_step(model, batch)`,
+    `configure_optimizers(model)`, `batches()` and `train(…)` the file defines: they win over the keys they replace.
+    config: the file that the section came from, for messages.
+    """
+
+    model: Build | None = None
+    factory: bool = False
+    loss: Build | None = None
+    optimizer: Build | None = None
+    data: DataPlan | None = None
+    functions: list[str] = []
+    config: str = ""
+
+
 class Plan(Struct, frozen=True, kw_only=True):
     """Everything the child needs to know.
 
     steps: optimizer steps to watch. max_seconds: seconds of training to watch. batches_per_epoch: where each pass
     over a `DataLoader` is cut (0: never). probes: names of the probe files to install. trace, scratch: a file to
-    append events to, and a folder for what the program saves. polite: redirect saves and switch trackers off.
+    append events to, and a folder for what the program saves and for `STACKS`. polite: redirect saves and switch trackers off.
     stdout_to_stderr: descriptor 1 is the parent's report, so the program's output goes to descriptor 2.
     model: the validated model-mode section of the configuration.
     """
@@ -34,4 +91,19 @@ class Plan(Struct, frozen=True, kw_only=True):
     batches_per_epoch: int = 10
     polite: bool = True
     stdout_to_stderr: bool = False
-    model: dict[str, Any] | None = None
+    model: ModelPlan | None = None
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """How the child ended, as its parent saw it.
+
+    exit_code: None when `signal` killed it. timed_out: it was ended because it hung, with its Python `stacks` at that
+    moment. interrupted: the person pressed Ctrl-C.
+    """
+
+    exit_code: int | None = 0
+    signal: int | None = None
+    timed_out: bool = False
+    interrupted: bool = False
+    stacks: str = ""
+    seconds: float = 0.0

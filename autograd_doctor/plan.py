@@ -56,9 +56,9 @@ class DataPlan(Struct, frozen=True, kw_only=True):
 class ModelPlan(Struct, frozen=True, kw_only=True):
     """The validated `model:` section. Names exist in the file as far as its source can tell.
 
-    model: called without `self`, builds the module: `factory` tells a function from a class. loss: a name of
-    `torch.nn`, of `torch.nn.functional`, or a function of the file; called with the output and the targets.
-    optimizer: a name of `torch.optim`. functions: which of `training_step(model, batch)`,
+    model: what builds the module, a class of the file or, if `factory`, a function. loss: a name of `torch.nn`, of
+    `torch.nn.functional`, or a function of the file; it is called with the output and the targets. optimizer: a name
+    of `torch.optim`. functions: which of `training_step(model, batch)`,
     `configure_optimizers(model)`, `batches()` and `train(…)` the file defines: they win over the keys they replace.
     config: the file that the section came from, for messages.
     """
@@ -77,8 +77,8 @@ class Plan(Struct, frozen=True, kw_only=True):
 
     steps: optimizer steps to watch. max_seconds: seconds of training to watch. batches_per_epoch: where each pass
     over a `DataLoader` is cut (0: never). probes: names of the probe files to install. trace, scratch: a file to
-    append events to, and a folder for what the program saves and for `STACKS`. polite: redirect saves and switch trackers off.
-    stdout_to_stderr: descriptor 1 is the parent's report, so the program's output goes to descriptor 2.
+    append events to, and a folder for what the program saves and for `STACKS`. polite: redirect saves and switch
+    trackers off. stdout_to_stderr: descriptor 1 is the parent's report, so the program's output goes to descriptor 2.
     model: the validated model-mode section of the configuration.
     """
 

@@ -1,0 +1,12 @@
+"""What all tests share: a quiet environment in which neither colours nor threads depend on the machine."""
+
+from __future__ import annotations
+
+import os
+
+for _name in ("FORCE_COLOR", "NO_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
+    os.environ.pop(_name, None)
+for _name in [name for name in os.environ if name.startswith("AUTOGRAD_DOCTOR")]:
+    del os.environ[_name]
+os.environ["OMP_NUM_THREADS"] = "1"
+os.environ["COLUMNS"] = "100"

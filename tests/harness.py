@@ -1,0 +1,190 @@
+"""Checking whole programs from tests, along the same path as `doctor check`: plan, runner, trace, rules, report."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import multiprocessing
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from multiprocessing.context import ForkServerContext
+from pathlib import Path
+from typing import Any
+
+from autograd_doctor import engine
+from autograd_doctor.plan import Outcome, Plan, Target
+from autograd_doctor.probes import probes_for
+from autograd_doctor.report import Report
+from autograd_doctor.rules import Rule, all_rules
+from autograd_doctor.trace import Trace
+
+ROOT = Path(__file__).parent.parent
+PATIENCE = 120.0
+_EXPECTATION = re.compile(r"#\s*(?:expect:|<-)\s*(AD\d{3}(?:[ ,]+AD\d{3})*)\s*$")
+
+
+# ---------------------------------------------------------------------------------------------------- marks in sources
+
+
+def marks(source: str) -> list[tuple[str, int]]:
+    """Codes and lines that a source asks for with `# expect: AD101 AD410` or `# <- AD101` at the end of a line."""
+    found = []
+    for number, line in enumerate(source.splitlines(), start=1):
+        match = _EXPECTATION.search(line)
+        if match:
+            found += [(code, number) for code in re.findall(r"AD\d{3}", match.group(1))]
+    return found
+
+
+def body_of(example: Callable[[], None]) -> str:
+    """The body of a rule's example as the source of a script."""
+    lines = textwrap.dedent(inspect.getsource(example)).splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith("def ")) + 1
+    return textwrap.dedent("\n".join(lines[start:])) + "\n"
+
+
+# ------------------------------------------------------------------------------------------------- running and judging
+
+
+def record(plan: Plan, *, cwd: Path, log: Path) -> Outcome:
+    """Run a plan in a process forked from a server that has torch imported already."""
+    process = _server().Process(target=_child, args=(plan, str(cwd), str(log)))
+    process.start()
+    process.join(PATIENCE)
+    timed_out = process.is_alive()
+    if timed_out:
+        process.kill()
+        process.join()
+    code = process.exitcode
+    died_of = -code if code is not None and code < 0 else None
+    return Outcome(exit_code=None if died_of else code, signal=died_of, timed_out=timed_out)
+
+
+def trace_program(
+    program: Path | str, *, arguments: Sequence[str] = (), **overrides: Any
+) -> tuple[Trace, Plan, Outcome]:
+    """The trace of a program given by its path or as source, with the plan and how the child ended."""
+    with tempfile.TemporaryDirectory() as folder:
+        plan = plan_for(_as_file(program, Path(folder)), Path(folder), arguments=arguments, **overrides)
+        outcome = record(plan, cwd=Path(folder), log=Path(folder, "output.txt"))
+        return Trace.load(Path(plan.trace)), plan, outcome
+
+
+def check_program(
+    program: Path | str, *, arguments: Sequence[str] = (), rules: Iterable[Rule] | None = None, **overrides: Any
+) -> Report:
+    """The report on a program given by its path or as source; `overrides` are fields of the plan."""
+    chosen = all_rules() if rules is None else tuple(rules)
+    with tempfile.TemporaryDirectory() as folder:
+        plan = plan_for(_as_file(program, Path(folder)), Path(folder), arguments=arguments, rules=chosen, **overrides)
+        outcome = record(plan, cwd=Path(folder), log=Path(folder, "output.txt"))
+        return engine.judge(
+            Trace.load(Path(plan.trace)),
+            chosen,
+            {rule.code: dict(rule.tunables) for rule in chosen},
+            target=plan.target,
+            fail_on="error",
+            min_steps=1,
+            outcome=outcome,
+        )
+
+
+def plan_for(
+    script: Path, folder: Path, *, arguments: Sequence[str] = (), rules: Iterable[Rule] | None = None, **overrides: Any
+) -> Plan:
+    """The plan that the command line would make for a script, with everything written below `folder`."""
+    needs = {event for rule in (all_rules() if rules is None else rules) for event in rule.needs}
+    scratch = folder / "scratch"
+    scratch.mkdir()
+    trace = folder / "trace"
+    trace.touch()
+    settings: dict[str, Any] = {
+        "target": Target(kind="script", name=str(script), arguments=list(arguments)),
+        "trace": str(trace),
+        "scratch": str(scratch),
+        "probes": probes_for(needs),
+        **overrides,
+    }
+    return Plan(**settings)
+
+
+def check_by_command(program: Path, *options: str, arguments: Sequence[str] = ()) -> tuple[dict[str, Any], int]:
+    """The JSON report and the exit code of a real `python -m autograd_doctor check`."""
+    command = [sys.executable, "-m", "autograd_doctor", "check", "--isolated", "--output-format", "json", *options]
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            [*command, str(program), *arguments],
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+        )
+    assert done.stdout, f"no report on standard output; standard error was:\n{done.stderr}"
+    return json.loads(done.stdout), done.returncode
+
+
+@cache
+def _server() -> ForkServerContext:
+    os.environ["OMP_NUM_THREADS"] = "1"
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["torch", "numpy", "autograd_doctor.runner.__main__"])
+    return context
+
+
+def _child(plan: Plan, cwd: str, log: str) -> None:
+    from autograd_doctor.runner.__main__ import run
+
+    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    os.chdir(cwd)
+    sys.exit(run(plan))
+
+
+# A file name that belongs to nobody: otherwise the frame below the program's would count as the user's own.
+_child.__code__ = _child.__code__.replace(co_filename="<harness>")
+
+
+def _as_file(program: Path | str, folder: Path) -> Path:
+    if isinstance(program, Path):
+        return program
+    script = folder / "train.py"
+    script.write_text(program, encoding="utf-8")
+    return script
+
+
+# ------------------------------------------------------------------------------------------------------- what is wanted
+
+
+def assert_findings(report: Report, expected: list[tuple[str, int]], *, slack: int) -> None:
+    """The expected codes come first, each at most `slack` lines from its mark, and no other error follows."""
+    first, rest = report.findings[: len(expected)], report.findings[len(expected) :]
+    wanted = sorted(expected)
+    found = sorted((finding.code, finding.location.line if finding.location else 0) for finding in first)
+    assert [code for code, _ in found] == [code for code, _ in wanted], summary(report)
+    for (code, line), (_, mark) in zip(found, wanted, strict=True):
+        assert abs(line - mark) <= slack, f"{code} is at line {line} instead of {mark}\n{summary(report)}"
+    assert not [finding for finding in rest if finding.severity == "error"], summary(report)
+
+
+def assert_healthy(report: Report) -> None:
+    """Training was seen, and there is nothing above info to say about it."""
+    assert report.run.steps > 0, summary(report)
+    assert not [finding for finding in report.findings if finding.severity != "info"], summary(report)
+
+
+def summary(report: Report) -> str:
+    """The findings of a report, one to a line, for the message of a failed assertion."""
+    lines = [f"{report.verdict} after {report.run.steps} steps: {report.exit_reason}"]
+    for finding in report.findings:
+        line = finding.location.line if finding.location else "?"
+        lines.append(f"  {line}: {finding.severity} {finding.code} {finding.name}: {finding.message}")
+        lines += [f"      note: {note}" for note in finding.notes]
+    return "\n".join(lines)

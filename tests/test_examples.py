@@ -1,0 +1,38 @@
+"""Every rule keeps its promise on its own examples, and stays silent on those of all the others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from harness import assert_findings, assert_healthy, body_of, check_program, marks
+
+from autograd_doctor.rules import Example, Rule, all_rules
+
+
+def _cases(kind: str) -> list[object]:
+    return [
+        pytest.param(rule, example, id=f"{rule.code}-{example.__name__}")
+        for rule in all_rules()
+        for example in getattr(rule, kind)
+    ]
+
+
+@pytest.mark.parametrize(("rule", "example"), _cases("bad"))
+def test_bad_example_is_found_on_its_marked_line_before_anything_else(
+    rule: Rule, example: Example, tmp_path: Path
+) -> None:
+    source = body_of(example)
+    report = check_program(_script(tmp_path, source))
+    assert_findings(report, marks(source), slack=0)
+
+
+@pytest.mark.parametrize(("rule", "example"), _cases("good"))
+def test_good_example_is_silent_under_every_rule(rule: Rule, example: Example, tmp_path: Path) -> None:
+    assert_healthy(check_program(_script(tmp_path, body_of(example))))
+
+
+def _script(folder: Path, source: str) -> Path:
+    script = folder / "train.py"
+    script.write_text(source, encoding="utf-8")
+    return script

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -38,6 +37,9 @@ class Watch:
         self.gradients: Ledger | None = None
         self.switch: GradSwitch | None = None
         self.in_optimizer = 0
+        self.backward_since_step = True
+        self._stepped_since_backward: set[int | None] = set()
+        self._step_pending = False
         self.backward_running: int | None = None
         self.last_loss: float | None = None
         self.stepped: list[Callable[[], None]] = []
@@ -48,11 +50,38 @@ class Watch:
         if os.getpid() == self._process:
             self._record(event)
 
-    @contextmanager
-    def looking(self) -> Iterator[None]:
+    def looking(self) -> Looking:
         """While the doctor itself reads tensors: no graph, no function modes, no events of our own making."""
-        with torch._C.DisableTorchFunction(), torch.no_grad(), quiet(self._busy):
-            yield
+        return Looking(self._busy)
+
+    def step_taken(self, optimizer: int | None) -> None:
+        """Count a step, and tell those who wait for one.
+
+        Optimizers that step one after the other on the same backwards take one step together; one that steps again
+        without a new backward starts another. Steps inside a backward are counted when it ends.
+        """
+        if not self.backward_since_step and optimizer not in self._stepped_since_backward:
+            self._stepped_since_backward.add(optimizer)
+            return
+        self._stepped_since_backward = {optimizer}
+        self.backward_since_step = False
+        if self.backward_running is None:
+            self.step_completed()
+        else:
+            self._step_pending = True
+
+    def step_completed(self) -> None:
+        self.step += 1
+        self._step_pending = False
+        for listener in self.stepped:
+            listener()
+
+    def backward_over(self) -> None:
+        """A backward of the program's has ended; a step that was taken inside it counts now."""
+        self.backward_running = None
+        if self._step_pending:
+            self.step_completed()
+        self.backward_since_step = True
 
     @property
     def busy(self) -> bool:
@@ -60,10 +89,20 @@ class Watch:
         return getattr(self._busy, "depth", 0) > 0
 
 
-@contextmanager
-def quiet(local: Any) -> Iterator[None]:
-    local.depth = getattr(local, "depth", 0) + 1
-    try:
-        yield
-    finally:
-        local.depth -= 1
+class Looking:
+    """Switches gradients and function modes off at the level below the seams that are watched."""
+
+    def __init__(self, busy: threading.local) -> None:
+        self._busy = busy
+
+    def __enter__(self) -> None:
+        self._busy.depth = getattr(self._busy, "depth", 0) + 1
+        self._untraced = torch._C.DisableTorchFunction()
+        self._untraced.__enter__()
+        self._gradients = torch.is_grad_enabled()
+        torch._C._set_grad_enabled(False)
+
+    def __exit__(self, *_: object) -> None:
+        torch._C._set_grad_enabled(self._gradients)
+        self._untraced.__exit__(None, None, None)
+        self._busy.depth -= 1

@@ -1,0 +1,250 @@
+"""The ledger of gradients: per parameter, which backwards wrote `.grad`, what used it, and whether it was cleared.
+
+Nothing is guessed from norms: the identity and the version counter of `.grad` tell who changed it. The ledger holds
+numbers only; the seams around it (backward, optimizers, clearing) tell it what is going on while it looks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+import torch
+
+from autograd_doctor.events import Accumulation, GradientsCleared, GradientUse
+from autograd_doctor.findings import Location
+
+if TYPE_CHECKING:
+    from autograd_doctor.probes.watch import Watch
+
+_MEASURED_BYTES = 256 * 2**20
+_SAME_NORM = 1e-6
+
+
+@dataclass(slots=True)
+class _Gradient:
+    """What is known of one parameter's `.grad`. The first `consumed` of `backwards` were used by a step."""
+
+    key: tuple[int, int] | None = None
+    backwards: list[int] = field(default_factory=list)
+    consumed: int = 0
+    consumed_norm: float | None = None
+    foreign: int = 0
+    foreign_step_at: Location | None = None
+    altered: bool = False
+
+    def clear(self) -> None:
+        self.backwards = []
+        self.consumed = self.foreign = 0
+        self.consumed_norm = None
+        self.altered = False
+
+
+class Ledger:
+    """Ownership of gradients, kept up to date at every seam that can change one."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._gradients: dict[int, _Gradient] = {}
+        self._leftovers: dict[int, torch.Tensor] = {}
+        self._accumulation_measured = False
+        self.cleared_at: Location | None = None
+
+    # ------------------------------------------------------------------------------------------------ questions
+
+    def fresh(self, parameter: int) -> bool:
+        """Whether a backward wrote this gradient and no step has used it yet."""
+        entry = self._gradients.get(parameter)
+        return entry is not None and len(entry.backwards) > entry.consumed
+
+    # -------------------------------------------------------------------------------------------- between seams
+
+    def catch_up(self) -> None:
+        """Notice what the program did to gradients by hand since the last seam."""
+        if self._watch.backward_running is not None:
+            self._attribute(self._watch.backward_running)
+        else:
+            self._report_cleared(self._look_for_clears(), "by hand", self.cleared_at, None)
+        self.cleared_at = None
+
+    def clearing_done(
+        self,
+        how: Literal["optimizer.zero_grad", "module.zero_grad"],
+        location: Location | None,
+        optimizer: int | None,
+    ) -> None:
+        """Take note of what a `zero_grad` cleared."""
+        self._report_cleared(self._look_for_clears(), how, location, optimizer)
+
+    def _look_for_clears(self) -> list[tuple[int, bool]]:
+        """Parameters whose gradients became None or zero, each with whether a fresh gradient was lost."""
+        cleared, suspects = [], []
+        for number, parameter in self._watch.parameters.living():
+            entry = self._gradients.get(number)
+            if entry is None or entry.key is None:
+                continue
+            gradient = parameter.grad
+            if gradient is None:
+                cleared.append((number, len(entry.backwards) > entry.consumed))
+                entry.key = None
+                entry.clear()
+            elif _key(gradient) != entry.key:
+                suspects.append((number, gradient, entry))
+        for (number, gradient, entry), norm in zip(
+            suspects, norms([gradient for _, gradient, _ in suspects]), strict=True
+        ):
+            if norm == 0.0 and entry.backwards:
+                cleared.append((number, len(entry.backwards) > entry.consumed))
+                entry.clear()
+            elif _key(gradient)[0] != (entry.key or (0, 0))[0]:
+                entry.clear()
+            else:
+                entry.altered = entry.altered or entry.consumed > 0
+            entry.key = _key(gradient)
+        return cleared
+
+    def _report_cleared(
+        self,
+        cleared: list[tuple[int, bool]],
+        how: Literal["optimizer.zero_grad", "module.zero_grad", "by hand"],
+        location: Location | None,
+        optimizer: int | None,
+    ) -> None:
+        if cleared:
+            self._watch.emit(
+                GradientsCleared(
+                    step=self._watch.step,
+                    parameters=[number for number, _ in cleared],
+                    unused=[number for number, lost in cleared if lost],
+                    how=how,
+                    location=location,
+                    optimizer=optimizer,
+                )
+            )
+
+    # -------------------------------------------------------------------------------------------------- backward
+
+    def backward_begins(self) -> list[int]:
+        """Parameters that still hold, nonzero and unaltered, a gradient that an earlier step has used."""
+        self.catch_up()
+        held = [
+            (number, parameter.grad, self._gradients[number])
+            for number, parameter in self._watch.parameters.living()
+            if parameter.grad is not None and number in self._gradients and self._gradients[number].consumed
+        ]
+        leftovers: dict[int, torch.Tensor] = {}
+        for (number, gradient, entry), norm in zip(held, norms([gradient for _, gradient, _ in held]), strict=True):
+            if norm == 0.0:
+                entry.clear()
+            elif entry.consumed_norm is not None and abs(norm - entry.consumed_norm) > _SAME_NORM * norm:
+                entry.altered = True
+            elif not entry.altered:
+                leftovers[number] = gradient
+        self._remember(leftovers)
+        return list(leftovers)
+
+    def _remember(self, leftovers: dict[int, torch.Tensor]) -> None:
+        """Copy leftover gradients, once per run, so that the error they cause can be measured after the backward."""
+        size = sum(gradient.nbytes for gradient in leftovers.values())
+        if leftovers and not self._accumulation_measured and size <= _MEASURED_BYTES:
+            self._leftovers = {number: gradient.detach().clone() for number, gradient in leftovers.items()}
+
+    def backward_ended(self, backward: int, leftovers: list[int]) -> tuple[list[int], Accumulation | None]:
+        """The parameters whose gradient this backward wrote, and those where it added onto a used gradient."""
+        wrote = self._attribute(backward)
+        onto = sorted(set(wrote) & set(leftovers))
+        error = self._relative_error(onto)
+        self._leftovers = {}
+        return wrote, Accumulation(parameters=onto, relative_error=error) if onto else None
+
+    def _attribute(self, backward: int) -> list[int]:
+        """Put every gradient that changed on the account of a running or finished backward."""
+        wrote = []
+        for number, parameter in self._watch.parameters.living():
+            gradient = parameter.grad
+            if gradient is None:
+                continue
+            entry = self._gradients.get(number)
+            if entry is None:
+                entry = self._gradients[number] = _Gradient()
+            key = _key(gradient)
+            if key != entry.key:
+                entry.key = key
+                if not entry.backwards or entry.backwards[-1] != backward:
+                    entry.backwards.append(backward)
+            if entry.backwards and entry.backwards[-1] == backward:
+                wrote.append(number)
+        return wrote
+
+    def _relative_error(self, parameters: list[int]) -> float | None:
+        if not parameters or not self._leftovers:
+            return None
+        living = dict(self._watch.parameters.living())
+        pairs = [(self._leftovers[number], living[number].grad) for number in parameters if number in self._leftovers]
+        stale = sum(norm**2 for norm in norms([before for before, _ in pairs]))
+        fresh = sum(norm**2 for norm in norms([after - before for before, after in pairs if after is not None]))
+        self._accumulation_measured = True
+        return float((stale / fresh) ** 0.5) if fresh > 0 else None
+
+    # ------------------------------------------------------------------------------------------------------ step
+
+    def uses(self, parameters: list[tuple[int, torch.Tensor]], scale: float) -> list[GradientUse]:
+        """The gradients that a step is about to use, grouped by their history; norms are divided by `scale`."""
+        grouped: dict[tuple[object, ...], list[tuple[int, float]]] = {}
+        entries: dict[tuple[object, ...], _Gradient] = {}
+        gradients = [parameter.grad for _, parameter in parameters if parameter.grad is not None]
+        for (number, _), norm in zip(parameters, norms(gradients), strict=True):
+            entry = self._gradients.setdefault(number, _Gradient())
+            entry.consumed_norm = norm
+            history = (tuple(entry.backwards), entry.consumed, entry.foreign, entry.altered)
+            grouped.setdefault(history, []).append((number, norm / scale))
+            entries[history] = entry
+        return [_use(members, entries[history]) for history, members in grouped.items()]
+
+    def stepped(self, parameters: list[tuple[int, torch.Tensor]], location: Location | None) -> None:
+        """Mark the gradients that a step has used, and those that it left to the parameters of other optimizers."""
+        used: set[int] = set()
+        mine = set()
+        for number, parameter in parameters:
+            entry = self._gradients.setdefault(number, _Gradient())
+            used.update(entry.backwards[entry.consumed :])
+            mine.add(number)
+            entry.consumed = len(entry.backwards)
+            if parameter.grad is None:
+                entry.key = None
+                entry.clear()
+            elif _key(parameter.grad) != entry.key:
+                entry.key, entry.consumed_norm = _key(parameter.grad), None
+        for number, entry in self._gradients.items():
+            if number not in mine and used.intersection(entry.backwards):
+                entry.foreign = max(i + 1 for i, backward in enumerate(entry.backwards) if backward in used)
+                entry.foreign_step_at = location
+
+
+def _use(members: list[tuple[int, float]], entry: _Gradient) -> GradientUse:
+    newer = len(entry.backwards) > entry.foreign
+    return GradientUse(
+        parameters=[number for number, _ in members],
+        norms=[norm for _, norm in members],
+        backwards=list(entry.backwards),
+        consumed=entry.backwards[: entry.consumed],
+        foreign=entry.backwards[: entry.foreign] if newer else [],
+        foreign_step_at=entry.foreign_step_at if newer and entry.foreign else None,
+        altered=entry.altered,
+    )
+
+
+def _key(gradient: torch.Tensor) -> tuple[int, int]:
+    return id(gradient), gradient._version
+
+
+def norms(tensors: list[torch.Tensor]) -> list[float]:
+    """2-norms of dense or sparse tensors, read back in one go per device and dtype."""
+    if not tensors:
+        return []
+    plain = [tensor.detach() if tensor.layout is torch.strided else tensor.detach().coalesce()._values()
+             for tensor in tensors]
+    values = torch._foreach_norm(plain)
+    if len({value.device for value in values}) == 1:
+        return [float(value) for value in torch.stack([value.float() for value in values]).tolist()]
+    return [float(value) for value in values]

@@ -1,0 +1,206 @@
+"""Watches optimizers: construction, steps (also in closures and inside backward), and the clearing of gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, Self
+
+import torch
+from torch import nn
+from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+from autograd_doctor.events import (
+    Event,
+    GradientsCleared,
+    GradientUse,
+    OptimizerBuilt,
+    OptimizerStepped,
+    ParametersAdded,
+    ParameterSeen,
+)
+from autograd_doctor.findings import Location
+from autograd_doctor.probes.patching import Patches
+from autograd_doctor.probes.places import here
+from autograd_doctor.probes.watch import Watch
+
+Numbered = list[tuple[int, torch.Tensor]]
+
+
+@dataclass
+class _Step:
+    """A step in progress. `inner` counts the parameters that optimizers called by this one have already updated."""
+
+    optimizer: int
+    location: Location | None
+    in_closure: bool
+    with_gradient: Numbered = field(default_factory=list)
+    missing: list[int] = field(default_factory=list)
+    frozen: list[int] = field(default_factory=list)
+    versions: dict[int, int] = field(default_factory=dict)
+    uses: list[GradientUse] = field(default_factory=list)
+    scale: float = 1.0
+    updated_inside: set[int] = field(default_factory=set)
+
+
+class Optimizers:
+    """Steps are seen through torch's public step hooks; a closure is wrapped, because the backward runs inside it."""
+
+    yields: ClassVar[tuple[type[Event], ...]] = (
+        OptimizerBuilt,
+        ParametersAdded,
+        ParameterSeen,
+        OptimizerStepped,
+        GradientsCleared,
+    )
+    order: ClassVar[int] = -10
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._patches = Patches()
+        self._running: list[_Step] = []
+
+    def __enter__(self) -> Self:
+        before = register_optimizer_step_pre_hook(self._step_begins)
+        after = register_optimizer_step_post_hook(self._step_ended)
+        self._patches.callback(before.remove)
+        self._patches.callback(after.remove)
+        self._patches.replace(Optimizer, "__init__", self._initialising(Optimizer.__init__))
+        self._patches.replace(Optimizer, "add_param_group", self._adding(Optimizer.add_param_group))
+        self._patches.replace(Optimizer, "zero_grad", self._clearing(Optimizer.zero_grad, "optimizer.zero_grad"))
+        self._patches.replace(nn.Module, "zero_grad", self._clearing(nn.Module.zero_grad, "module.zero_grad"))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._patches.close()
+
+    # ------------------------------------------------------------------------------------------------ construction
+
+    def _initialising(self, original: Callable[..., None]) -> Callable[..., None]:
+        watch = self._watch
+
+        def __init__(self: Optimizer, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+            original(self, *args, **kwargs)
+            with watch.looking():
+                watch.optimizers.number(self, here())
+
+        return __init__
+
+    def _adding(self, original: Callable[..., None]) -> Callable[..., None]:
+        watch = self._watch
+
+        def add_param_group(self: Optimizer, param_group: dict[str, Any]) -> None:
+            original(self, param_group)
+            with watch.looking():
+                watch.optimizers.add_group(self, param_group, here())
+
+        return add_param_group
+
+    # ----------------------------------------------------------------------------------------------------- clearing
+
+    def _clearing(
+        self, original: Callable[..., None], how: Literal["optimizer.zero_grad", "module.zero_grad"]
+    ) -> Callable[..., None]:
+        watch = self._watch
+
+        def zero_grad(self: Any, set_to_none: bool = True) -> None:
+            with watch.looking():
+                watch.gradients.catch_up()
+            original(self, set_to_none)
+            with watch.looking():
+                optimizer = watch.optimizers.number(self) if isinstance(self, Optimizer) else None
+                watch.gradients.clearing_done(how, here(), optimizer)
+
+        return zero_grad
+
+    # -------------------------------------------------------------------------------------------------------- steps
+
+    def _step_begins(
+        self, optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+        closure = kwargs.get("closure", args[1] if len(args) > 1 else None)
+        with self._watch.looking():
+            step = _Step(self._watch.optimizers.number(optimizer), here(), in_closure=callable(closure))
+            self._running.append(step)
+            if not step.in_closure:
+                self._look_at_gradients(optimizer, step)
+        self._watch.in_optimizer += 1
+        if not step.in_closure:
+            return None
+        wrapped = self._wrap(closure, optimizer, step)
+        if "closure" in kwargs:
+            return args, {**kwargs, "closure": wrapped}
+        return (args[0], wrapped, *args[2:]), kwargs
+
+    def _wrap(self, closure: Callable[[], Any], optimizer: Optimizer, step: _Step) -> Callable[[], Any]:
+        def wrapped() -> Any:
+            self._watch.in_optimizer -= 1
+            try:
+                return closure()
+            finally:
+                self._watch.in_optimizer += 1
+                with self._watch.looking():
+                    self._look_at_gradients(optimizer, step)
+
+        return wrapped
+
+    def _look_at_gradients(self, optimizer: Optimizer, step: _Step) -> None:
+        """What the optimizer finds: after the closure ran, or right before a step without one."""
+        self._watch.gradients.catch_up()
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        numbered = [(self._watch.parameters.number(parameter), parameter) for parameter in parameters]
+        step.with_gradient = [(number, p) for number, p in numbered if p.grad is not None]
+        step.missing = [number for number, p in numbered if p.grad is None and p.requires_grad]
+        step.frozen = [number for number, p in numbered if not p.requires_grad]
+        step.versions = {number: p._version for number, p in numbered}
+        step.scale = self._loss_scale(optimizer)
+        step.uses = self._watch.gradients.uses(step.with_gradient, step.scale)
+
+    def _loss_scale(self, optimizer: Optimizer) -> float:
+        """The loss scale still multiplied into the gradients: a fused optimizer unscales them by itself."""
+        fused = getattr(optimizer, "grad_scale", None)
+        if fused is not None:
+            return float(fused)
+        scalers = getattr(self._watch, "scalers", None)
+        return float(scalers.loss_scale_of(optimizer)) if scalers is not None else 1.0
+
+    def _step_ended(self, optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        step = self._running.pop()
+        self._watch.in_optimizer -= 1
+        found_inf = getattr(optimizer, "found_inf", None)
+        skipped = found_inf is not None and bool(float(found_inf))
+        mine = {number for number, _ in step.with_gradient} | set(step.missing)
+        if mine and mine <= step.updated_inside:
+            return
+        if self._running:
+            self._running[-1].updated_inside |= mine
+        with self._watch.looking():
+            fused = getattr(optimizer, "grad_scale", None) is not None
+            self._emit(optimizer, step, skipped, fused)
+            if not skipped:
+                self._watch.gradients.stepped(step.with_gradient, step.location)
+        if not skipped:
+            self._watch.step_taken(step.optimizer)
+
+    def _emit(self, optimizer: Optimizer, step: _Step, skipped: bool, fused: bool) -> None:
+        moved = [number for number, p in step.with_gradient if p._version != step.versions[number]]
+        self._watch.emit(
+            OptimizerStepped(
+                step=self._watch.step,
+                optimizer=step.optimizer,
+                location=step.location,
+                uses=step.uses,
+                missing=step.missing,
+                frozen=step.frozen,
+                moved=moved,
+                skipped=skipped,
+                scaled_by=1.0 if fused else step.scale,
+                in_closure=step.in_closure,
+                in_backward=self._watch.backward_running is not None,
+                learning_rates=[float(group.get("lr", 0.0)) for group in optimizer.param_groups],
+                loss=self._watch.last_loss,
+            )
+        )
+
+
+PROBE = Optimizers

@@ -18,14 +18,14 @@ class Target(Struct, frozen=True):
     arguments: list[str] = []
 
 
-class Build(Struct, frozen=True):
+class Build(Struct, frozen=True, forbid_unknown_fields=True):
     """Something to call by its name: a class or function of the file, or one of PyTorch's."""
 
     name: str
     arguments: dict[str, Any] = {}
 
 
-class TensorPlan(Struct, frozen=True, kw_only=True):
+class TensorPlan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A tensor to make up. `shape` is that of one sample, without the batch dimension.
 
     classes: whole numbers from 0 up to, not including, this (then the default `dtype` is int64). range: uniform

@@ -1,0 +1,144 @@
+"""The settings file: where it is looked for, and how YAML and TOML become plain data."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Hashable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from autograd_doctor.mistakes import Mistake, nearest
+
+NAMES = ("autograd_doctor.yaml", "autograd_doctor.yml", ".autograd_doctor.yaml")
+PYPROJECT = "pyproject.toml"
+_TABLES = ("autograd_doctor", "autograd-doctor")
+
+
+def discover(folder: Path) -> Path | None:
+    """The settings file that applies to a folder: the first one upward, no further than the repository's root."""
+    start = folder.resolve()
+    for here in (start, *start.parents):
+        for name in NAMES:
+            if (here / name).is_file():
+                return here / name
+        pyproject = here / PYPROJECT
+        if pyproject.is_file() and _table(_parse_toml(pyproject)) is not None:
+            return pyproject
+        if (here / ".git").exists():
+            return None
+    return None
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The settings that a file holds, not yet validated. Raises `Mistake` if it is no mapping of settings."""
+    if not path.is_file():
+        folder = path.parent
+        beside = [entry.name for entry in folder.iterdir() if entry.is_file()] if folder.is_dir() else []
+        raise Mistake(f"{shown(path)}: no such settings file{nearest(path.name, beside)}")
+    if path.suffix == ".toml":
+        document = _parse_toml(path)
+        table = _table(document)
+        values: Any = document if table is None and path.name != PYPROJECT else table
+    else:
+        values = _parse_yaml(path)
+    if values is None:
+        return {}
+    if not isinstance(values, dict):
+        raise Mistake(f"{shown(path)}: expected a mapping of settings, found {describe(values)}")
+    return values
+
+
+def shown(path: Path) -> str:
+    """A path as messages name it: relative where it lies below the working directory."""
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+
+
+def describe(value: object) -> str:
+    """A value from a settings file as messages quote it."""
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list | tuple):
+        return "a list"
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    text = str(value)
+    return f"`{text if len(text) <= 40 else text[:40] + '…'}`"
+
+
+def _table(document: dict[str, Any]) -> Any:
+    tools = document.get("tool")
+    if not isinstance(tools, dict):
+        return None
+    return next((tools[name] for name in _TABLES if name in tools), None)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise Mistake(f"{shown(path)}: cannot be read: {error}") from None
+
+
+def _parse_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(_text(path))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise Mistake(f"{shown(path)}: not valid TOML: {error}") from None
+
+
+def _parse_yaml(path: Path) -> Any:
+    try:
+        return yaml.load(_text(path), Loader=_Loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
+        raise Mistake(f"{shown(path)}{where}: not valid YAML: {error.problem}") from None
+    # PyYAML's constructors let the exceptions of int(), float() and their own tables through.
+    except (yaml.YAMLError, ValueError, LookupError, RecursionError) as error:
+        raise Mistake(
+            f"{path}: not valid YAML: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
+        ) from None
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML as people expect it: text for keys, `1e-3` a number, dates text, a key twice or an alias an error."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            event = self.get_event()  # type: ignore[no-untyped-call]
+            raise yaml.composer.ComposerError(None, None, "aliases are not supported", event.start_mark)
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: yaml.Node, deep: bool = False) -> dict[Hashable, Any]:
+        """Keys as they are written: YAML 1.1 would turn the keys `on`, `off` and `no` into booleans."""
+        mapping: dict[Hashable, Any] = {}
+        for key_node, value_node in node.value:
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise yaml.constructor.ConstructorError(None, None, "a key must be text", key_node.start_mark)
+            if key_node.value in mapping:
+                problem = f"the key `{key_node.value}` is there twice"
+                raise yaml.constructor.ConstructorError(None, None, problem, key_node.start_mark)
+            mapping[key_node.value] = self.construct_object(value_node, deep=deep)
+        return mapping
+
+
+_Loader.yaml_implicit_resolvers = {}
+_SCALARS = {
+    "null": (r"~|null|Null|NULL|", "~nN\0"),
+    "bool": (r"yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF", "yYnNtTfFoO"),
+    "int": (r"[-+]?(?:[0-9][0-9_]*|0x[0-9a-fA-F]+)", "-+0123456789"),
+    "float": (
+        r"[-+]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
+        "-+0123456789.",
+    ),
+}
+for _kind, (_pattern, _starts) in _SCALARS.items():
+    _Loader.add_implicit_resolver(
+        f"tag:yaml.org,2002:{_kind}", re.compile(f"^(?:{_pattern})$"), ["" if c == "\0" else c for c in _starts]
+    )

@@ -425,6 +425,7 @@ class Survivor(Struct, frozen=True):
     once per storage, parameters excluded). tensor_bytes: bytes of the tensors themselves. nodes: graph nodes kept.
     freed: a backward had freed their buffers. chained: they form one graph that reaches back through earlier steps.
     has_graph: whether they have a `grad_fn`. bounded: the holder is a window of fixed length (`deque(maxlen=…)`).
+    module: the module whose hook, attribute or cache holds them, under the user's name for it.
     """
 
     made_at: Location | None
@@ -441,6 +442,7 @@ class Survivor(Struct, frozen=True):
     chained: bool = False
     bounded: bool = False
     stored_at: Location | None = None
+    module: str = ""
 
 
 class SurvivorsCounted(Event, frozen=True):
@@ -460,12 +462,16 @@ class HooksCounted(Event, frozen=True):
 
 
 class SnapshotKept(Event, frozen=True):
-    """A `state_dict()` (or list of parameters) taken `taken_in_step` still shares storage with weights that changed."""
+    """A `state_dict()` (or list of parameters) taken `taken_in_step` still shares storage with weights that changed.
+
+    used_at_once: it was saved to a file or loaded into a module in the very step in which it was taken.
+    """
 
     holder: str
     location: Location | None
     taken_in_step: int
     parameters: list[int]
+    used_at_once: bool = False
 
 
 # ---------------------------------------------------------------------------------------------------------- numerics
@@ -587,6 +593,7 @@ class CheckpointRan(Event, frozen=True):
 
     no_input_requires_grad: re-entrant, and nothing among its inputs asked for a gradient. difference: largest absolute
     difference between the first and the recomputed output (None: not compared). statistics_moved_twice: batch-norms.
+    operation: the first whose output differed, at `differs_at`; magnitude: largest absolute value of that output.
     """
 
     location: Location | None
@@ -596,3 +603,6 @@ class CheckpointRan(Event, frozen=True):
     difference: float | None = None
     statistics_moved_twice: list[str] = []
     function: str = ""
+    operation: str = ""
+    differs_at: Location | None = None
+    magnitude: float | None = None

@@ -16,13 +16,17 @@ from autograd_doctor.events import (
     Event,
     ForwardRan,
     ModuleSeen,
+    OperationFailed,
     OptimizerBuilt,
     OptimizerStepped,
     ParametersAdded,
     ParameterSeen,
     ProgramRaised,
     RunEnded,
+    SurvivorsCounted,
 )
+from autograd_doctor.findings import Location
+from autograd_doctor.holdings import Holding, follow
 
 E = TypeVar("E", bound=Event)
 
@@ -200,6 +204,31 @@ class Trace:
     @cached_property
     def crash(self) -> ProgramRaised | None:
         return next(iter(self.of(ProgramRaised)), None)
+
+    @cached_property
+    def crash_site(self) -> Location | None:
+        """The user's innermost line of the crash."""
+        frames = self.crash.frames if self.crash else []
+        return next((frame.location for frame in reversed(frames) if frame.own), None)
+
+    @cached_property
+    def fatal_operation(self) -> OperationFailed | None:
+        """The operation whose failure the program died of; failures that it caught do not count."""
+        failed = (event for event in reversed(self.of(OperationFailed)) if self._killed_by(event.error))
+        return next(failed, None)
+
+    @cached_property
+    def fatal_backward(self) -> BackwardRan | None:
+        """The backward whose failure the program died of."""
+        return next((event for event in reversed(self.of(BackwardRan)) if self._killed_by(event.error)), None)
+
+    def _killed_by(self, error: str) -> bool:
+        return bool(error) and self.crash is not None and error in self.crash.message
+
+    @cached_property
+    def holdings(self) -> tuple[Holding, ...]:
+        """Who keeps tensors beyond their step, as of the latest census."""
+        return tuple(follow(self.of(SurvivorsCounted)))
 
     @cached_property
     def end(self) -> RunEnded | None:

@@ -1,0 +1,77 @@
+"""What one holder kept of the tensors made at one place, followed from census to census."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from autograd_doctor.events import Survivor, SurvivorsCounted
+from autograd_doctor.findings import Location
+
+Size = Callable[[Survivor], int]
+ENOUGH_CENSUSES = 3
+
+
+@dataclass(frozen=True)
+class Holding:
+    """One holder's survivors. `steps` are those of the censuses, `survivors` what each of them counted."""
+
+    steps: tuple[int, ...]
+    survivors: tuple[Survivor, ...]
+    steps_per_epoch: int | None
+
+    @property
+    def latest(self) -> Survivor:
+        return self.survivors[-1]
+
+    @property
+    def location(self) -> Location | None:
+        """The line that stored the tensors, or the one that made them where the storing was not seen."""
+        return self.latest.stored_at or self.latest.made_at
+
+    def grows(self, size: Size) -> bool:
+        """Whether the size rose from every census to the next; too few censuses show nothing."""
+        sizes = [size(survivor) for survivor in self.survivors]
+        rises = all(before < after for before, after in zip(sizes, sizes[1:], strict=False))
+        return len(sizes) >= ENOUGH_CENSUSES and rises
+
+    def per_step(self, size: Size) -> float:
+        """By how much the size grew with every step, between the first census and the last."""
+        return (size(self.latest) - size(self.survivors[0])) / max(1, self.steps[-1] - self.steps[0])
+
+    def epoch_forecast(self, size: Size) -> str:
+        """What would have been kept at the end of an epoch, where its length is known."""
+        if not self.steps_per_epoch or self.per_step(size) <= 0:
+            return ""
+        kept = in_bytes(self.per_step(size) * self.steps_per_epoch)
+        return f"an epoch of {self.steps_per_epoch} steps would add {kept}"
+
+
+def follow(censuses: Iterable[SurvivorsCounted]) -> Iterator[Holding]:
+    """The holders that the latest census still found, back to where they first appeared without a break."""
+    taken = list(censuses)
+    if not taken:
+        return
+    indexed = [{_key(survivor): survivor for survivor in census.survivors} for census in taken]
+    for key in indexed[-1]:
+        start = next((i + 1 for i in reversed(range(len(taken))) if key not in indexed[i]), 0)
+        yield Holding(
+            steps=tuple(census.step for census in taken[start:]),
+            survivors=tuple(survivors[key] for survivors in indexed[start:]),
+            steps_per_epoch=taken[-1].steps_per_epoch,
+        )
+
+
+def in_bytes(count: float) -> str:
+    """A number of bytes as people read it: "1.5 MiB"."""
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if abs(count) < 1024 or unit == "GiB":
+            break
+        count /= 1024
+    return f"{count:.0f} {unit}" if unit == "bytes" or count >= 100 else f"{count:.1f} {unit}"
+
+
+def _key(survivor: Survivor) -> tuple[str, str, int, str, bool]:
+    made_at = survivor.made_at
+    place = (made_at.path, made_at.line) if made_at else ("", 0)
+    return (survivor.holder, *place, survivor.operation, survivor.has_graph)

@@ -42,6 +42,7 @@ class Watch:
         self._step_pending = False
         self.backward_running: int | None = None
         self.last_loss: float | None = None
+        self.batches_per_epoch = 0
         self.stepped: list[Callable[[], None]] = []
         self.backward_finished: list[Callable[[], None]] = []
 

@@ -68,6 +68,14 @@ class TensorFacts(Struct, frozen=True, omit_defaults=True):
     inf: int = 0
     numel: int = 0
 
+    @property
+    def described(self) -> str:
+        """Name, shape and range in a few words: "`x` of shape [32, 1] from -0.3 to 1.2"."""
+        words = [f"`{self.name}`" if self.name else "a tensor", f"of shape {self.shape}"]
+        if self.low is not None and self.high is not None:
+            words.append(f"from {self.low:.4g} to {self.high:.4g}" if self.low != self.high else f"at {self.low:.4g}")
+        return " ".join(words)
+
 
 class StackFrame(Struct, frozen=True):
     """One frame of a traceback; `own` frames belong to the user's program."""
@@ -169,6 +177,8 @@ class ForwardRan(Event, frozen=True):
     `training` is the root's own flag; `in_eval` and `in_train` name the mode-dependent sub-modules that ran in each
     mode (dropout with p=0 and batch-norm without running statistics left out). `statistics_moved` names the
     batch-norms whose running statistics the call changed. `builds_graph` is true if its output has a graph.
+    `undone_parameters` are those written that hold, bit for bit, what an earlier call had left in them, although an
+    optimizer step lies between.
     """
 
     module: int
@@ -184,6 +194,7 @@ class ForwardRan(Event, frozen=True):
     mode_set_at: Location | None = None
     written_parameters: list[int] = []
     written_at: Location | None = None
+    undone_parameters: list[int] = []
 
 
 class ForwardsWithoutBackward(Event, frozen=True):
@@ -286,6 +297,11 @@ class BackwardRan(Event, frozen=True):
     module: int | None = None
     in_evaluation: bool = False
     error: str = ""
+
+    @property
+    def lacks_graph(self) -> bool:
+        """Whether it failed because its roots, or the tensors asked for, are not in any graph."""
+        return "does not require grad" in self.error or "not have been used in the graph" in self.error
 
 
 class GraphRetained(Event, frozen=True):

@@ -179,6 +179,40 @@ class Trace:
         return frozenset(parameter for event in self.of(BackwardRan) for parameter in event.wrote)
 
     @cached_property
+    def connected(self) -> frozenset[int]:
+        """Parameters that can learn: a backward reached them, a step used their gradient, or they are set by hand."""
+        reached = {p for event in self.of(BackwardRan) for p in (*event.reached, *event.wrote)}
+        used = {
+            parameter
+            for event in self.of(OptimizerStepped)
+            for use in event.uses
+            for parameter, norm in zip(use.parameters, use.norms, strict=True)
+            if norm
+        }
+        by_hand = {p for event in self.of(OptimizerStepped) if event.optimizer is None for p in event.moved or ()}
+        written = {p for event in self.of(ForwardRan) for p in event.written_parameters}
+        return frozenset(reached | used | by_hand | written)
+
+    @cached_property
+    def frozen(self) -> frozenset[int]:
+        """Parameters that were seen not to require a gradient."""
+        seen = {event.parameter for event in self.parameters.values() if not event.requires_grad}
+        return frozenset(seen.union(*(event.frozen for event in self.of(OptimizerStepped))))
+
+    @cached_property
+    def starved(self) -> frozenset[int]:
+        """Parameters that an optimizer stepped without a gradient, and that nothing in the run ever made learn."""
+        missing: set[int] = set().union(*(event.missing for event in self.steps))
+        return frozenset(missing - self.connected - self.frozen)
+
+    def deprived(self, backward: BackwardRan, parameters: Iterable[int]) -> frozenset[int]:
+        """Those of the parameters that this backward should have reached and could not, and no other one did."""
+        if not backward.lacks_graph:
+            return self.starved & frozenset(parameters)
+        wanted = frozenset(parameters) - self.frozen
+        return wanted & self.optimized if self.optimized else wanted
+
+    @cached_property
     def evaluations(self) -> tuple[ForwardRan, ...]:
         """Forward passes that were no part of training: without gradients, or in eval mode with no backward after."""
         trained = {(event.module, event.step) for event in self.of(BackwardRan)}
@@ -192,7 +226,7 @@ class Trace:
     def phases(self) -> tuple[str, ...]:
         """Which of "training", "evaluation" and "training after evaluation" were seen."""
         seen = []
-        if self.steps or self.of(BackwardRan):
+        if self.steps or self.backwards:
             seen.append("training")
         if self.evaluations:
             seen.append("evaluation")

@@ -1,0 +1,93 @@
+"""Model mode: what a file of models defines, as its source tells without running it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from autograd_doctor.target import compiled, read
+
+_MODULE_BASES = ("nn.Module", "torch.nn.Module", "Module")
+_DEFINES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """The names that a file binds at its top level. `open` tells that a star import may bind any other."""
+
+    name: str
+    classes: dict[str, ast.ClassDef] = field(default_factory=dict)
+    functions: dict[str, ast.FunctionDef] = field(default_factory=dict)
+    others: frozenset[str] = frozenset()
+    open: bool = False
+    only_defines: bool = False
+
+    @property
+    def names(self) -> list[str]:
+        return [*self.classes, *self.functions, *self.others]
+
+    @property
+    def modules(self) -> list[str]:
+        """The classes that derive from `nn.Module` directly and can be built without arguments."""
+        return [
+            name
+            for name, node in self.classes.items()
+            if any(ast.unparse(base) in _MODULE_BASES for base in node.bases) and not required(initializer(node))
+        ]
+
+
+def look(name: str) -> ModelFile:
+    """What the source of a file binds. Raises `Mistake` if it cannot be read or parsed."""
+    source = read(Path(name))
+    compiled(source, name)
+    body = ast.parse(source).body
+    return ModelFile(
+        name=name,
+        classes={node.name: node for node in body if isinstance(node, ast.ClassDef)},
+        functions={node.name: node for node in body if isinstance(node, ast.FunctionDef)},
+        others=frozenset(_other_bindings(body)),
+        open=any(
+            isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in ast.walk(ast.Module(body, []))
+        ),
+        only_defines=all(_defines(node, body) for node in body),
+    )
+
+
+def _other_bindings(body: Sequence[ast.stmt]) -> Iterator[str]:
+    for node in ast.walk(ast.Module(list(body), [])):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.alias):
+            yield (node.asname or node.name).partition(".")[0]
+
+
+def _defines(node: ast.stmt, body: Sequence[ast.stmt]) -> bool:
+    """Whether a statement only defines: an import, a definition, a docstring, or an assignment that runs no training.
+
+    An assignment that calls a function of the file itself may well train, and so may one that calls a method.
+    """
+    if isinstance(node, ast.Assign | ast.AnnAssign):
+        own = {other.name for other in body if isinstance(other, ast.FunctionDef)}
+        calls = [call.func for call in ast.walk(node) if isinstance(call, ast.Call)]
+        trains = (isinstance(call, ast.Attribute) and call.attr in _TRAINING for call in calls)
+        return not any(trains) and not any(isinstance(call, ast.Name) and call.id in own for call in calls)
+    return isinstance(node, _DEFINES) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+
+
+_TRAINING = frozenset({"backward", "step", "fit", "train", "run", "main"})
+
+
+def initializer(node: ast.ClassDef) -> ast.arguments | None:
+    methods = (part for part in node.body if isinstance(part, ast.FunctionDef))
+    return next((method.args for method in methods if method.name == "__init__"), None)
+
+
+def required(signature: ast.arguments | None) -> list[str]:
+    if signature is None:
+        return []
+    positional = [argument.arg for argument in (*signature.posonlyargs, *signature.args) if argument.arg != "self"]
+    keyword = zip(signature.kwonlyargs, signature.kw_defaults, strict=True)
+    without_default = positional[: len(positional) - len(signature.defaults)]
+    return [*without_default, *(argument.arg for argument, default in keyword if default is None)]

@@ -1,0 +1,170 @@
+"""Model mode: the `model:` section checked against the file, in the shape that the child reads."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from autograd_doctor.config import DataSection, ModelSection
+from autograd_doctor.config_file import describe
+from autograd_doctor.mistakes import Mistake, nearest
+from autograd_doctor.model_file import ModelFile, initializer, required
+from autograd_doctor.plan import Build, DataPlan, ModelPlan, TensorPlan
+
+FUNCTIONS = ("training_step", "configure_optimizers", "batches", "train")
+
+
+def plan(file: ModelFile, section: ModelSection, config: str) -> ModelPlan:
+    """The `model:` section in the shape that the child reads. Raises `Mistake` for what the source disproves."""
+    check = _Check(file, config)
+    functions = [name for name in FUNCTIONS if name in file.functions]
+    planned = ModelPlan(
+        model=check.model(section),
+        factory=bool(section.factory),
+        loss=check.build("loss", section.loss),
+        optimizer=check.build("optimizer", section.optimizer),
+        data=check.data(section.data) if section.data else None,
+        functions=functions,
+        config=config,
+    )
+    check.complete(planned)
+    return planned
+
+
+@dataclass(frozen=True)
+class _Check:
+    file: ModelFile
+    config: str
+
+    def wrong(self, key: str, problem: str) -> Mistake:
+        return Mistake(f"{self.config}: model.{key}: {problem}" if key else f"{self.config}: model: {problem}")
+
+    def model(self, section: ModelSection) -> Build | None:
+        """The class or factory; a lone `nn.Module` that needs no arguments may be left out."""
+        if section.class_name and section.factory:
+            raise self.wrong("factory", "expected either `class` or `factory`, found both")
+        key = "factory" if section.factory else "class"
+        name = section.factory or section.class_name
+        if not name:
+            return Build(self.file.modules[0], section.arguments) if len(self.file.modules) == 1 else None
+        self._check_kind(key, name)
+        self._check_arguments("arguments", section.arguments, self._signature(name))
+        return Build(name, _json(section.arguments, self.wrong, "arguments"))
+
+    def _check_kind(self, key: str, name: str) -> None:
+        self.check_name(key, name)
+        if key == "class" and name in self.file.functions:
+            raise self.wrong(key, f"`{name}` is a function of {self.file.name}; did you mean `factory: {name}`?")
+        if key == "factory" and name in self.file.classes:
+            raise self.wrong(key, f"`{name}` is a class of {self.file.name}; did you mean `class: {name}`?")
+
+    def check_name(self, key: str, name: str) -> None:
+        if name not in self.file.names and not self.file.open:
+            raise self.wrong(key, f"{self.file.name} defines no `{name}`{nearest(name, self.file.names)}")
+
+    def _signature(self, name: str) -> ast.arguments | None:
+        if name in self.file.functions:
+            return self.file.functions[name].args
+        return initializer(self.file.classes[name]) if name in self.file.classes else None
+
+    def _check_arguments(self, key: str, given: dict[str, Any], signature: ast.arguments | None) -> None:
+        if signature is None:
+            return
+        known = [argument.arg for argument in (*signature.args, *signature.kwonlyargs) if argument.arg != "self"]
+        for name in given:
+            if name not in known and not signature.kwarg:
+                raise self.wrong(f"{key}.{name}", f"no such argument{nearest(name, known)}")
+        missing = [name for name in required(signature) if name not in given]
+        if missing:
+            raise self.wrong(key, f"expected the argument `{missing[0]}`, and it is not there")
+
+    def build(self, key: str, given: str | Build | None) -> Build | None:
+        """A name with its arguments. Names of PyTorch are left to the child, which can ask PyTorch."""
+        if given is None:
+            return None
+        if isinstance(given, str):
+            return Build(given)
+        return Build(given.name, _json(given.arguments, self.wrong, f"{key}.arguments"))
+
+    def data(self, section: DataSection) -> DataPlan:
+        if isinstance(section.batches, str):
+            self.check_name("data.batches", section.batches)
+            return DataPlan(function=section.batches)
+        return DataPlan(
+            inputs=self._tensors("inputs", section.inputs),
+            targets=self._tensors("targets", section.targets),
+            batch_size=section.batch_size,
+            batches=section.batches,
+        )
+
+    def _tensors(self, key: str, given: TensorPlan | list[TensorPlan]) -> list[TensorPlan]:
+        tensors = given if isinstance(given, list) else [given]
+        for tensor in tensors:
+            self._check_tensor(f"data.{key}", tensor)
+        return tensors
+
+    def _check_tensor(self, key: str, tensor: TensorPlan) -> None:
+        bad = next((size for size in tensor.shape if size < 1), None)
+        if bad is not None:
+            raise self.wrong(f"{key}.shape", f"expected whole numbers >= 1, found {describe(bad)}")
+        if tensor.classes is not None and tensor.range is not None:
+            raise self.wrong(f"{key}.range", "expected either `classes` or `range`, found both")
+        if tensor.classes is not None and tensor.classes < 1:
+            raise self.wrong(f"{key}.classes", f"expected a whole number >= 1, found {describe(tensor.classes)}")
+        if tensor.range and not (all(map(math.isfinite, tensor.range)) and tensor.range[0] <= tensor.range[1]):
+            low, high = tensor.range
+            raise self.wrong(f"{key}.range", f"expected two numbers, the smaller first, found `[{low:g}, {high:g}]`")
+        if tensor.dtype and tensor.dtype not in _DTYPES:
+            raise self.wrong(f"{key}.dtype", f"no such dtype: {describe(tensor.dtype)}{nearest(tensor.dtype, _DTYPES)}")
+
+    def complete(self, planned: ModelPlan) -> None:
+        """Say which key is missing, counting what the functions of the file take over."""
+        if "train" in planned.functions:
+            return
+        if planned.model is None:
+            raise self.wrong("", f"expected the key `class` or `factory`: {self._why_no_model()}")
+        if planned.loss is None and "training_step" not in planned.functions:
+            raise self.wrong("", f"expected the key `loss`, or a function `training_step` in {self.file.name}")
+        makes_batches = planned.data is not None and (planned.data.inputs or planned.data.function)
+        if not makes_batches and "batches" not in planned.functions:
+            raise self.wrong("", f"expected the key `data`, or a function `batches` in {self.file.name}")
+
+    def _why_no_model(self) -> str:
+        count = len(self.file.modules)
+        return f"{self.file.name} defines {count or 'no'} `nn.Module` classes that need no arguments"
+
+
+_DTYPES = (
+    *("float32", "float64", "float16", "bfloat16", "complex64", "complex128"),
+    *("int64", "int32", "int16", "int8", "uint8", "bool"),
+)
+
+
+def _json(value: Any, wrong: Callable[[str, str], Mistake], key: str) -> Any:
+    """Arguments travel to the child as JSON, which has no NaN and no infinity."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise wrong(key, f"expected a finite number, found {describe(value)}")
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, part in parts:
+        _json(part, wrong, f"{key}.{name}")
+    return value
+
+
+_SKELETON = """\
+model:
+  class: {model}
+  loss: CrossEntropyLoss
+  optimizer: {{name: AdamW, arguments: {{lr: 1e-3}}}}
+  data:
+    inputs: {{shape: [3, 32, 32], range: [0, 1]}}
+    targets: {{classes: 10}}
+    batch_size: 16
+"""
+
+
+def skeleton(model: str) -> str:
+    """The settings to write for a file that defines `model` and does not train it."""
+    return _SKELETON.format(model=model)

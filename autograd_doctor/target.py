@@ -1,0 +1,143 @@
+"""What is to be run: found and looked at before a child process is started, without importing anything of it."""
+
+from __future__ import annotations
+
+import os
+import pkgutil
+import sys
+import warnings
+import zipfile
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+
+from autograd_doctor.mistakes import Mistake, nearest
+from autograd_doctor.plan import Target
+
+_MAIN = "__main__.py"
+_NOT_PYTHON = {
+    ".ipynb": "a notebook, not a Python program (`jupyter nbconvert --to script` makes one of it)",
+    ".yaml": "a settings file, not a Python program (give it with `--config`)",
+    ".yml": "a settings file, not a Python program (give it with `--config`)",
+    ".pyc": "compiled Python, and findings need the source",
+}
+
+
+def script(name: str, arguments: Sequence[str]) -> Target:
+    """A script as typed: a file, or a folder or zip file with a `__main__.py`. Raises `Mistake`."""
+    path = Path(name)
+    if path.is_dir():
+        main = path / _MAIN
+        if not main.is_file():
+            raise Mistake(f"{name}: the folder holds no `{_MAIN}`{nearest_script(path / 'train.py')}")
+        compiled(main.read_bytes(), str(main))
+    elif not path.is_file():
+        raise Mistake(f"{name}: no such file{_module_hint(name) or nearest_script(path)}")
+    elif zipfile.is_zipfile(path):
+        _check_zip(path)
+    else:
+        if path.suffix in _NOT_PYTHON:
+            raise Mistake(f"{name}: {_NOT_PYTHON[path.suffix]}")
+        compiled(read(path), name)
+    return Target(kind="script", name=name, arguments=list(arguments))
+
+
+def module(name: str, arguments: Sequence[str]) -> Target:
+    """A module as `python -m` would find it from the working directory. Raises `Mistake`."""
+    if name.endswith(".py") and Path(name).is_file():
+        raise Mistake(f"{name}: `-m` takes a module, and this is a file (leave `-m` out)")
+    spec = find_module(name)
+    if spec.submodule_search_locations is not None:
+        try:
+            spec = find_module(f"{name}.__main__")
+        except Mistake:
+            raise Mistake(f"{name}: a package without `{_MAIN}` cannot be run") from None
+    if spec.origin and spec.origin.endswith(".py"):
+        compiled(read(Path(spec.origin)), spec.origin)
+    return Target(kind="module", name=name, arguments=list(arguments))
+
+
+def find_module(name: str) -> ModuleSpec:
+    """The spec of a dotted name, found package by package so that none of them is imported. Raises `Mistake`."""
+    parts = name.split(".")
+    if not all(part.isidentifier() for part in parts):
+        raise Mistake(f"{name}: not the name of a module")
+    folders: list[str] | None = None
+    for depth in range(1, len(parts) + 1):
+        full = ".".join(parts[:depth])
+        spec = _find_spec(full, folders)
+        if spec is None or (depth < len(parts) and spec.submodule_search_locations is None):
+            raise Mistake(f"{name}: no such module{_nearest_module(parts[: depth - 1], parts[depth - 1], folders)}")
+        folders = list(spec.submodule_search_locations or [])
+    assert spec is not None
+    return spec
+
+
+def read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise Mistake(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def compiled(source: bytes, name: str) -> None:
+    """Check that the source is Python. Raises `Mistake` that shows the place."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(source, name, "exec", dont_inherit=True)
+    except SyntaxError as error:
+        where = f"{name}:{error.lineno}:{error.offset}" if error.lineno else name
+        raise Mistake(f"{where}: not valid Python: {error.msg}", _code_frame(error)) from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise Mistake(f"{name}: not valid Python: {error or type(error).__name__}") from None
+
+
+def nearest_script(path: Path) -> str:
+    folder = path.parent
+    beside = [entry.name for entry in folder.glob("*.py")] if folder.is_dir() else []
+    return nearest(path.name, beside)
+
+
+def _module_hint(name: str) -> str:
+    """ "pkg.train" without `-m` is a module more often than a file without its ending."""
+    if name.endswith(".py") or "/" in name:
+        return ""
+    try:
+        find_module(name)
+    except Mistake:
+        return ""
+    return f"; did you mean `-m {name}`?"
+
+
+def _check_zip(path: Path) -> None:
+    with zipfile.ZipFile(path) as archive:
+        if _MAIN not in archive.namelist():
+            raise Mistake(f"{path}: the zip file holds no `{_MAIN}`")
+        compiled(archive.read(_MAIN), f"{path}/{_MAIN}")
+
+
+def _find_spec(name: str, folders: list[str] | None) -> ModuleSpec | None:
+    """As the import system does, but with the working directory first, as the child will have it."""
+    for finder in sys.meta_path:
+        path = [os.getcwd(), *sys.path] if finder is PathFinder and folders is None else folders
+        spec = finder.find_spec(name, path)
+        if spec is not None:
+            return spec
+    return None
+
+
+def _nearest_module(package: list[str], part: str, folders: list[str] | None) -> str:
+    beside = [entry.name for entry in pkgutil.iter_modules(folders or [os.getcwd(), *sys.path])]
+    return nearest(".".join([*package, part]), [".".join([*package, name]) for name in beside])
+
+
+def _code_frame(error: SyntaxError) -> str:
+    """The line that does not parse, with a caret under the place."""
+    if not error.text or not error.lineno:
+        return ""
+    line = error.text.rstrip("\n").expandtabs(1)
+    gutter = " " * len(str(error.lineno))
+    width = max(1, (error.end_offset or 0) - (error.offset or 1)) if error.end_lineno == error.lineno else 1
+    caret = " " * ((error.offset or 1) - 1) + "^" * width
+    return f" {gutter} |\n {error.lineno} | {line}\n {gutter} | {caret}"

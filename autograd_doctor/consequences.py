@@ -1,0 +1,77 @@
+"""One cause, one finding: which findings are mere consequences of which others, and which matter most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from autograd_doctor.findings import CONFIDENCES, SEVERITIES, Finding
+
+PROGRAM_CRASHED = "AD599"
+"""The rule that reports any crash: a finding that folds it explains the crash, by itself it explains nothing."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A fault and what followed from it."""
+
+    finding: Finding
+    consequences: tuple[Finding, ...]
+
+    @property
+    def reports_crash(self) -> bool:
+        """Whether this is why, or at least where, the program died."""
+        return any(finding.code == PROGRAM_CRASHED for finding in (self.finding, *self.consequences))
+
+
+def cases(findings: Iterable[Finding], folds: Mapping[str, tuple[str, ...]]) -> list[Case]:
+    """The faults among the findings, most important first. `folds` maps codes to those of their consequences.
+
+    Where several findings could be the cause of another, the most important one is.
+    """
+    ordered = sorted(findings, key=_importance)
+    causes = _causes(ordered, folds)
+    found = [
+        Case(finding, tuple(ordered[other] for other in causes if _root(other, causes) == position))
+        for position, finding in enumerate(ordered)
+        if position not in causes
+    ]
+    return sorted(found, key=lambda case: _importance(case.finding, case.reports_crash))
+
+
+def _causes(findings: Sequence[Finding], folds: Mapping[str, tuple[str, ...]]) -> dict[int, int]:
+    """For the position of each consequence, that of its direct cause."""
+    causes: dict[int, int] = {}
+    for position, finding in enumerate(findings):
+        for candidate, other in enumerate(findings):
+            follows = finding.code in folds.get(other.code, ()) and _share_parameters(finding, other)
+            # Of two faults that fold each other, or themselves, one must stay.
+            if follows and _root(candidate, causes) != position:
+                causes[position] = candidate
+                break
+    return causes
+
+
+def _share_parameters(finding: Finding, other: Finding) -> bool:
+    """A finding that names no parameters may be about any."""
+    return not finding.parameters or not other.parameters or not set(finding.parameters).isdisjoint(other.parameters)
+
+
+def _root(position: int, causes: Mapping[int, int]) -> int:
+    while position in causes:
+        position = causes[position]
+    return position
+
+
+def _importance(finding: Finding, reports_crash: bool = False) -> tuple[object, ...]:
+    place = finding.location
+    return (
+        SEVERITIES.index(finding.severity),
+        CONFIDENCES.index(finding.confidence),
+        not reports_crash,
+        finding.step_first,
+        finding.code,
+        (place.path, place.line, place.column) if place else ("", 0, 0),
+        finding.subject,
+        finding.message,
+    )

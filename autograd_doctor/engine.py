@@ -1,0 +1,90 @@
+"""From a trace to a report: examine, fold consequences, suppress, decide."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+
+from autograd_doctor import __version__, facts
+from autograd_doctor.consequences import Case, cases
+from autograd_doctor.examination import Examination, examine
+from autograd_doctor.findings import SEVERITIES, Finding, Number
+from autograd_doctor.plan import Outcome, Target
+from autograd_doctor.presentation import Presenter
+from autograd_doctor.report import SCHEMA_VERSION, Checks, Report, ReportedFinding, Statistics, Tool
+from autograd_doctor.rules import Rule
+from autograd_doctor.suppressions import Ignores
+from autograd_doctor.trace import Trace
+from autograd_doctor.verdict import decide
+
+
+def judge(
+    trace: Trace,
+    rules: Sequence[Rule],
+    tunables: Mapping[str, Mapping[str, Number]],
+    *,
+    target: Target,
+    fail_on: str,
+    min_steps: int,
+    outcome: Outcome,
+) -> Report:
+    """The report on a trace. `tunables` are by code and replace a rule's defaults one by one.
+
+    `fail_on` is the least severity that fails the check; any word that is no severity lets everything pass.
+    """
+    about = facts.target_facts(trace, target)
+    run = facts.run_facts(trace, outcome)
+    examination = examine(trace, rules, tunables)
+    presenter = Presenter(about.cwd)
+    ignores = Ignores(about.cwd, target.name)
+    settled = [
+        _reported(case, ignores, presenter)
+        for case in cases(examination.findings, {rule.code: rule.folds for rule in rules})
+    ]
+    findings = [finding for finding in settled if finding.suppressed is None]
+    verdict, exit_code, reason = decide(findings, run, outcome, fail_on=fail_on, min_steps=min_steps)
+    return Report(
+        schema_version=SCHEMA_VERSION,
+        tool=Tool("autograd_doctor", __version__),
+        target=about,
+        environment=facts.environment(trace),
+        run=run,
+        verdict=verdict,
+        exit_code=int(exit_code),
+        exit_reason=reason,
+        findings=findings,
+        suppressed=[finding for finding in settled if finding.suppressed is not None],
+        checks=Checks(examination.ran, examination.skipped),
+        statistics=_statistics(findings),
+        notes=[*facts.notes(trace, outcome), *_unused(ignores, _judged(rules, examination), presenter)],
+    )
+
+
+def _reported(case: Case, ignores: Ignores, presenter: Presenter) -> ReportedFinding:
+    return presenter.finding(
+        case.finding,
+        notes=[_consequence(finding, presenter) for finding in case.consequences if not ignores.match(finding)],
+        explains_crash=case.reports_crash,
+        suppressed=ignores.match(case.finding),
+    )
+
+
+def _consequence(finding: Finding, presenter: Presenter) -> str:
+    place = f" at {presenter.path(finding.location.path)}:{finding.location.line}" if finding.location else ""
+    return f"as a consequence, {finding.message} (`{finding.code}` {finding.name}{place})"
+
+
+def _judged(rules: Iterable[Rule], examination: Examination) -> set[str]:
+    """Codes and names of the rules that ran."""
+    return {word for rule in rules if rule.code in examination.ran for word in (rule.code, rule.name)}
+
+
+def _unused(ignores: Ignores, judged: Container[str], presenter: Presenter) -> Iterator[str]:
+    for ignore in ignores.unused(judged):
+        yield f"`doctor: ignore[{ignore.rule}]` at {presenter.path(ignore.path)}:{ignore.line} silences nothing"
+
+
+def _statistics(findings: Sequence[ReportedFinding]) -> Statistics:
+    by_severity = Counter(finding.severity for finding in findings)
+    by_rule = Counter(finding.code for finding in findings)
+    return Statistics(dict(sorted(by_rule.items())), {severity: by_severity[severity] for severity in SEVERITIES})

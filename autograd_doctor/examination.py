@@ -1,0 +1,67 @@
+"""Rules at work on a trace: what each found, which of them judged the run, and why the others could not."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath
+
+from autograd_doctor.findings import Finding, Number
+from autograd_doctor.rules import Rule
+from autograd_doctor.trace import Trace
+
+RULE_CRASHED = "AD000"
+
+
+@dataclass
+class Examination:
+    """`ran` holds codes, `skipped` maps codes to reasons; a rule is in exactly one of them."""
+
+    findings: list[Finding] = field(default_factory=list)
+    ran: list[str] = field(default_factory=list)
+    skipped: dict[str, str] = field(default_factory=dict)
+
+
+def examine(trace: Trace, rules: Sequence[Rule], tunables: Mapping[str, Mapping[str, Number]]) -> Examination:
+    """Put every rule to the trace, in the order of their codes. `tunables` are by code and replace defaults."""
+    examination = Examination()
+    for rule in sorted(rules, key=lambda rule: rule.code):
+        _apply(rule, trace, {**rule.tunables, **tunables.get(rule.code, {})}, examination)
+    return examination
+
+
+def _apply(rule: Rule, trace: Trace, tunables: Mapping[str, Number], examination: Examination) -> None:
+    missing = [phase for phase in rule.needs_phases if phase not in trace.phases]
+    # A program that died before its first backward still has a cause, which the rules for training may know.
+    if missing and not (trace.crash and missing == ["training"]):
+        examination.skipped[rule.code] = f"no {missing[0]} was seen"
+        return
+    findings: list[Finding] = []
+    try:
+        findings.extend(rule.examine(trace, tunables))
+    except Exception as error:
+        examination.skipped[rule.code] = "the rule itself crashed"
+        findings.append(_rule_crashed(rule, error))
+    else:
+        if missing and not findings:
+            examination.skipped[rule.code] = f"no {missing[0]} was seen"
+        else:
+            examination.ran.append(rule.code)
+    examination.findings += findings
+
+
+def _rule_crashed(rule: Rule, error: Exception) -> Finding:
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return Finding(
+        code=RULE_CRASHED,
+        name="rule-crashed",
+        severity="info",
+        confidence="high",
+        title="a rule of the doctor crashed and judged nothing",
+        message=f"`{rule.code}` {rule.name} raised `{type(error).__name__}`: {error}",
+        subject=rule.code,
+        location=None,
+        help="the other findings stand; report this as a bug of autograd_doctor, with the trace (`--save-trace`)",
+        evidence={"raised at": f"{PurePath(last.filename).name}:{last.lineno}"},
+    )

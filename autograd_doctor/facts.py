@@ -1,0 +1,84 @@
+"""What a report says about the run as a whole: target, environment, steps, phases, how it ended, what to know."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from collections.abc import Iterator
+
+from autograd_doctor.events import Noted, RunStarted
+from autograd_doctor.plan import Outcome, Target
+from autograd_doctor.report import Environment, OptimizerFacts, Run, StoppedBy, TargetFacts
+from autograd_doctor.trace import Trace
+
+PHASES = ("training", "evaluation", "training after evaluation")
+
+
+def target_facts(trace: Trace, target: Target) -> TargetFacts:
+    """What was run, where. The folder is the child's, or ours if the child never came to say."""
+    started = next(iter(trace.of(RunStarted)), None)
+    cwd = started.cwd if started else os.getcwd()
+    argv = [target.name, *target.arguments]
+    if target.kind == "module":
+        return TargetFacts(module=target.name, argv=argv, cwd=cwd)
+    if target.kind == "model":
+        return TargetFacts(model=target.name, argv=argv, cwd=cwd)
+    return TargetFacts(script=target.name, argv=argv, cwd=cwd)
+
+
+def environment(trace: Trace) -> Environment:
+    """The versions and the device that the child stated."""
+    started = next(iter(trace.of(RunStarted)), None)
+    if started is None:
+        return Environment()
+    return Environment(
+        python=started.python, torch=started.torch, device=started.device, packages=dict(started.packages)
+    )
+
+
+def run_facts(trace: Trace, outcome: Outcome) -> Run:
+    """Steps, phases and the end of the run."""
+    seconds = trace.end.seconds if trace.end else outcome.seconds
+    return Run(
+        steps=len(trace.steps),
+        micro_batches=sum(event.kind == "backward" and not event.error for event in trace.backwards.values()),
+        optimizers=list(_optimizers(trace)),
+        phases_seen=list(trace.phases),
+        phases_not_seen=[phase for phase in PHASES if phase not in trace.phases],
+        stopped_by=_stopped_by(trace, outcome),
+        program_exit=trace.end.exit_code if trace.end else outcome.exit_code,
+        seconds=seconds if math.isfinite(seconds) else 0.0,
+    )
+
+
+def _optimizers(trace: Trace) -> Iterator[OptimizerFacts]:
+    steps = Counter(event.optimizer for event in trace.steps)
+    for number, built in trace.optimizers.items():
+        held = len(trace.optimizer_parameters[number])
+        yield OptimizerFacts(name=built.name, kind=built.kind, parameters=held, steps=steps[number])
+    if steps[None]:
+        yield OptimizerFacts(name="an update by hand", kind="", parameters=0, steps=steps[None])
+
+
+def _stopped_by(trace: Trace, outcome: Outcome) -> StoppedBy:
+    if outcome.interrupted:
+        return "interrupted"
+    if trace.end:
+        return trace.end.reason
+    if outcome.timed_out:
+        return "timeout"
+    if outcome.signal is not None:
+        return "killed"
+    if trace.crash:
+        return "raised"
+    return "exited" if outcome.exit_code is not None else "unknown"
+
+
+def notes(trace: Trace, outcome: Outcome) -> list[str]:
+    """What the doctor changed or left out, and what was odd about the end, each once."""
+    said = list(dict.fromkeys(event.text for event in trace.of(Noted)))
+    if outcome.timed_out:
+        running = f"; this was running:\n{outcome.stacks.rstrip()}" if outcome.stacks else ""
+        said.append(f"the program hung and was ended{running}")
+    return said

@@ -1,0 +1,98 @@
+"""Findings as the report shows them: relative paths, quoted source, fingerprints, plain numbers."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable
+from pathlib import Path, PurePath
+from typing import Any
+
+from autograd_doctor import source
+from autograd_doctor.findings import Evidence, Finding, Location, Number
+from autograd_doctor.report import Place, RelatedPlace, ReportedFinding, Suppression
+
+
+class Presenter:
+    """Turns findings into reported ones for a program that ran in `cwd`; each file is read once."""
+
+    def __init__(self, cwd: str) -> None:
+        self._cwd = cwd
+        self._lines: dict[str, list[str]] = {}
+
+    def finding(
+        self,
+        finding: Finding,
+        *,
+        notes: Iterable[str] = (),
+        explains_crash: bool = False,
+        suppressed: Suppression | None = None,
+    ) -> ReportedFinding:
+        """The finding with further `notes` after its own."""
+        location = self.place(finding.location) if finding.location else None
+        return ReportedFinding(
+            code=finding.code,
+            name=finding.name,
+            severity=finding.severity,
+            confidence=finding.confidence,
+            title=self.text(finding.title),
+            message=self.text(finding.message),
+            evidence=plain(finding.evidence),
+            subject=finding.subject,
+            location=location,
+            related=[RelatedPlace(self.text(other.message), self.place(other.location)) for other in finding.related],
+            notes=[self.text(note) for note in (*finding.notes, *notes)],
+            help=self.text(finding.help),
+            step_first=finding.step_first,
+            step_count=finding.step_count,
+            explains_crash=explains_crash,
+            fingerprint=fingerprint(finding, location),
+            url="",
+            suppressed=suppressed,
+        )
+
+    def place(self, location: Location) -> Place:
+        """A location with the lines that it spans."""
+        if location.path not in self._lines:
+            self._lines[location.path] = source.lines(Path(self._cwd, location.path))
+        end_line = max(location.line, location.end_line)
+        return Place(
+            path=self.path(location.path),
+            line=location.line,
+            column=location.column,
+            end_line=end_line,
+            end_column=location.end_column,
+            function=location.function,
+            snippet=source.snippet(self._lines[location.path], location.line, end_line),
+        )
+
+    def path(self, path: str) -> str:
+        """A path relative to the program's folder, absolute if it lies elsewhere."""
+        pure = PurePath(path)
+        return (pure.relative_to(self._cwd) if self._cwd and pure.is_relative_to(self._cwd) else pure).as_posix()
+
+    def text(self, text: str) -> str:
+        """Prose in which the paths are relative too."""
+        return text.replace(f"{self._cwd.rstrip('/')}/", "") if self._cwd.strip("/") else text
+
+
+def fingerprint(finding: Finding, location: Place | None) -> str:
+    """What makes two findings of different runs the same: no line numbers, no numbers of the evidence, no steps."""
+    where = (location.path, location.function, " ".join(location.snippet.split())) if location else ("", "", "")
+    key = "\0".join((finding.code, finding.subject, *where))
+    return hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()[:16]
+
+
+def plain(evidence: Evidence) -> Evidence:
+    """Evidence in values that JSON can hold."""
+    return {name: _plain_value(value) for name, value in evidence.items()}
+
+
+def _plain_value(value: Any) -> Number | str | list[str]:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    return [str(item) for item in value] if isinstance(value, list | tuple) else str(value)

@@ -1,0 +1,165 @@
+"""The report: everything that a renderer shows and that the JSON format holds, as plain frozen data.
+
+`schema_version` grows when a field changes its meaning or goes away; new fields do not change it. Paths are POSIX and
+relative to `target.cwd` where they lie below it; NaN and infinities are the strings "nan", "inf" and "-inf".
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from autograd_doctor.findings import Confidence, Evidence, Severity
+
+SCHEMA_VERSION = 1
+
+Verdict = Literal["passed", "faults", "program-failed", "not-judged", "interrupted"]
+StoppedBy = Literal["finished", "steps", "time", "exited", "raised", "interrupted", "killed", "timeout", "unknown"]
+
+
+class Tool(Struct, frozen=True):
+    """Who made the report."""
+
+    name: str
+    version: str
+
+
+class TargetFacts(Struct, frozen=True, kw_only=True):
+    """What was run: exactly one of `script`, `module` and `model` is there."""
+
+    script: str | UnsetType = UNSET
+    module: str | UnsetType = UNSET
+    model: str | UnsetType = UNSET
+    argv: list[str]
+    cwd: str
+
+    @property
+    def name(self) -> str:
+        """The target as it was typed."""
+        return next(name for name in (self.script, self.module, self.model, "") if name is not UNSET)
+
+
+class Environment(Struct, frozen=True, kw_only=True):
+    """Where it ran; empty strings if the program's process never came that far."""
+
+    python: str = ""
+    torch: str = ""
+    device: str = ""
+    packages: dict[str, str] = {}
+
+
+class OptimizerFacts(Struct, frozen=True):
+    """An optimizer of the program and how many of its steps took effect; updates written by hand have no kind."""
+
+    name: str
+    kind: str
+    parameters: int
+    steps: int
+
+
+class Run(Struct, frozen=True, kw_only=True):
+    """What was seen. `micro_batches` counts backwards; `program_exit` is None for a program that was killed."""
+
+    steps: int
+    micro_batches: int
+    optimizers: list[OptimizerFacts]
+    phases_seen: list[str]
+    phases_not_seen: list[str]
+    stopped_by: StoppedBy
+    program_exit: int | None
+    seconds: float
+
+
+class Place(Struct, frozen=True, kw_only=True):
+    """A span of source. Lines and columns count from 1, `end_column` is exclusive, 0 means unknown.
+
+    `snippet` holds the lines of the span as they were, with their indentation; empty if the file could not be read.
+    """
+
+    path: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    function: str
+    snippet: str
+
+
+class RelatedPlace(Struct, frozen=True):
+    """A second place that takes part in a finding, with a short label that says how."""
+
+    message: str
+    location: Place
+
+
+class Suppression(Struct, frozen=True):
+    """Why a finding does not count."""
+
+    kind: Literal["comment", "file-comment"]
+    reason: str
+
+
+class ReportedFinding(Struct, frozen=True, kw_only=True):
+    """A finding as the person sees it. `fingerprint` stays the same when lines move or numbers change.
+
+    `url` is empty while the rule has no page; `doctor explain CODE` always has one. `explains_crash`: this is why the
+    program died.
+    """
+
+    code: str
+    name: str
+    severity: Severity
+    confidence: Confidence
+    title: str
+    message: str
+    evidence: Evidence
+    subject: str
+    location: Place | None
+    related: list[RelatedPlace]
+    notes: list[str]
+    help: str
+    step_first: int
+    step_count: int
+    explains_crash: bool
+    fingerprint: str
+    url: str
+    suppressed: Suppression | None = None
+
+
+class Checks(Struct, frozen=True):
+    """The codes of the rules that judged the run, and for the others why they could not."""
+
+    ran: list[str]
+    skipped: dict[str, str]
+
+
+class Statistics(Struct, frozen=True):
+    """How many findings there are, suppressed ones left out."""
+
+    by_rule: dict[str, int]
+    by_severity: dict[Severity, int]
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """One judged run. Findings come most important first, in an order that depends on nothing but the trace."""
+
+    schema_version: int
+    tool: Tool
+    target: TargetFacts
+    environment: Environment
+    run: Run
+    verdict: Verdict
+    exit_code: int
+    exit_reason: str
+    findings: list[ReportedFinding]
+    suppressed: list[ReportedFinding]
+    checks: Checks
+    statistics: Statistics
+    notes: list[str]
+
+
+def to_json(report: Report) -> bytes:
+    """The report as indented JSON."""
+    return msgspec.json.format(msgspec.json.encode(report), indent=2)

@@ -1,0 +1,75 @@
+"""The user's source as text: lines and comments. A file that is gone or is no Python simply has none."""
+
+from __future__ import annotations
+
+import io
+import tokenize
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+SNIPPET_LINES = 10
+"""Longer spans are cut: a report quotes the place, not the program."""
+
+
+def lines(path: Path) -> list[str]:
+    """The lines of a file as Python counts them, without their ends; empty if it cannot be read."""
+    try:
+        if not path.is_file():
+            return []
+        data = path.read_bytes()
+    except (OSError, ValueError):
+        return []
+    return _decoded(data).split("\n")
+
+
+def _decoded(data: bytes) -> str:
+    """Text in the encoding that the file declares, with every kind of line end as a newline."""
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    except SyntaxError:
+        encoding = "utf-8"
+    return data.decode(encoding, errors="replace").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def snippet(text: Sequence[str], line: int, end_line: int) -> str:
+    """The lines of a span, with their indentation so that columns keep their meaning; at most `SNIPPET_LINES`."""
+    if line < 1:
+        return ""
+    return "\n".join(text[line - 1 : min(max(line, end_line), line - 1 + SNIPPET_LINES)])
+
+
+@dataclass(frozen=True)
+class Comment:
+    """A comment and the lines of the statement that it stands in, or, alone on its line, the statement below it."""
+
+    text: str
+    line: int
+    first: int
+    last: int
+
+
+def comments(text: Sequence[str]) -> list[Comment]:
+    """Every comment of a file up to the first token that is no Python."""
+    found: list[Comment] = []
+    pending: list[tuple[str, int]] = []
+    first = 0
+    for token in _tokens(text):
+        if token.type == tokenize.COMMENT:
+            pending.append((token.string, token.start[0]))
+        elif token.type == tokenize.NEWLINE:
+            found += [Comment(comment, line, min(first, line), token.start[0]) for comment, line in pending]
+            pending, first = [], 0
+        elif token.type not in _LAYOUT:
+            first = first or token.start[0]
+    return found + [Comment(comment, line, line, line) for comment, line in pending]
+
+
+_LAYOUT = (tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING, tokenize.ENDMARKER)
+
+
+def _tokens(text: Sequence[str]) -> Iterator[tokenize.TokenInfo]:
+    try:
+        yield from tokenize.generate_tokens(iter([f"{line}\n" for line in text]).__next__)
+    except (tokenize.TokenError, SyntaxError):
+        return  # what stands before the broken place still counts

@@ -1,0 +1,74 @@
+"""The verdict on a run and the exit code that goes with it, the same for every output format."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Sequence
+
+from autograd_doctor.consequences import PROGRAM_CRASHED
+from autograd_doctor.findings import SEVERITIES, ExitCode
+from autograd_doctor.plan import Outcome
+from autograd_doctor.report import ReportedFinding, Run, Verdict
+
+Decision = tuple[Verdict, ExitCode, str]
+
+
+def decide(
+    findings: Sequence[ReportedFinding], run: Run, outcome: Outcome, *, fail_on: str, min_steps: int
+) -> Decision:
+    """Findings come first; then a program that failed; and what was not seen is never called healthy."""
+    failing = _failing(findings, fail_on)
+    explained = any(finding.code != PROGRAM_CRASHED for finding in failing)
+    if run.stopped_by == "interrupted":
+        return "interrupted", ExitCode.INTERRUPTED, f"interrupted after {steps(run.steps)}"
+    if run.steps == 0 and not explained and _failed(run):
+        return "program-failed", ExitCode.PROGRAM_FAILED, f"the program {_end(run, outcome)} before any training step"
+    if failing:
+        return "faults", ExitCode.FINDINGS, f"{len(failing)} of {_findings(len(findings))} at or above `{fail_on}`"
+    if run.stopped_by == "killed":
+        ended = f"the program {_end(run, outcome)} after {steps(run.steps)}, which no rule explains"
+        return "program-failed", ExitCode.PROGRAM_FAILED, ended
+    if run.steps < max(1, min_steps):
+        return "not-judged", ExitCode.NOT_JUDGED, _too_few(run, min_steps)
+    return "passed", ExitCode.OK, f"no finding at or above `{fail_on}` in {steps(run.steps)} of training"
+
+
+def steps(count: int) -> str:
+    """ "1 step", "30 steps"."""
+    return f"{count} step{'' if count == 1 else 's'}"
+
+
+def _findings(count: int) -> str:
+    return f"{count} finding{'' if count == 1 else 's'}"
+
+
+def _failing(findings: Sequence[ReportedFinding], fail_on: str) -> list[ReportedFinding]:
+    if fail_on not in SEVERITIES:
+        return []
+    threshold = SEVERITIES.index(fail_on)
+    return [finding for finding in findings if SEVERITIES.index(finding.severity) <= threshold]
+
+
+def _failed(run: Run) -> bool:
+    return run.stopped_by in ("raised", "killed") or (run.stopped_by == "exited" and run.program_exit != 0)
+
+
+def _end(run: Run, outcome: Outcome) -> str:
+    if run.stopped_by == "killed" and outcome.signal is not None:
+        return f"was killed by {_signal_name(outcome.signal)}"
+    return "crashed" if run.stopped_by == "raised" else f"exited with {run.program_exit}"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _too_few(run: Run, min_steps: int) -> str:
+    if run.steps:
+        return f"only {steps(run.steps)} of training seen, {min_steps} are needed to judge"
+    if run.stopped_by == "timeout":
+        return "no training step was seen before the program hung"
+    return "no training step was seen"

@@ -20,7 +20,7 @@ _LONGEST = 1e9
 
 Count = Annotated[int, Meta(ge=0, le=2**53)]
 Positive = Annotated[int, Meta(ge=1, le=2**53)]
-FailOn = Literal["error", "warning", "info"]
+FailOn = Literal["error", "warning", "info", "never"]
 ColorMode = Literal["auto", "always", "never"]
 
 

@@ -1,0 +1,186 @@
+"""The child process that runs the program: started, listened to, and ended when it hangs or the person asks."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from autograd_doctor.events import Event, Noted
+from autograd_doctor.plan import STACKS, Outcome, Plan
+from autograd_doctor.screen import Screen
+from autograd_doctor.trace import Trace, TraceError, TraceReader
+
+_LOOK_EVERY = 0.05
+_GRACE = 2.0
+_INTERRUPT_GRACE = 10.0
+_MODULE = "autograd_doctor.runner"
+
+
+class Recording(NamedTuple):
+    """What the trace held when the child was gone, and how it ended."""
+
+    trace: Trace
+    outcome: Outcome
+
+
+class Workspace(NamedTuple):
+    """The folder of one check: the trace, and a scratch folder for what the program saves."""
+
+    trace: str
+    scratch: str
+
+
+@contextmanager
+def workspace() -> Iterator[Workspace]:
+    """A temporary folder for one check, gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="autograd-doctor-", ignore_cleanup_errors=True) as folder:
+        scratch = Path(folder, "scratch")
+        scratch.mkdir()
+        yield Workspace(str(Path(folder, "trace")), str(scratch))
+
+
+def record(
+    plan: Plan,
+    *,
+    timeout: float | None = None,
+    on_event: Callable[[Event], None] | None = None,
+    screen: Screen | None = None,
+) -> Recording:
+    """Run the program under probes and return what was recorded, however it ended."""
+    return Child(plan, screen).watch(timeout=timeout, on_event=on_event)
+
+
+class Child:
+    """A started child. It leads a session of its own, so that a hang is ended with everything it has started."""
+
+    def __init__(self, plan: Plan, screen: Screen | None = None) -> None:
+        self._plan = plan
+        self._screen = screen
+        self._began = time.monotonic()
+        Path(plan.trace).touch()
+        file = Path(plan.trace).with_name("plan.json")
+        file.write_bytes(msgspec.json.encode(plan))
+        self._process = subprocess.Popen(
+            [sys.executable, *_interpreter_flags(), "-m", _MODULE, str(file)],
+            stdout=screen.stdout if screen else None,
+            stderr=screen.stderr if screen else None,
+            start_new_session=True,
+        )
+        self._reader = TraceReader(Path(plan.trace))
+        self._events: list[Event] = []
+        self._readable = True
+
+    def watch(self, *, timeout: float | None = None, on_event: Callable[[Event], None] | None = None) -> Recording:
+        """Wait for the end. Ctrl-C is passed on, and a child that outlives `timeout` seconds shows its stacks."""
+        timed_out = interrupted = False
+        with _terminations_interrupt():
+            try:
+                timed_out = not self._wait(timeout, on_event)
+                if timed_out:
+                    self._end_hung(on_event)
+            except KeyboardInterrupt:
+                interrupted = True
+                self._end_interrupted(on_event)
+            finally:
+                self._kill_if_alive()
+        self._read(on_event)
+        if self._screen:
+            self._screen.drain()
+        return Recording(Trace(tuple(self._events)), self._outcome(timed_out, interrupted))
+
+    def _wait(self, seconds: float | None, on_event: Callable[[Event], None] | None) -> bool:
+        """Whether the child ended within so many seconds."""
+        until = time.monotonic() + seconds if seconds else float("inf")
+        while self._process.poll() is None:
+            if time.monotonic() > until:
+                return False
+            if self._screen:
+                self._screen.pump(_LOOK_EVERY)
+            else:
+                with suppress(subprocess.TimeoutExpired):
+                    self._process.wait(_LOOK_EVERY)
+            self._read(on_event)
+        return True
+
+    def _read(self, on_event: Callable[[Event], None] | None) -> None:
+        """Take in what was recorded since the last look. What comes after a damaged record cannot be told apart."""
+        if not self._readable:
+            return
+        new: list[Event] = []
+        try:
+            for event in self._reader.new_events():
+                new.append(event)
+        except TraceError as error:
+            self._readable = False
+            new.append(Noted(text=f"the trace is damaged, and what follows is lost: {error}"))
+        self._events += new
+        if on_event:
+            for event in new:
+                on_event(event)
+
+    def _end_hung(self, on_event: Callable[[Event], None] | None) -> None:
+        """Ask for the stacks first: SIGUSR2 makes the child's `faulthandler` write them."""
+        self._process.send_signal(signal.SIGUSR2)
+        self._wait(_GRACE, on_event)
+        self._signal_all(signal.SIGTERM)
+        self._wait(_GRACE, on_event)
+
+    def _end_interrupted(self, on_event: Callable[[Event], None] | None) -> None:
+        """As a terminal would, to the whole group; a second Ctrl-C ends the patience."""
+        self._signal_all(signal.SIGINT)
+        with suppress(KeyboardInterrupt):
+            if not self._wait(_INTERRUPT_GRACE, on_event):
+                self._signal_all(signal.SIGTERM)
+                self._wait(_GRACE, on_event)
+
+    def _signal_all(self, number: signal.Signals) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
+
+    def _kill_if_alive(self) -> None:
+        if self._process.poll() is None:
+            self._signal_all(signal.SIGKILL)
+            self._process.wait()
+
+    def _outcome(self, timed_out: bool, interrupted: bool) -> Outcome:
+        status = self._process.returncode
+        stacks = Path(self._plan.scratch, STACKS)
+        return Outcome(
+            exit_code=status if status >= 0 else None,
+            signal=-status if status < 0 else None,
+            timed_out=timed_out,
+            interrupted=interrupted,
+            stacks=stacks.read_text(errors="replace") if timed_out and stacks.is_file() else "",
+            seconds=time.monotonic() - self._began,
+        )
+
+
+def _interpreter_flags() -> list[str]:
+    """The options that this interpreter was started with (`-X`, `-W`, `-O` …), as `multiprocessing` passes them on."""
+    return list(subprocess._args_from_interpreter_flags())  # type: ignore[attr-defined]
+
+
+@contextmanager
+def _terminations_interrupt() -> Iterator[None]:
+    """While the child runs, SIGTERM and SIGHUP to the parent count as Ctrl-C, so that no child is left behind."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = (signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from autograd_doctor.events import Survivor, SurvivorsCounted
 from autograd_doctor.findings import Location
@@ -32,7 +33,7 @@ class Holding:
     def grows(self, size: Size) -> bool:
         """Whether the size rose from every census to the next; too few censuses show nothing."""
         sizes = [size(survivor) for survivor in self.survivors]
-        rises = all(before < after for before, after in zip(sizes, sizes[1:], strict=False))
+        rises = all(before < after for before, after in pairwise(sizes))
         return len(sizes) >= ENOUGH_CENSUSES and rises
 
     def per_step(self, size: Size) -> float:

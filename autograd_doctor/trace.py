@@ -23,6 +23,7 @@ from autograd_doctor.events import (
     ParameterSeen,
     ProgramRaised,
     RunEnded,
+    Survivor,
     SurvivorsCounted,
 )
 from autograd_doctor.findings import Location
@@ -179,16 +180,20 @@ class Trace:
         return frozenset(parameter for event in self.of(BackwardRan) for parameter in event.wrote)
 
     @cached_property
+    def gradient_norms(self) -> dict[int, list[float]]:
+        """Per parameter, the norms of the gradients that optimizer steps found, in order."""
+        norms: dict[int, list[float]] = {}
+        for event in self.of(OptimizerStepped):
+            for use in event.uses:
+                for parameter, norm in zip(use.parameters, use.norms, strict=True):
+                    norms.setdefault(parameter, []).append(norm)
+        return norms
+
+    @cached_property
     def connected(self) -> frozenset[int]:
         """Parameters that can learn: a backward reached them, a step used their gradient, or they are set by hand."""
         reached = {p for event in self.of(BackwardRan) for p in (*event.reached, *event.wrote)}
-        used = {
-            parameter
-            for event in self.of(OptimizerStepped)
-            for use in event.uses
-            for parameter, norm in zip(use.parameters, use.norms, strict=True)
-            if norm
-        }
+        used = {parameter for parameter, norms in self.gradient_norms.items() if any(norms)}
         by_hand = {p for event in self.of(OptimizerStepped) if event.optimizer is None for p in event.moved or ()}
         written = {p for event in self.of(ForwardRan) for p in event.written_parameters}
         return frozenset(reached | used | by_hand | written)
@@ -263,6 +268,17 @@ class Trace:
     def holdings(self) -> tuple[Holding, ...]:
         """Who keeps tensors beyond their step, as of the latest census."""
         return tuple(follow(self.of(SurvivorsCounted)))
+
+    def kept_by_module(self, survivor: Survivor) -> bool:
+        """Whether these are activations in a hook, a cache or an attribute of a module; lone numbers are records."""
+        roots = {name.split(".")[0] for module in self.modules.values() if (name := module.name)}
+        held = survivor.module or survivor.holder_kind == "hook" or survivor.holder.partition(".")[0] in roots
+        return bool(held) and survivor.tensor_bytes > 16 * survivor.count
+
+    def awaits_backward(self, holding: Holding) -> bool:
+        """Whether a graph may be kept for an optimizer that has not stepped yet, as an episode's is."""
+        stepped = {event.optimizer for event in self.steps if event.step >= holding.steps[0]}
+        return not holding.latest.freed and bool(self.optimizers.keys() - stepped)
 
     @cached_property
     def end(self) -> RunEnded | None:

@@ -1,0 +1,192 @@
+"""AD303: each step's graph reaches back into the steps before it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from autograd_doctor.events import BackwardRan, ProgramRaised
+from autograd_doctor.findings import Finding, Location, Related
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    by_line: dict[Location | None, list[BackwardRan]] = defaultdict(list)
+    for event in trace.of(BackwardRan):
+        by_line[event.location].append(event)
+    for runs in by_line.values():
+        if runs[-1] is trace.fatal_backward and _second_contains_first(runs):
+            yield _failed(runs[-1], runs[-2])
+        elif _grows(runs, int(tunables["steps"])):
+            yield _growing(runs)
+
+
+def _grows(runs: Sequence[BackwardRan], enough: int) -> bool:
+    """Whether the graph goes back further and further, and never starts anew."""
+    depths = [event.reaches_back for event in runs]
+    never_less = all(before <= after for before, after in pairwise(depths))
+    return never_less and len(set(depths[-enough:])) == enough and depths[-1] >= enough
+
+
+def _second_contains_first(runs: Sequence[BackwardRan]) -> bool:
+    """Whether the backward that failed had the earlier step's graph inside its own, not merely the same beginning."""
+    return len(runs) > 1 and runs[-1].reaches_back > 0 and runs[-1].nodes > runs[-2].nodes
+
+
+def _growing(runs: Sequence[BackwardRan]) -> Finding:
+    last = runs[-1]
+    return RULE.finding(
+        f"the graph of step {last.step + 1} reaches back through {last.reaches_back} earlier steps"
+        f"{_carrier(last)}: it grew from {runs[0].nodes} to {last.nodes} nodes",
+        subject=last.carried_by,
+        location=last.reaches_back_at or last.location,
+        help=_help(last),
+        evidence={"reaches_back": last.reaches_back, "nodes_first": runs[0].nodes, "nodes_last": last.nodes},
+        related=_related(last),
+        step_first=runs[0].step + 1,
+        step_count=len(runs),
+    )
+
+
+def _failed(failed: BackwardRan, before: BackwardRan) -> Finding:
+    return RULE.finding(
+        f"the backward of step {failed.step + 1} failed because its graph reaches back into an earlier step"
+        f"{_carrier(failed)}: {before.nodes} nodes in the step before, {failed.nodes} now",
+        subject=failed.carried_by,
+        location=failed.reaches_back_at or failed.location,
+        help=_help(failed),
+        evidence={"reaches_back": failed.reaches_back, "nodes_first": before.nodes, "nodes_last": failed.nodes},
+        related=_related(failed),
+        notes=(f"the error was: {failed.error.splitlines()[0]}",),
+        step_first=failed.step + 1,
+        step_count=1,
+    )
+
+
+def _carrier(event: BackwardRan) -> str:
+    return f" through `{event.carried_by}`" if event.carried_by else ""
+
+
+def _help(event: BackwardRan) -> str:
+    carried = f"`{event.carried_by}`" if event.carried_by else "what one step hands to the next"
+    return f"detach {carried} where a step begins (`.detach()`), or every few steps for a longer horizon"
+
+
+def _related(event: BackwardRan) -> tuple[Related, ...]:
+    if event.location is None or event.location == event.reaches_back_at:
+        return ()
+    return (Related("this backward runs through them", event.location),)
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    cell, head = nn.GRUCell(4, 8), nn.Linear(8, 1)
+    optimizer = torch.optim.SGD([*cell.parameters(), *head.parameters()], lr=0.01)
+    hidden = torch.zeros(16, 8)
+    for _ in range(12):
+        x = torch.randn(16, 4)
+        hidden = cell(x, hidden)  # <- AD303
+        loss = nn.functional.mse_loss(head(hidden), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_smoothed_loss_retained() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    smooth = torch.zeros(())
+    for _ in range(12):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+        smooth = 0.9 * smooth + 0.1 * loss  # <- AD303
+        optimizer.zero_grad()
+        smooth.backward(retain_graph=True)
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    cell, head = nn.GRUCell(4, 8), nn.Linear(8, 1)
+    optimizer = torch.optim.SGD([*cell.parameters(), *head.parameters()], lr=0.01)
+    hidden = torch.zeros(16, 8)
+    for _ in range(12):
+        x = torch.randn(16, 4)
+        hidden = cell(x, hidden.detach())
+        loss = nn.functional.mse_loss(head(hidden), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_truncated_windows() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    cell, head = nn.GRUCell(4, 8), nn.Linear(8, 1)
+    optimizer = torch.optim.SGD([*cell.parameters(), *head.parameters()], lr=0.01)
+    hidden = torch.zeros(16, 8)
+    for _ in range(12):
+        hidden, loss = hidden.detach(), 0
+        for _ in range(5):
+            x = torch.randn(16, 4)
+            hidden = cell(x, hidden)
+            loss = loss + nn.functional.mse_loss(head(hidden), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        (loss / 5).backward()
+        optimizer.step()
+
+
+def good_unrolled_optimisation() -> None:
+    import torch
+    from torch import nn
+    from torch.func import functional_call
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        w = torch.randn(8, 1)
+        x, new_x = torch.randn(16, 8), torch.randn(16, 8)
+        fast = dict(model.named_parameters())
+        for _ in range(3):
+            inner = nn.functional.mse_loss(functional_call(model, fast, (x,)), x @ w)
+            gradients = torch.autograd.grad(inner, list(fast.values()), create_graph=True)
+            fast = {name: p - 0.05 * g for (name, p), g in zip(fast.items(), gradients, strict=True)}
+        loss = nn.functional.mse_loss(functional_call(model, fast, (new_x,)), new_x @ w)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD303",
+    name="graph-grows-across-steps",
+    severity="error",
+    title="the graph reaches back into earlier steps",
+    observes="for every backward, from how many earlier steps operations are part of its graph, and by which variable "
+    "they came in",
+    why="the cost of a step grows with the number of steps, and gradients flow through weights that have changed "
+    "since; mostly the second backward fails, because the first one freed the shared part",
+    fix="detach the state that one step hands to the next",
+    fine="truncated backpropagation through time, and unrolled optimisation with a bounded horizon",
+    needs=(BackwardRan, ProgramRaised),
+    examine=examine,
+    bad=(bad, bad_smoothed_loss_retained),
+    good=(good, good_truncated_windows, good_unrolled_optimisation),
+    tunables={"steps": 3},
+    folds=("AD304", "AD501", "AD504"),
+)

@@ -1,0 +1,177 @@
+"""AD302: a running sum chains the graphs of every step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import BackwardRan, OptimizerBuilt, OptimizerStepped, Survivor, SurvivorsCounted
+from autograd_doctor.findings import Finding
+from autograd_doctor.holdings import Holding, in_bytes
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    carried = {event.carried_by for event in trace.of(BackwardRan) if event.reaches_back}
+    for holding in trace.holdings:
+        kept = holding.latest
+        one_chain = kept.chained and kept.has_graph and not holding.grows(lambda survivor: survivor.count)
+        lengthens = one_chain and holding.grows(_nodes) and kept.holder not in carried
+        if lengthens and not trace.awaits_backward(holding):
+            yield _finding(holding)
+
+
+def _nodes(survivor: Survivor) -> int:
+    return survivor.nodes
+
+
+def _graph_bytes(survivor: Survivor) -> int:
+    return survivor.graph_bytes
+
+
+def _finding(holding: Holding) -> Finding:
+    kept = holding.latest
+    heavy = holding.grows(_graph_bytes)
+    forecast = holding.epoch_forecast(_graph_bytes) if heavy else ""
+    return RULE.finding(
+        f"`{kept.holder}` chains the graphs of all steps so far: {_cost(holding, heavy)}",
+        subject=kept.holder,
+        location=holding.location,
+        help=f"add numbers instead of tensors with a graph: `{kept.holder} += loss.item()`, or `loss.detach()`",
+        severity="error" if heavy else "warning",
+        evidence={
+            "graph_nodes": kept.nodes,
+            "graph_nodes_per_step": round(holding.per_step(_nodes), 1),
+            "graph_bytes": kept.graph_bytes,
+            "graph_bytes_per_step": round(holding.per_step(_graph_bytes)),
+            "buffers_freed": "yes" if kept.freed else "no",
+        },
+        notes=(forecast,) if forecast else (),
+        step_first=holding.steps[0],
+        step_count=holding.steps[-1] - holding.steps[0],
+    )
+
+
+def _cost(holding: Holding, heavy: bool) -> str:
+    kept = holding.latest
+    if heavy:
+        growth = in_bytes(holding.per_step(_graph_bytes))
+        return f"{in_bytes(kept.graph_bytes)} of saved activations, {growth} more with every step"
+    freed = "backward freed the activations, " if kept.freed else ""
+    return f"{freed}{kept.nodes} graph nodes remain, {holding.per_step(_nodes):.0f} more with every step"
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    total = 0
+    for _ in range(12):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total += loss  # <- AD302
+    print(total / 12)
+
+
+def bad_penalty_outside_the_loss() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    error_sum = torch.zeros(())
+    for _ in range(12):
+        x = torch.randn(32, 8)
+        target = x.sum(1, keepdim=True)
+        prediction = model(x)
+        loss = nn.functional.mse_loss(prediction, target)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        error_sum = error_sum + (prediction - target).square().sqrt().mean()  # <- AD302
+
+
+def bad_meter() -> None:
+    import torch
+    from torch import nn
+
+    class Meter:
+        def __init__(self):
+            self.sum, self.count = 0.0, 0
+
+        def update(self, value):
+            self.sum = self.sum + value  # <- AD302
+            self.count += 1
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    meter = Meter()
+    for _ in range(12):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        meter.update(loss)
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    total, smooth = 0.0, torch.zeros(())
+    for _ in range(12):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+        smooth = 0.9 * smooth + 0.1 * loss.detach()
+    print(total / 12, smooth)
+
+
+def good_sum_that_is_backpropagated() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(12):
+        total = 0
+        for _ in range(4):
+            x = torch.randn(16, 8)
+            total = total + nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        (total / 4).backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD302",
+    name="graph-held-by-running-total",
+    severity="warning",
+    title="a running total keeps the graph of every step",
+    observes="at step boundaries, follows the graphs of living tensors: one whose graph reaches back through all "
+    "steps and grows by as much with each",
+    why="adding a tensor that has a graph makes a tensor whose graph holds both: the sum keeps every step alive, "
+    "and a later backward through it would run through all of them",
+    fix="add `loss.item()` or `loss.detach()`",
+    fine="sums that are backpropagated and then start anew",
+    needs=(SurvivorsCounted, BackwardRan, OptimizerBuilt, OptimizerStepped),
+    examine=examine,
+    bad=(bad, bad_penalty_outside_the_loss, bad_meter),
+    good=(good, good_sum_that_is_backpropagated),
+)

@@ -1,0 +1,356 @@
+"""AD301: tensors pile up in a container together with the graphs that made them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import OptimizerBuilt, OptimizerStepped, Survivor, SurvivorsCounted
+from autograd_doctor.findings import Finding, Related
+from autograd_doctor.holdings import Holding, in_bytes
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    for holding in trace.holdings:
+        kept = holding.latest
+        piles_up = kept.has_graph and not kept.bounded and holding.grows(_count)
+        if piles_up and kept.made_in_steps >= tunables["steps"] and not trace.kept_by_module(kept):
+            if not trace.awaits_backward(holding):
+                yield _finding(holding)
+
+
+def _count(survivor: Survivor) -> int:
+    return survivor.count
+
+
+def _graph_bytes(survivor: Survivor) -> int:
+    return survivor.graph_bytes
+
+
+def _nodes(survivor: Survivor) -> int:
+    return survivor.nodes
+
+
+def _finding(holding: Holding) -> Finding:
+    kept = holding.latest
+    heavy = holding.grows(_graph_bytes)
+    forecast = holding.epoch_forecast(_graph_bytes) if heavy else ""
+    made = kept.made_at if kept.made_at and kept.made_at != holding.location else None
+    return RULE.finding(
+        f"`{kept.holder}` holds {kept.count} tensors from {kept.made_in_steps} steps with their graphs: {_cost(holding)}",
+        subject=kept.holder,
+        location=holding.location,
+        help=f"store a number or a tensor without a graph: `{kept.holder}` should take `.item()` or `.detach()` of it",
+        severity="error" if heavy else "warning",
+        evidence={
+            "tensors": kept.count,
+            "tensors_per_step": round(holding.per_step(_count), 2),
+            "graph_bytes": kept.graph_bytes,
+            "graph_bytes_per_step": round(holding.per_step(_graph_bytes)),
+            "graph_nodes": kept.nodes,
+            "buffers_freed": "yes" if kept.freed else "no",
+        },
+        related=(Related("the tensors are made here", made),) if made else (),
+        notes=(forecast,) if forecast else (),
+        step_first=holding.steps[0],
+        step_count=kept.made_in_steps,
+    )
+
+
+def _cost(holding: Holding) -> str:
+    """What the graphs weigh: activations while no backward has freed them, nodes alone afterwards."""
+    kept = holding.latest
+    if holding.grows(_graph_bytes):
+        growth = in_bytes(holding.per_step(_graph_bytes))
+        freed = (
+            ", although backward freed what built-in operations saved" if kept.freed else ", never freed by a backward"
+        )
+        return f"{in_bytes(kept.graph_bytes)} of saved activations, {growth} more with every step{freed}"
+    if kept.freed:
+        nodes = holding.per_step(_nodes)
+        return f"backward freed the activations, {kept.nodes} graph nodes remain, {nodes:.0f} more with every step"
+    return f"{kept.nodes} graph nodes, {holding.per_step(_nodes):.0f} more with every step, and no activations"
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    losses = []
+    for _ in range(12):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss)  # <- AD301
+    print(sum(losses).item() / len(losses))
+
+
+def bad_metric_beside_the_loss() -> None:
+    import torch
+    from torch import nn
+
+    def train(model, optimizer):
+        history = {"mse": [], "mae": []}
+        for _ in range(12):
+            x = torch.randn(32, 8)
+            target = x.sum(1, keepdim=True)
+            prediction = model(x)
+            loss = (prediction - target).pow(2).mean()
+            mae = (prediction - target).abs().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            history["mse"].append(loss.item())
+            history["mae"].append(mae)  # <- AD301
+        return history
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
+    train(model, torch.optim.Adam(model.parameters(), lr=0.01))
+
+
+def bad_tracker() -> None:
+    import torch
+    from torch import nn
+
+    class Tracker:
+        def __init__(self):
+            self.values = []
+
+        def update(self, value):
+            self.values.append(value)  # <- AD301
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    tracker = Tracker()
+    for _ in range(12):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        tracker.update(loss)
+
+
+def bad_dictionary_by_step() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    by_step = {}
+    for step in range(12):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        by_step[step] = loss  # <- AD301
+
+
+def bad_unbounded_deque() -> None:
+    from collections import deque
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    recent = deque()
+    for _ in range(12):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        recent.append(loss)  # <- AD301
+
+
+def bad_default_argument() -> None:
+    import torch
+    from torch import nn
+
+    def log(loss, seen=[]):  # noqa: B006
+        seen.append(loss)  # <- AD301
+        return len(seen)
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(12):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        log(loss)
+
+
+def bad_closure() -> None:
+    import torch
+    from torch import nn
+
+    def make_log():
+        seen = []
+
+        def log(loss):
+            seen.append(loss)  # <- AD301
+
+        return log
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    log = make_log()
+    for _ in range(12):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        log(loss)
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    losses, tensors = [], []
+    for _ in range(12):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+        tensors.append(loss.detach())
+    print(sum(losses) / len(losses))
+
+
+def good_bounded_window() -> None:
+    from collections import deque
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    recent = deque(maxlen=4)
+    for _ in range(16):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        recent.append(loss)
+
+
+def good_episodes() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    policy = nn.Linear(4, 2)
+    optimizer = torch.optim.Adam(policy.parameters(), lr=0.01)
+    for _ in range(12):
+        log_probs, rewards = [], []
+        for _ in range(6):
+            state = torch.randn(4)
+            chosen = torch.distributions.Categorical(logits=policy(state))
+            action = chosen.sample()
+            log_probs.append(chosen.log_prob(action))
+            rewards.append(1.0 if (action == 0) == (state[0] > 0) else -1.0)
+        loss = -(torch.stack(log_probs) * torch.tensor(rewards)).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_critic_steps_while_the_episode_lasts() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    policy, critic = nn.Linear(4, 2), nn.Linear(4, 1)
+    policy_optimizer = torch.optim.Adam(policy.parameters(), lr=0.01)
+    critic_optimizer = torch.optim.Adam(critic.parameters(), lr=0.01)
+    log_probs, returns = [], []
+    for _ in range(16):
+        state = torch.randn(4)
+        chosen = torch.distributions.Categorical(logits=policy(state))
+        action = chosen.sample()
+        reward = 1.0 if (action == 0) == (state[0] > 0) else -1.0
+        value = critic(state)
+        log_probs.append(chosen.log_prob(action))
+        returns.append(reward - value.item())
+        critic_loss = (value - reward).pow(2).mean()
+        critic_optimizer.zero_grad()
+        critic_loss.backward()
+        critic_optimizer.step()
+    loss = -(torch.stack(log_probs) * torch.tensor(returns)).mean()
+    policy_optimizer.zero_grad()
+    loss.backward()
+    policy_optimizer.step()
+
+
+def good_losses_accumulated_for_one_backward() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(12):
+        losses = []
+        for _ in range(4):
+            x = torch.randn(16, 8)
+            losses.append(nn.functional.mse_loss(model(x), x.mean(1, keepdim=True)))
+        optimizer.zero_grad()
+        torch.stack(losses).mean().backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD301",
+    name="graph-held-in-container",
+    severity="warning",
+    title="a container keeps the graph of every step",
+    observes="at step boundaries, counts the living tensors that carry a graph by the line that made them and the "
+    "container that holds them, and measures the bytes that their graphs keep",
+    why="a tensor with a graph keeps every node behind it alive. If no backward went through it, it keeps all "
+    "activations as well, so that memory runs out after enough steps; after a backward, only nodes remain",
+    fix="store `loss.item()` or `loss.detach()`",
+    fine="windows of fixed length, episodes and losses that are collected for a backward that comes before the next step",
+    needs=(SurvivorsCounted, OptimizerBuilt, OptimizerStepped),
+    examine=examine,
+    bad=(
+        bad,
+        bad_metric_beside_the_loss,
+        bad_tracker,
+        bad_dictionary_by_step,
+        bad_unbounded_deque,
+        bad_default_argument,
+        bad_closure,
+    ),
+    good=(
+        good,
+        good_bounded_window,
+        good_episodes,
+        good_critic_steps_while_the_episode_lasts,
+        good_losses_accumulated_for_one_backward,
+    ),
+    tunables={"steps": 3},
+)

@@ -14,10 +14,10 @@ from autograd_doctor.trace import Trace
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for holding in trace.holdings:
         kept = holding.latest
-        piles_up = kept.has_graph and not kept.bounded and holding.grows(_count)
-        if piles_up and kept.made_in_steps >= tunables["steps"] and not trace.kept_by_module(kept):
-            if not trace.awaits_backward(holding):
-                yield _finding(holding)
+        lasting = kept.has_graph and not kept.bounded and kept.made_in_steps >= tunables["steps"]
+        piles_up = lasting and holding.grows(_count) and not trace.kept_by_module(kept)
+        if piles_up and not trace.awaits_backward(holding):
+            yield _finding(holding)
 
 
 def _count(survivor: Survivor) -> int:
@@ -38,7 +38,8 @@ def _finding(holding: Holding) -> Finding:
     forecast = holding.epoch_forecast(_graph_bytes) if heavy else ""
     made = kept.made_at if kept.made_at and kept.made_at != holding.location else None
     return RULE.finding(
-        f"`{kept.holder}` holds {kept.count} tensors from {kept.made_in_steps} steps with their graphs: {_cost(holding)}",
+        f"`{kept.holder}` holds {kept.count} tensors from {kept.made_in_steps} steps with their graphs: "
+        f"{_cost(holding)}",
         subject=kept.holder,
         location=holding.location,
         help=f"store a number or a tensor without a graph: `{kept.holder}` should take `.item()` or `.detach()` of it",
@@ -333,7 +334,7 @@ RULE = Rule(
     why="a tensor with a graph keeps every node behind it alive. If no backward went through it, it keeps all "
     "activations as well, so that memory runs out after enough steps; after a backward, only nodes remain",
     fix="store `loss.item()` or `loss.detach()`",
-    fine="windows of fixed length, episodes and losses that are collected for a backward that comes before the next step",
+    fine="windows of fixed length, episodes and losses that are collected for a backward to come",
     needs=(SurvivorsCounted, OptimizerBuilt, OptimizerStepped),
     examine=examine,
     bad=(

@@ -109,8 +109,8 @@ RULE = Rule(
     severity="warning",
     title="`retain_graph=True` keeps graphs that nothing uses again",
     observes="for every graph that was retained, whether a later backward ran through it before it was dropped",
-    why="a backward frees the saved activations as it goes; retained, they stay until the graph is dropped, which raises "
-    "the peak of memory. It also hides the error that would tell of a graph shared between steps",
+    why="a backward frees the saved activations as it goes; retained, they stay until the graph is dropped, which "
+    "raises the peak of memory. It also hides the error that would tell of a graph shared between steps",
     fix="leave `retain_graph=True` out",
     fine="two losses on one graph, `create_graph`, double backward",
     needs=(GraphRetained,),

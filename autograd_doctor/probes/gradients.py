@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import torch
 
-from autograd_doctor.events import Accumulation, GradientsCleared, GradientUse
+from autograd_doctor.events import Accumulation, GradientsCleared, GradientUse, OptimizerStepped
 from autograd_doctor.findings import Location
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ class Ledger:
         self._gradients: dict[int, _Gradient] = {}
         self._leftovers: dict[int, torch.Tensor] = {}
         self._accumulation_measured = False
+        self._written: dict[int, tuple[Location | None, list[GradientUse]]] = {}
         self.cleared_at: Location | None = None
 
     # ------------------------------------------------------------------------------------------------ questions
@@ -59,8 +60,23 @@ class Ledger:
 
     # -------------------------------------------------------------------------------------------- between seams
 
+    def written_by_hand(self, parameter: int, location: Location | None) -> None:
+        """The program itself changed a parameter: an update, if it has a fresh gradient and no optimizer holds it."""
+        if parameter in self._written or not self.fresh(parameter) or self._watch.optimizers.holds(parameter):
+            return
+        with self._watch.looking():
+            living = dict(self._watch.parameters.living())
+            self._written[parameter] = location, self.uses([(parameter, living[parameter])], scale=1.0)
+
+    def graph_grows(self) -> None:
+        """The program builds a graph again: an update written by hand is over."""
+        if self._written:
+            with self._watch.looking():
+                self._step_by_hand()
+
     def catch_up(self) -> None:
-        """Notice what the program did to gradients by hand since the last seam."""
+        """Notice what the program did to parameters and gradients by hand since the last seam."""
+        self._step_by_hand()
         if self._watch.backward_running is not None:
             self._attribute(self._watch.backward_running)
         else:
@@ -99,7 +115,7 @@ class Ledger:
             elif _key(gradient)[0] != (entry.key or (0, 0))[0]:
                 entry.clear()
             else:
-                entry.altered = entry.altered or entry.consumed > 0
+                entry.altered = entry.altered or 0 < entry.consumed == len(entry.backwards)
             entry.key = _key(gradient)
         return cleared
 
@@ -187,6 +203,26 @@ class Ledger:
         return float((stale / fresh) ** 0.5) if fresh > 0 else None
 
     # ------------------------------------------------------------------------------------------------------ step
+
+    def _step_by_hand(self) -> None:
+        """Report parameters that the program has updated without an optimizer since the last seam as one step."""
+        if not self._written:
+            return
+        written, self._written = self._written, {}
+        location = next(iter(written.values()))[0]
+        living = dict(self._watch.parameters.living())
+        self._watch.emit(
+            OptimizerStepped(
+                step=self._watch.step,
+                optimizer=None,
+                location=location,
+                uses=[use for _, uses in written.values() for use in uses],
+                moved=list(written),
+                loss=self._watch.last_loss,
+            )
+        )
+        self.stepped([(number, living[number]) for number in written if number in living], location)
+        self._watch.step_taken(None)
 
     def uses(self, parameters: list[tuple[int, torch.Tensor]], scale: float) -> list[GradientUse]:
         """The gradients that a step is about to use, grouped by their history; norms are divided by `scale`."""

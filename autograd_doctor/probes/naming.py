@@ -7,10 +7,12 @@ A name is what the user would type at the place where the object came into view:
 from __future__ import annotations
 
 import weakref
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import torch
 from torch import nn
 
@@ -89,17 +91,30 @@ class Parameters:
         self._watch = watch
         self._numbers = Numbers()
         self._names: dict[int, str] = {}
+        self._unnamed: set[int] = set()
 
     def get(self, tensor: torch.Tensor) -> int | None:
         return self._numbers.get(tensor)
 
     def number(self, tensor: torch.Tensor) -> int:
-        """The number of a leaf, introducing it under the best name known now if it is new."""
+        """The number of a leaf. It is introduced, with its name, when `introduce` is next called."""
         number = self._numbers.get(tensor)
         if number is None:
             number = self._numbers.add(tensor)
-            self._introduce(number, tensor, variable_name(tensor) or f"tensor of shape {tuple(tensor.shape)}")
+            self._unnamed.add(number)
         return number
+
+    def introduce(self) -> None:
+        """Introduce the leaves that came into view, named after what the user's frames hold now."""
+        if not self._unnamed:
+            return
+        for frame in own_frames():
+            for name, value in variables(frame):
+                if isinstance(value, nn.Module):
+                    self.name_module(value, name)
+        for number, tensor in self._numbers.living():
+            if number in self._unnamed:
+                self._introduce(number, tensor, variable_name(tensor) or f"tensor of shape {tuple(tensor.shape)}")
 
     def living(self) -> Iterator[tuple[int, torch.Tensor]]:
         return self._numbers.living()
@@ -111,27 +126,15 @@ class Parameters:
         """Introduce every parameter of a module as `prefix.path`, and return their numbers."""
         numbers = []
         for path, parameter in module.named_parameters():
-            number = self._numbers.get(parameter)
-            name = f"{prefix}.{path}" if prefix else path
-            if number is None:
-                number = self._numbers.add(parameter)
-                self._introduce(number, parameter, name)
-            elif self._names[number].startswith("tensor of shape"):
-                self._introduce(number, parameter, name)
+            number = self.number(parameter)
+            if number in self._unnamed or self._names[number].startswith("tensor of shape"):
+                self._introduce(number, parameter, f"{prefix}.{path}" if prefix else path)
             numbers.append(number)
         return numbers
 
-    def name_from_frames(self) -> None:
-        """Name parameters after the modules that the user's frames hold."""
-        named: set[int] = set()
-        for frame in own_frames():
-            for name, value in variables(frame):
-                if isinstance(value, nn.Module) and id(value) not in named:
-                    named.add(id(value))
-                    self.name_module(value, name)
-
     def _introduce(self, number: int, tensor: torch.Tensor, name: str) -> None:
         self._names[number] = name
+        self._unnamed.discard(number)
         self._watch.emit(
             ParameterSeen(
                 step=self._watch.step,
@@ -175,6 +178,7 @@ class Optimizers:
         self._watch = watch
         self._numbers = Numbers()
         self._parameters: dict[int, set[int]] = {}
+        self._built: dict[int, OptimizerBuilt] = {}
 
     def get(self, optimizer: torch.optim.Optimizer) -> int | None:
         return self._numbers.get(optimizer)
@@ -182,31 +186,37 @@ class Optimizers:
     def living(self) -> Iterator[tuple[int, torch.optim.Optimizer]]:
         return self._numbers.living()
 
-    def parameters_of(self, number: int) -> set[int]:
-        return self._parameters[number]
+    def holds(self, parameter: int) -> bool:
+        """Whether any optimizer was given this parameter."""
+        return any(parameter in held for held in self._parameters.values())
 
     def number(self, optimizer: torch.optim.Optimizer, built_at: Location | None = None) -> int:
         number = self._numbers.get(optimizer)
-        if number is not None:
-            return number
-        number = self._numbers.add(optimizer)
-        self._watch.parameters.name_from_frames()
-        groups = [self._group(group) for group in optimizer.param_groups]
-        flat = [parameter for group in groups for parameter in group.parameters]
-        self._parameters[number] = set(flat)
-        self._watch.emit(
-            OptimizerBuilt(
+        if number is None:
+            number = self._numbers.add(optimizer)
+            groups = [self._group(group) for group in optimizer.param_groups]
+            self._watch.parameters.introduce()
+            flat = [parameter for group in groups for parameter in group.parameters]
+            self._parameters[number] = set(flat)
+            self._built[number] = OptimizerBuilt(
                 step=self._watch.step,
                 optimizer=number,
-                name=variable_name(optimizer),
+                name="",
                 kind=type(optimizer).__name__,
                 location=built_at,
                 groups=groups,
                 rebuilds=self._rebuilds(number),
-                duplicates=sorted({parameter for parameter in flat if flat.count(parameter) > 1}),
+                duplicates=sorted(parameter for parameter, count in Counter(flat).items() if count > 1),
             )
-        )
+            self._watch.emit(self._built[number])
         return number
+
+    def name(self, number: int, optimizer: torch.optim.Optimizer) -> None:
+        """Introduce an optimizer once more when the variable that holds it is known: at its construction it is not."""
+        built = self._built.pop(number, None)
+        name = variable_name(optimizer) if built is not None else ""
+        if built is not None and name:
+            self._watch.emit(msgspec.structs.replace(built, name=name))
 
     def add_group(self, optimizer: torch.optim.Optimizer, group: dict[str, Any], location: Location | None) -> None:
         """Take note of `add_param_group` on an optimizer that is already known."""

@@ -121,6 +121,7 @@ class Optimizers:
         closure = kwargs.get("closure", args[1] if len(args) > 1 else None)
         with self._watch.looking():
             step = _Step(self._watch.optimizers.number(optimizer), here(), in_closure=callable(closure))
+            self._watch.optimizers.name(step.optimizer, optimizer)
             self._running.append(step)
             if not step.in_closure:
                 self._look_at_gradients(optimizer, step)

@@ -10,32 +10,36 @@ from typing import TYPE_CHECKING
 import torch
 
 from autograd_doctor.events import Event, GradSwitch
+from autograd_doctor.probes.gradients import Ledger
+from autograd_doctor.probes.lineage import Tensors
 from autograd_doctor.probes.naming import Modules, Optimizers, Parameters
+from autograd_doctor.probes.nonfinite import Sentry
 
 if TYPE_CHECKING:
-    from autograd_doctor.probes.gradients import Ledger
-    from autograd_doctor.probes.lineage import Tensors
+    from autograd_doctor.probes.scaler import Scalers
 
 
 class Watch:
     """Shared by all probes of a run; holds no tensors alive.
 
-    `stepped` is called after each optimizer step that took effect, `forward_began` before each root forward, and so
-    on: a probe that needs a seam appends a function to its list instead of patching the same thing again.
+    `stepped` is called after each optimizer step that took effect, `backward_finished` after each backward: a probe
+    that needs a seam appends a function to its list instead of patching the same thing again.
     """
 
     def __init__(self, record: Callable[[Event], None]) -> None:
         self._record = record
         self._process = os.getpid()
         self._busy = threading.local()
+        self._modes = threading.local()
         self.step = 0
         self.micro_batches = 0
         self.parameters = Parameters(self)
         self.modules = Modules(self)
         self.optimizers = Optimizers(self)
-        self.tensors: Tensors | None = None
-        self.gradients: Ledger | None = None
-        self.switch: GradSwitch | None = None
+        self.tensors = Tensors(self)
+        self.sentry = Sentry(self)
+        self.gradients = Ledger(self)
+        self.scalers: Scalers | None = None
         self.in_optimizer = 0
         self.backward_since_step = True
         self._stepped_since_backward: set[int | None] = set()
@@ -83,6 +87,15 @@ class Watch:
         if self._step_pending:
             self.step_completed()
         self.backward_since_step = True
+
+    @property
+    def switch(self) -> GradSwitch | None:
+        """What switched gradients off in the current thread, None while they are on. Kept by the grad-mode probe."""
+        return getattr(self._modes, "switch", None)
+
+    @switch.setter
+    def switch(self, switch: GradSwitch | None) -> None:
+        self._modes.switch = switch
 
     @property
     def busy(self) -> bool:

@@ -1,0 +1,48 @@
+"""Looking with care: what a probe does of its own must neither change nor stop the program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from weakref import WeakKeyDictionary
+
+from autograd_doctor.events import Noted
+from autograd_doctor.probes.watch import Watch
+
+
+class _HasWatch(Protocol):
+    _watch: Watch
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Probe = TypeVar("Probe", bound=_HasWatch)
+
+_told: WeakKeyDictionary[Watch, set[str]] = WeakKeyDictionary()
+
+
+def careful(look: Callable[Concatenate[Probe, P], R]) -> Callable[Concatenate[Probe, P], R | None]:
+    """Run a method of a probe under `watch.looking()`; if it fails, note that once and let the program go on."""
+
+    @wraps(look)
+    def looked(self: Probe, *args: P.args, **kwargs: P.kwargs) -> R | None:
+        try:
+            with self._watch.looking():
+                return look(self, *args, **kwargs)
+        except Exception as error:
+            _tell(self._watch, f"{look.__module__.rpartition('.')[2]}.{look.__name__}", error)
+            return None
+
+    return looked
+
+
+def _tell(watch: Watch, what: str, error: Exception) -> None:
+    told = _told.setdefault(watch, set())
+    if what not in told:
+        told.add(what)
+        watch.emit(Noted(step=watch.step, text=f"the doctor could not look closely (`{what}`): {_described(error)}"))
+
+
+def _described(error: Exception) -> Any:
+    return f"{type(error).__name__}: {error}"

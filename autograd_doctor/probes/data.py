@@ -1,0 +1,162 @@
+"""Counts the batches of each pass over a `DataLoader`, and ends a pass early where its consumer copes with that."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from torch.utils.data import DataLoader
+from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
+
+from autograd_doctor.events import BatchDrawn, Event, Noted
+from autograd_doctor.findings import Location
+from autograd_doctor.probes.consumers import ends_with_the_iterator, is_within
+from autograd_doctor.probes.naming import Numbers, variable_name
+from autograd_doctor.probes.patching import Patches
+from autograd_doctor.probes.places import here
+from autograd_doctor.probes.watch import Watch
+
+Loader = DataLoader[Any]
+
+
+@dataclass
+class _Pass:
+    """One pass over a loader. `limit` is where it is cut, 0 for never."""
+
+    loader: int
+    name: str
+    location: Location | None
+    number: int
+    length: int | None
+    limit: int
+    batches: int = 0
+    ended: bool = False
+
+    @property
+    def is_cut_here(self) -> bool:
+        """Whether the next batch is one too many; a pass that is over anyway ends by itself."""
+        over = self.length is not None and self.batches >= self.length
+        return bool(self.limit) and self.batches >= self.limit and not over
+
+
+class Data:
+    """The program keeps torch's own iterators: only their `__next__` is watched.
+
+    Lightning plans its epochs, and the validation at their end, by `len(loader)`, so that to Lightning alone a loader
+    is as long as a pass over it will be.
+    """
+
+    yields: ClassVar[tuple[type[Event], ...]] = (BatchDrawn,)
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._process = os.getpid()
+        self._patches = Patches()
+        self._loaders = Numbers()
+        self._names: dict[int, str] = {}
+        self._passes: weakref.WeakKeyDictionary[_BaseDataLoaderIter, _Pass] = weakref.WeakKeyDictionary()
+        self._counts: dict[int, int] = {}
+        self._cut_before = False
+
+    def __enter__(self) -> Self:
+        self._patches.replace(DataLoader, "__iter__", self._iterating(DataLoader.__iter__))
+        self._patches.replace(DataLoader, "__len__", self._measuring(DataLoader.__len__))
+        self._patches.replace(_BaseDataLoaderIter, "__next__", self._drawing(_BaseDataLoaderIter.__next__))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._patches.close()
+
+    def _iterating(self, original: Callable[[Loader], _BaseDataLoaderIter]) -> Callable[[Loader], _BaseDataLoaderIter]:
+        def __iter__(self_: Loader) -> _BaseDataLoaderIter:  # noqa: N807
+            iterator = original(self_)
+            if os.getpid() == self._process:
+                with self._watch.looking():
+                    self._passes[iterator] = self._new_pass(self_)
+            return iterator
+
+        return __iter__
+
+    def _measuring(self, original: Callable[[Loader], int]) -> Callable[[Loader], int]:
+        def __len__(self_: Loader) -> int:  # noqa: N807
+            length = original(self_)
+            limit = self._watch.batches_per_epoch
+            return min(length, limit) if limit and is_within(("lightning", "pytorch_lightning")) else length
+
+        return __len__
+
+    def _drawing(self, original: Callable[[_BaseDataLoaderIter], Any]) -> Callable[[_BaseDataLoaderIter], Any]:
+        def __next__(self_: _BaseDataLoaderIter) -> Any:  # noqa: N807
+            drawn_from = self._passes.get(self_)
+            if drawn_from is None:
+                return original(self_)
+            if drawn_from.is_cut_here:
+                self._end(drawn_from, cut=True)
+                raise StopIteration
+            try:
+                batch = original(self_)
+            except StopIteration:
+                self._end(drawn_from, cut=False)
+                raise
+            drawn_from.batches += 1
+            if drawn_from.batches == 1:
+                self._emit(drawn_from, cut=False)
+            return batch
+
+        return __next__
+
+    def _new_pass(self, loader: Loader) -> _Pass:
+        number = self._loaders.get(loader)
+        if number is None:
+            number = self._loaders.add(loader)
+            self._names[number] = variable_name(loader)
+        self._counts[number] = self._counts.get(number, 0) + 1
+        return _Pass(
+            loader=number,
+            name=self._names[number],
+            location=here(),
+            number=self._counts[number],
+            length=_length(loader),
+            limit=self._watch.batches_per_epoch if ends_with_the_iterator() else 0,
+        )
+
+    def _end(self, ending: _Pass, *, cut: bool) -> None:
+        if ending.ended:
+            return
+        ending.ended = True
+        self._emit(ending, cut=cut)
+        if cut and not self._cut_before:
+            self._cut_before = True
+            text = f"every pass over a `DataLoader` was cut after {ending.limit} batches"
+            self._watch.emit(Noted(step=self._watch.step, text=text))
+
+    def _emit(self, drawn_from: _Pass, *, cut: bool) -> None:
+        self._watch.emit(
+            BatchDrawn(
+                step=self._watch.step,
+                loader=drawn_from.loader,
+                name=drawn_from.name,
+                location=drawn_from.location,
+                pass_number=drawn_from.number,
+                batches=drawn_from.batches,
+                length=drawn_from.length,
+                ended=drawn_from.ended,
+                cut=cut,
+            )
+        )
+
+
+def _length(loader: Loader) -> int | None:
+    """The number of batches, where asking leaves no mark: an iterable-style loader remembers that it was asked."""
+    if loader._dataset_kind != _DatasetKind.Map:
+        return None
+    try:
+        return len(loader._index_sampler)
+    except (TypeError, NotImplementedError):
+        return None
+
+
+PROBE = Data

@@ -1,0 +1,221 @@
+"""One walk over the graph of a backward about to run: what it reaches, how far back, and hooks that watch gradients."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from autograd_doctor.events import Cut, NonFiniteGradient, TensorFacts, Zeroing
+from autograd_doctor.probes.lineage import Made
+from autograd_doctor.probes.places import Place, locate
+from autograd_doctor.probes.tensor_facts import describe, readable
+
+if TYPE_CHECKING:
+    from autograd_doctor.probes.watch import Watch
+
+NODE_KEY = "autograd_doctor"
+"""The key under which a backward node's `metadata` holds the `Made` of its output."""
+RAN_KEY = "autograd_doctor.ran"
+"""The key under which it holds the numbers of the backwards that went through it."""
+
+_MOST_NODES = 50_000
+_ZERO_BY_DEFINITION = frozenset({"RoundBackward", "SignBackward", "FloorBackward", "CeilBackward", "TruncBackward",
+                                 "HeavisideBackward", "SgnBackward", "FloorDivideBackward", "FrexpBackward"})  # fmt: skip
+
+Node = Any
+
+
+class GraphWalk:
+    """The nodes between the roots and the leaves, each with the user's line that made it.
+
+    A node inside a composite operation has no line of its own and takes that of its consumer.
+    """
+
+    def __init__(self, watch: Watch, roots: Iterable[torch.Tensor], backward: int) -> None:
+        self._watch = watch
+        self.backward = backward
+        self.nodes: dict[int, Node] = {}
+        self.made: dict[int, Made | None] = {}
+        self.leaves: dict[int, torch.Tensor] = {}
+        self.consumers: dict[int, list[tuple[int, int]]] = {}
+        self.reused: set[int] = set()
+        self.oldest_step = watch.step
+        self.crossing: Place | None = None
+        self._walk([root.grad_fn for root in roots if root.grad_fn is not None])
+
+    def _walk(self, roots: list[Node]) -> None:
+        pending: list[tuple[Node, Made | None]] = [(node, None) for node in roots]
+        while pending and len(self.nodes) < _MOST_NODES:
+            node, consumer = pending.pop()
+            key = id(node)
+            if key in self.nodes:
+                continue
+            self.nodes[key] = node
+            made = self._visit(node, consumer)
+            for position, (following, _) in enumerate(node.next_functions):
+                if following is not None:
+                    self.consumers.setdefault(id(following), []).append((key, position))
+                    pending.append((following, made))
+
+    def _visit(self, node: Node, consumer: Made | None) -> Made | None:
+        leaf = getattr(node, "variable", None)
+        if isinstance(leaf, torch.Tensor):
+            self.leaves[id(node)] = leaf
+            return consumer
+        metadata = node.metadata
+        own = metadata.get(NODE_KEY)
+        made: Made | None = own or consumer
+        self.made[id(node)] = made
+        ran = metadata.get(RAN_KEY)
+        if ran is None:
+            metadata[RAN_KEY] = (self.backward,)
+        else:
+            self.reused.update(ran)
+            metadata[RAN_KEY] = (*ran[-3:], self.backward)
+        if own is not None:
+            if own.of_backward is not None:
+                self.reused.add(own.of_backward)
+            if own.step < self.oldest_step:
+                self.oldest_step = own.step
+                self.crossing = consumer.place if consumer is not None else own.place
+        return made
+
+    def leaves_below(self, node: Node) -> set[int]:
+        """Keys of the leaf nodes that gradients of `node` flow into."""
+        seen: set[int] = set()
+        pending = [node]
+        while pending:
+            current = pending.pop()
+            if id(current) not in seen:
+                seen.add(id(current))
+                pending.extend(following for following, _ in current.next_functions if following is not None)
+        return seen & self.leaves.keys()
+
+
+class GradientWatch:
+    """Hooks on every node of a walk: the first non-finite gradient, and gradients that become zero.
+
+    One maximum of magnitudes per gradient tells both. Hooks are removed after the backward.
+    """
+
+    def __init__(self, watch: Watch, walk: GraphWalk, *, look_for_zeros: bool) -> None:
+        self._watch = watch
+        self._walk = walk
+        self._zeros = look_for_zeros
+        self._largest: dict[int, list[float]] = {}
+        self.first_bad: tuple[Node, list[TensorFacts]] | None = None
+        self._handles: list[Any] = []
+
+    def attach(self) -> None:
+        for key, node in self._walk.nodes.items():
+            if key not in self._walk.leaves:
+                self._handles.append(node.register_hook(self._hook(key, node)))
+
+    def detach(self) -> None:
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+
+    def _hook(self, key: int, node: Node) -> Callable[[Any, Any], None]:
+        watch, largest = self._watch, self._largest
+
+        def look(given: tuple[torch.Tensor | None, ...], _: tuple[torch.Tensor | None, ...]) -> None:
+            if self.first_bad is not None:
+                return
+            with watch.looking():
+                found = [_magnitude(gradient) for gradient in given]
+                largest[key] = found
+                if not math.isfinite(sum(found)):
+                    self.first_bad = (node, _operands(node, watch))
+
+        return look
+
+    def zeroings(self) -> list[tuple[Node, set[int]]]:
+        """Nodes that got a nonzero gradient and passed on nothing but zeros, with the leaf nodes below them."""
+        if not self._zeros or self.first_bad is not None:
+            return []
+        found = []
+        for key, passed_on in self._largest.items():
+            node = self._walk.nodes[key]
+            edges = [value for value, (following, _) in zip(passed_on, node.next_functions, strict=False) if following]
+            if edges and not any(edges) and self._arrived(key):
+                found.append((node, self._walk.leaves_below(node)))
+        return found
+
+    def _arrived(self, key: int) -> bool:
+        """Whether a node received a nonzero gradient; a root did."""
+        consumers = self._walk.consumers.get(key)
+        if not consumers:
+            return True
+        return any(self._largest.get(consumer, [0.0] * (position + 1))[position] for consumer, position in consumers)
+
+
+def _magnitude(gradient: torch.Tensor | None) -> float:
+    if gradient is None or not gradient.is_floating_point() or gradient.numel() == 0 or not readable(gradient):
+        return 0.0
+    return float(torch.linalg.vector_norm(gradient, math.inf))
+
+
+def node_name(node: Node) -> str:
+    return str(node.name()).removeprefix("torch::autograd::").rstrip("0123456789")
+
+
+def zeroing_events(
+    walk: GraphWalk, zeroings: list[tuple[Node, set[int]]], number: Callable[[torch.Tensor], int | None]
+) -> tuple[list[Cut], list[Zeroing]]:
+    """Split zeroings into those of operations whose derivative is zero everywhere, and those of the values met."""
+    cuts, zeroed = [], []
+    for node, below in zeroings:
+        numbers = sorted(n for n in (number(walk.leaves[leaf]) for leaf in below) if n is not None)
+        made = walk.made.get(id(node))
+        location = locate(made.place) if made else None
+        operation = made.operation if made else node_name(node).removesuffix("Backward").lower()
+        if not numbers:
+            continue
+        if node_name(node) in _ZERO_BY_DEFINITION:
+            cuts.append(Cut(operation=operation, location=location, parameters=numbers, reason="zero-derivative"))
+        else:
+            zeroed.append(Zeroing(operation=operation, location=location, parameters=numbers))
+    return cuts, zeroed
+
+
+def _operands(node: Node, watch: Watch) -> list[TensorFacts]:
+    """What a node saved of its forward: inputs and result, with their ranges, while they are still there."""
+    facts = []
+    for attribute in dir(node):
+        if attribute.startswith("_saved_") and attribute not in ("_saved_tensors",):
+            try:
+                value = getattr(node, attribute)
+            except RuntimeError:  # freed already, or changed in place: then there is nothing true to say about it
+                continue
+            if isinstance(value, torch.Tensor):
+                made = watch.tensors.get(value)
+                facts.append(
+                    describe(
+                        value,
+                        name=attribute.removeprefix("_saved_"),
+                        operation=made.operation if made else "",
+                        made_at=locate(made.place) if made else None,
+                    )
+                )
+    return facts[:4]
+
+
+def non_finite_event(
+    watch: Watch, walk: GraphWalk, bad: tuple[Node, list[TensorFacts]], parameters: list[int], absorbed: bool
+) -> NonFiniteGradient:
+    node, operands = bad
+    made = walk.made.get(id(node))
+    return NonFiniteGradient(
+        step=watch.step,
+        node=str(node.name()),
+        operation=made.operation if made else node_name(node).removesuffix("Backward").lower(),
+        location=locate(made.place) if made else None,
+        operands=operands,
+        parameters=parameters,
+        absorbed=absorbed,
+        backward=walk.backward,
+    )

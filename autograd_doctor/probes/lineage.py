@@ -1,0 +1,212 @@
+"""How tensors came to be: which parameters' values flow into each, where their gradient paths were cut, and by whom.
+
+Lineage is kept beside the tensors, keyed by identity and dropped when a tensor dies: nothing is kept alive, and nothing
+is stored on the user's tensors. Sets of parameters are bit sets of their numbers.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+from torch import nn
+
+from autograd_doctor.events import Cut, GradSwitch
+from autograd_doctor.probes.places import Place, locate
+
+if TYPE_CHECKING:
+    from autograd_doctor.probes.nonfinite import Origin
+    from autograd_doctor.probes.watch import Watch
+
+_MOST_CUTS = 8
+_MOST_CHANGES = 8
+
+
+class CutPoint(NamedTuple):
+    """Where a gradient path ended: an operation at a place, or everything under one switch of the grad mode."""
+
+    operation: str
+    place: Place | None
+    reason: str
+    switch: GradSwitch | None
+
+    def event(self, parameters: list[int]) -> Cut:
+        return Cut(
+            operation=self.operation,
+            location=locate(self.place),
+            parameters=parameters,
+            reason=self.reason,  # type: ignore[arg-type]
+            switch=self.switch,
+        )
+
+
+Cuts = dict[CutPoint, int]
+"""Per cut point, the parameters whose path ended there."""
+
+_NO_CUTS: Cuts = {}
+
+
+class Change(NamedTuple):
+    """An in-place operation on a tensor, with the version that it left."""
+
+    operation: str
+    place: Place | None
+    version: int
+
+
+class Made:
+    """How one tensor was made. `values`: parameters that flow into it; `live`: those that gradients would reach."""
+
+    __slots__ = (
+        "__weakref__", "alias_of", "changes", "cuts", "live", "of_backward", "operation", "origin", "place", "reference",
+        "rewrapped", "rewrapped_by", "shape", "step", "values",
+    )  # fmt: skip
+
+    def __init__(self, operation: str, place: Place | None, step: int) -> None:
+        self.operation = operation
+        self.place = place
+        self.step = step
+        self.values = 0
+        self.live = 0
+        self.cuts: Cuts = _NO_CUTS
+        self.origin: Origin | None = None
+        self.rewrapped: Place | None = None
+        self.rewrapped_by = ""
+        self.of_backward: int | None = None
+        self.alias_of: int | None = None
+        self.changes: list[Change] = []
+        self.shape: tuple[int, ...] = ()
+        self.reference: _Reference | None = None
+
+    def add_cut(self, point: CutPoint, parameters: int) -> None:
+        if len(self.cuts) < _MOST_CUTS or point in self.cuts:
+            self.cuts = {**self.cuts, point: self.cuts.get(point, 0) | parameters}
+
+    def absorb(self, other: Made, *, connected: bool) -> None:
+        """Take over what flows in from an input; `connected` tells whether that input requires a gradient."""
+        self.values |= other.values
+        if connected:
+            self.live |= other.live
+        if other.cuts and other.cuts is not self.cuts:
+            merged = dict(self.cuts)
+            for point, parameters in other.cuts.items():
+                if len(merged) < _MOST_CUTS or point in merged:
+                    merged[point] = merged.get(point, 0) | parameters
+            self.cuts = merged
+        if self.origin is None:
+            self.origin = other.origin
+        if self.rewrapped is None:
+            self.rewrapped, self.rewrapped_by = other.rewrapped, other.rewrapped_by
+
+    def change(self, operation: str, place: Place | None, version: int) -> None:
+        self.changes = [*self.changes[-_MOST_CHANGES + 1 :], Change(operation, place, version)]
+
+
+class _Reference(weakref.ref[torch.Tensor]):
+    __slots__ = ("key", "pointer")
+    key: int
+    pointer: int
+
+
+class Tensors:
+    """The lineage of every living tensor that a traced operation made."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._made: dict[int, Made] = {}
+        self._by_pointer: dict[int, int] = {}
+
+    def get(self, tensor: torch.Tensor) -> Made | None:
+        made = self._made.get(id(tensor))
+        return made if made is not None and made.reference is not None and made.reference() is tensor else None
+
+    def put(self, tensor: torch.Tensor, made: Made) -> None:
+        reference = _Reference(tensor, self._forget)
+        reference.key = id(tensor)
+        reference.pointer = _pointer(tensor)
+        made.reference = reference
+        made.shape = tuple(tensor.shape)
+        self._made[reference.key] = made
+        if reference.pointer:
+            self._by_pointer[reference.pointer] = reference.key
+
+    def _forget(self, reference: weakref.ref[torch.Tensor]) -> None:
+        assert isinstance(reference, _Reference)
+        made = self._made.get(reference.key)
+        if made is not None and made.reference is reference:
+            del self._made[reference.key]
+            if self._by_pointer.get(reference.pointer) == reference.key:
+                del self._by_pointer[reference.pointer]
+
+    def sharing(self, pointer: int) -> Made | None:
+        """The newest living tensor whose data begin at `pointer`: how aliases and NumPy views are recognised."""
+        made = self._made.get(self._by_pointer.get(pointer, 0))
+        return made if made is not None and made.reference is not None and made.reference() is not None else None
+
+    def living(self) -> Iterator[tuple[torch.Tensor, Made]]:
+        for made in list(self._made.values()):
+            tensor = made.reference() if made.reference is not None else None
+            if tensor is not None:
+                yield tensor, made
+
+    def parameter_bit(self, tensor: torch.Tensor) -> int:
+        """The bit of a tensor that is a parameter, 0 for any other."""
+        number = self._watch.parameters.get(tensor)
+        if number is None and isinstance(tensor, nn.Parameter):
+            number = self._watch.parameters.number(tensor)
+        return 0 if number is None else 1 << number
+
+    def source(self, tensor: torch.Tensor) -> Made | int | None:
+        """What is known of an input: its lineage, the bit of a parameter, or None for plain data."""
+        bit = self.parameter_bit(tensor) if tensor.is_leaf else 0
+        if bit:
+            return bit
+        made = self.get(tensor)
+        if made is None and tensor.grad_fn is None:
+            made = self.sharing(_pointer(tensor))
+        return made
+
+    def derive(self, made: Made, inputs: Iterable[torch.Tensor]) -> Made:
+        """Let everything that is known of the inputs flow into a new lineage."""
+        for tensor in inputs:
+            source = self.source(tensor)
+            if isinstance(source, int):
+                made.values |= source
+                if tensor.requires_grad:
+                    made.live |= source
+            elif source is not None:
+                made.absorb(source, connected=tensor.requires_grad)
+        return made
+
+
+def _pointer(tensor: torch.Tensor) -> int:
+    try:
+        return tensor.data_ptr()
+    except RuntimeError:  # sparse, meta, fake and functorch tensors have no storage of their own
+        return 0
+
+
+def numbers_in(bits: int) -> list[int]:
+    """The members of a bit set, ascending."""
+    found = []
+    while bits:
+        lowest = bits & -bits
+        found.append(lowest.bit_length() - 1)
+        bits ^= lowest
+    return found
+
+
+def tensors_in(*containers: Any) -> list[torch.Tensor]:
+    """Tensors among arguments, looking one level into lists, tuples and dicts."""
+    found: list[torch.Tensor] = []
+    for container in containers:
+        for value in container:
+            if isinstance(value, torch.Tensor):
+                found.append(value)
+            elif isinstance(value, list | tuple):
+                found.extend(item for item in value if isinstance(item, torch.Tensor))
+            elif isinstance(value, dict):
+                found.extend(item for item in value.values() if isinstance(item, torch.Tensor))
+    return found

@@ -1,0 +1,127 @@
+"""Where NaN and Inf are born: each traced output is checked, and an origin travels with the values that it spoils.
+
+A birth is only reported when it reaches a loss: a mask of `-inf` that a softmax absorbs leaves no trace.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+from autograd_doctor.events import Event, NonFiniteInput, NonFiniteProduced, TensorFacts
+from autograd_doctor.probes.lineage import Made
+from autograd_doctor.probes.naming import variable_name
+from autograd_doctor.probes.places import Place, locate
+from autograd_doctor.probes.tensor_facts import bad_rows, describe, readable
+
+if TYPE_CHECKING:
+    from autograd_doctor.probes.watch import Watch
+
+_MOST_PER_PLACE = 3
+_MASKS = frozenset({"masked_fill", "masked_fill_", "full", "full_like", "where", "fill_", "tensor", "__setitem__",
+                    "triu", "tril", "new_full", "constant_pad_nd", "pad"})  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The birth of a non-finite value: the operation, or None for a tensor that came in already spoiled."""
+
+    operation: str | None
+    place: Place | None
+    output: TensorFacts
+    operands: tuple[TensorFacts, ...]
+    rows: tuple[int, ...]
+    low_precision: bool | None
+
+    @property
+    def deliberate(self) -> bool:
+        """An infinity that the program wrote down itself, as masks do."""
+        return self.operation in _MASKS and self.output.nan == 0
+
+    def event(self, step: int) -> Event:
+        if self.operation is None:
+            return NonFiniteInput(step=step, tensor=self.output, location=locate(self.place), rows=list(self.rows))
+        return NonFiniteProduced(
+            step=step,
+            operation=self.operation,
+            location=locate(self.place),
+            output=self.output,
+            operands=list(self.operands),
+            rows=list(self.rows),
+            reached="loss",
+            low_precision=self.low_precision,
+        )
+
+
+class Sentry:
+    """Checks outputs until the first non-finite value that mattered has been reported."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._seen: dict[tuple[Place | None, str], int] = {}
+        self._known: dict[tuple[Place | None, str], Origin] = {}
+        self.active = True
+
+    def check(self, output: torch.Tensor, made: Made, inputs: Sequence[torch.Tensor]) -> None:
+        """Give a spoiled output its origin, and a finite one none. Call it under `Watch.looking()`.
+
+        A sum is finite if every term is; where the sum itself overflows, the exact look tells.
+        """
+        if not output.is_floating_point() or not readable(output) or output.numel() == 0:
+            made.origin = None
+            return
+        if math.isfinite(output.sum(dtype=torch.float32 if output.dtype.itemsize < 4 else None).item()) or bool(
+            torch.isfinite(output).all()
+        ):
+            made.origin = None
+            return
+        born_here = made.origin is None or (made.origin.deliberate and bool(torch.isnan(output).any()))
+        if born_here:
+            made.origin = self._origin(output, made, inputs)
+
+    def _origin(self, output: torch.Tensor, made: Made, inputs: Sequence[torch.Tensor]) -> Origin:
+        key = (made.place, made.operation)
+        self._seen[key] = self._seen.get(key, 0) + 1
+        if self._seen[key] > _MOST_PER_PLACE:
+            return self._known[key]
+        spoiled = [
+            tensor for tensor in inputs if tensor.is_floating_point() and readable(tensor)
+            and not bool(torch.isfinite(tensor).all()) and self._origin_of(tensor) is None
+        ]  # fmt: skip
+        if spoiled:
+            origin = Origin(None, made.place, self._facts(spoiled[0]), (), tuple(bad_rows(spoiled[0])), None)
+        else:
+            operands = tuple(self._facts(tensor) for tensor in inputs[:4])
+            origin = Origin(
+                made.operation, made.place, describe(output), operands, tuple(bad_rows(output)),
+                output.dtype in (torch.float16, torch.bfloat16) or None,
+            )  # fmt: skip
+        self._known[key] = origin
+        return origin
+
+    def _origin_of(self, tensor: torch.Tensor) -> Origin | None:
+        made = self._watch.tensors.get(tensor)
+        return made.origin if made is not None else None
+
+    def _facts(self, tensor: torch.Tensor) -> TensorFacts:
+        made = self._watch.tensors.get(tensor)
+        return describe(
+            tensor,
+            name=variable_name(tensor) or self._parameter_name(tensor),
+            operation=made.operation if made else "",
+            made_at=locate(made.place) if made else None,
+        )
+
+    def _parameter_name(self, tensor: torch.Tensor) -> str:
+        number = self._watch.parameters.get(tensor)
+        return "" if number is None else self._watch.parameters.name(number)
+
+    def root_reached(self, made: Made | None) -> None:
+        """A loss is about to go backward: if it is spoiled, report where that began."""
+        if self.active and made is not None and made.origin is not None:
+            self._watch.emit(made.origin.event(self._watch.step))
+            self.active = False

@@ -1,0 +1,372 @@
+"""Sees every operation of torch that the program calls, with its line, through a `TorchFunctionMode`.
+
+Per output it records how it was made (`lineage`), marks the backward node with it, and lets the sentry check its values.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Self
+
+import torch
+from torch.autograd.variable import VariableMeta
+from torch.overrides import TorchFunctionMode
+
+from autograd_doctor.events import BackwardRan, Event, NonFiniteInput, NonFiniteProduced, OperationFailed
+from autograd_doctor.probes.graph_walk import NODE_KEY
+from autograd_doctor.probes.lineage import CutPoint, Made, tensors_in
+from autograd_doctor.probes.naming import variable_name
+from autograd_doctor.probes.patching import Patches
+from autograd_doctor.probes.places import Place, is_own, locate
+from autograd_doctor.probes.tensor_facts import describe
+from autograd_doctor.probes.watch import Watch
+
+_QUIET = frozenset({
+    "__len__", "__repr__", "__format__", "__hash__", "__contains__", "__dir__", "__reduce_ex__", "__deepcopy__", "_is_view",
+    "backward", "data_ptr", "dim", "element_size", "get_device", "grad_fn", "is_complex", "is_contiguous",
+    "is_floating_point", "is_pinned", "is_same_size", "is_shared", "is_storage", "is_tensor", "ndimension", "nelement",
+    "numel", "register_hook", "register_post_accumulate_grad_hook", "retain_grad", "size", "storage", "storage_offset",
+    "stride", "type", "untyped_storage", "get_default_dtype", "set_default_dtype", "_set_grad_enabled",
+    "share_memory_", "pin_memory", "is_nonzero", "result_type", "can_cast", "finfo", "iinfo",
+})  # fmt: skip
+_VALUE_PROPERTIES = frozenset({"data", "T", "mT", "H", "mH", "real", "imag"})
+_ESCAPES = frozenset({"item", "tolist", "__float__", "__int__", "__index__", "numpy", "__array__"})
+_FACTORIES_FROM_DATA = frozenset({"tensor", "as_tensor", "from_numpy", "asarray", "scalar_tensor", "new_tensor"})
+_UNCHANGED_VALUES = frozenset({
+    "view", "reshape", "transpose", "permute", "squeeze", "unsqueeze", "flatten", "unflatten", "expand", "expand_as",
+    "detach", "clone", "contiguous", "chunk", "split", "unbind", "narrow", "select", "t", "T", "mT", "data", "view_as",
+    "swapaxes", "movedim", "to", "cpu", "cuda", "float", "requires_grad_", "__getitem__", "cat", "stack", "repeat",
+    "relu", "detach_", "zeros", "ones", "zeros_like", "ones_like", "randn", "rand", "randint", "arange", "randperm",
+    "max_pool2d", "dropout", "roll", "flip",
+})  # fmt: skip
+"""Operations that cannot make a non-finite value out of finite ones."""
+
+_IGNORE, _OPERATION, _ESCAPE = range(3)
+_MOST_REMEMBERED = 256
+_MOST_FAILURES = 20
+
+
+class Operations(TorchFunctionMode):
+    """Active on the program's main thread for the whole run; steps aside inside optimizers and forked children.
+
+    What it learns of a loss goes into the `BackwardRan` that the probe of the backward emits.
+    """
+
+    yields: ClassVar[tuple[type[Event], ...]] = (BackwardRan, NonFiniteProduced, NonFiniteInput, OperationFailed)
+    order: ClassVar[int] = 100
+
+    def __init__(self, watch: Watch) -> None:
+        super().__init__()
+        self._watch = watch
+        self._tensors = watch.tensors
+        self._process = os.getpid()
+        self._kinds: dict[Any, tuple[int, str]] = {}
+        self._patches = Patches()
+        self._escaped_numbers: dict[float, Made] = {}
+        self._escaped_arrays: dict[int, Made] = {}
+        self._last_escape: Made | None = None
+        self._failures = 0
+
+    def __enter__(self) -> Self:
+        super().__enter__()
+        self._patches.replace(torch.autograd.Function, "apply", self._applying(torch.autograd.Function.apply))
+        self._patches.replace(torch, "from_numpy", self._importing(torch.from_numpy))
+        self._patches.replace(VariableMeta, "__call__", self._rewrapping(VariableMeta.__call__))
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self._patches.close()
+        super().__exit__(*exception)
+
+    # ------------------------------------------------------------------------------------------------- the one seam
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        kind, name = self._kinds.get(func) or self._classify(func)
+        watch = self._watch
+        if kind == _IGNORE or watch.in_optimizer or watch.busy or os.getpid() != self._process:
+            return func(*args, **kwargs)
+        if torch._C._functorch.peek_interpreter_stack() is not None:
+            return func(*args, **kwargs)
+        try:
+            result = func(*args, **kwargs)
+        except Exception as error:
+            self._failed(name, args, kwargs, error)
+            raise
+        if kind == _OPERATION:
+            if isinstance(result, torch.Tensor):
+                self._note(name, args, kwargs, (result,))
+            elif isinstance(result, tuple | list):
+                self._note(name, args, kwargs, tensors_in(result))
+            elif result is None:
+                self._wrote(name, args)
+        else:
+            self._escaped(name, args, result)
+        return result
+
+    def _classify(self, func: Callable[..., Any]) -> tuple[int, str]:
+        name = getattr(func, "__name__", type(func).__name__)
+        if name in ("__get__", "__set__"):
+            name, setter = getattr(getattr(func, "__self__", None), "__name__", ""), name == "__set__"
+            kind = _OPERATION if (setter and name in ("grad", "data")) or name in _VALUE_PROPERTIES else _IGNORE
+            name = f"{name}.__set__" if setter else name
+        elif name in _ESCAPES:
+            kind = _ESCAPE
+        else:
+            kind = _IGNORE if name in _QUIET else _OPERATION
+        self._kinds[func] = kind, name
+        return kind, name
+
+    # ---------------------------------------------------------------------------------------------------- recording
+
+    def _note(self, name: str, args: Sequence[Any], kwargs: dict[str, Any], outputs: Sequence[torch.Tensor]) -> None:
+        """Record how each output was made."""
+        inputs = tensors_in(args, kwargs.values())
+        place = _place()
+        changes = _changes_input(name) or "out" in kwargs
+        for output in outputs:
+            made = self._tensors.derive(Made(name, place, self._watch.step), inputs)
+            self._take_numbers(made, name, args, kwargs, output)
+            if self._tensors.parameter_bit(output) and output.is_leaf:
+                if changes:
+                    self._written_by_hand(output, name, place)
+                continue
+            self._connect(output, made, name, place)
+            if changes:
+                self._changed(output, made, name, place)
+            if name in ("data", "detach") and inputs:
+                made.alias_of = self._watch.parameters.get(inputs[0])
+            self._tensors.put(output, made)
+            self._look(output, made, inputs)
+
+    def _connect(self, output: torch.Tensor, made: Made, name: str, place: Place | None) -> None:
+        """Mark the backward node of an output with its lineage, or note which paths were cut."""
+        if not output.is_leaf:
+            self._watch.gradients.graph_grows()
+            node = output.grad_fn
+            if node is not None:
+                node.metadata[NODE_KEY] = made
+            return
+        if made.live:
+            off = not torch.is_grad_enabled()
+            reason = "grad-mode" if off else "operation"
+            where = None if off and self._watch.switch is not None else place
+            made.add_cut(CutPoint(name if where is place else "", where, reason, self._watch.switch if off else None),
+                         made.live)  # fmt: skip
+            made.live = 0
+        if output.requires_grad:
+            before = self._tensors.get(output)
+            if before is not None and made.values == 0 and self._last_escape is not None:
+                made.absorb(self._last_escape, connected=False)
+            made.rewrapped, made.rewrapped_by = place, name
+
+    def _look(self, output: torch.Tensor, made: Made, inputs: Sequence[torch.Tensor]) -> None:
+        sentry = self._watch.sentry
+        if not sentry.active or made.operation in _UNCHANGED_VALUES or not (output.is_cpu or self._watch.step < 3):
+            return
+        gradients = torch.is_grad_enabled()
+        torch._C._set_grad_enabled(False)
+        try:
+            sentry.check(output, made, inputs)
+        finally:
+            torch._C._set_grad_enabled(gradients)
+
+    def _wrote(self, name: str, args: Sequence[Any]) -> None:
+        """An operation that returns nothing but changes its first argument."""
+        target = args[0] if args else None
+        if not isinstance(target, torch.Tensor):
+            return
+        place = _place()
+        if name == "grad.__set__":
+            self._watch.gradients.cleared_at = locate(place)
+        elif name == "data.__set__":
+            self._written_by_hand(target, name, place)
+        elif name == "__setitem__":
+            if self._tensors.parameter_bit(target) and target.is_leaf:
+                self._written_by_hand(target, name, place)
+                return
+            made = self._tensors.derive(Made(name, place, self._watch.step), tensors_in(args))
+            self._connect(target, made, name, place)
+            self._changed(target, made, name, place)
+            self._tensors.put(target, made)
+            self._look(target, made, tensors_in(args[2:]))
+
+    def _changed(self, target: torch.Tensor, made: Made, name: str, place: Place | None) -> None:
+        """An in-place change also reaches the tensor that a view belongs to, and parameters behind `.data`."""
+        before = self._tensors.get(target)
+        if before is not None:
+            made.changes = before.changes
+            made.alias_of = before.alias_of
+        if not target.is_inference():
+            made.change(name, place, target._version)
+        if made.alias_of is not None:
+            self._watch.gradients.written_by_hand(made.alias_of, locate(place))
+        base = target._base
+        if base is not None:
+            whole = self._tensors.get(base) or Made(name, place, self._watch.step)
+            whole.absorb(made, connected=True)
+            whole.change(name, place, target._version)
+            if whole.reference is None:
+                self._tensors.put(base, whole)
+
+    def _written_by_hand(self, target: torch.Tensor, name: str, place: Place | None) -> None:
+        number = self._watch.parameters.get(target)
+        if number is not None and name != "requires_grad_":
+            self._watch.gradients.written_by_hand(number, locate(place))
+
+    # -------------------------------------------------------------------------- values that leave torch, and return
+
+    def _escaped(self, name: str, args: Sequence[Any], result: Any) -> None:
+        """Values left as Python numbers or NumPy arrays: remember whose they were."""
+        made = self._tensors.derive(Made(name, _place(), self._watch.step), tensors_in(args))
+        if not made.values:
+            return
+        if made.live:
+            made.add_cut(CutPoint(name, made.place, "operation", None), made.live)
+            made.live = 0
+        self._last_escape = made
+        if len(self._escaped_numbers) > _MOST_REMEMBERED or len(self._escaped_arrays) > _MOST_REMEMBERED:
+            self._escaped_numbers.clear()
+            self._escaped_arrays.clear()
+        if hasattr(result, "__array_interface__"):
+            self._escaped_arrays[result.__array_interface__["data"][0]] = made
+        else:
+            self._escaped_numbers.update({number: made for number in _numbers(result)})
+
+    def _take_numbers(
+        self, made: Made, name: str, args: Sequence[Any], kwargs: dict[str, Any], output: torch.Tensor
+    ) -> None:
+        """Recognise numbers and arrays that had left torch when they come back."""
+        data = [*args, *kwargs.values()]
+        if name in _FACTORIES_FROM_DATA:
+            array = next((value for value in data if hasattr(value, "__array_interface__")), None)
+            if array is not None and (source := self._escaped_arrays.get(array.__array_interface__["data"][0])):
+                made.absorb(source, connected=False)
+        elif not any(type(value) is float for value in data):
+            return
+        for number in _numbers(data):
+            source = self._escaped_numbers.get(number)
+            if source is not None:
+                made.absorb(source, connected=False)
+        if made.values == 0 and output.requires_grad and self._last_escape and name in _FACTORIES_FROM_DATA:
+            made.absorb(self._last_escape, connected=False)
+
+    # -------------------------------------------------------------------------------- seams that the mode does not see
+
+    def _applying(self, _: Any) -> Any:
+        original = vars(torch.autograd.Function)["apply"].__func__
+        note, watch, process = self._note_function, self._watch, self._process
+
+        def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(cls, *args, **kwargs)
+            if not watch.busy and os.getpid() == process and torch._C._functorch.peek_interpreter_stack() is None:
+                with watch.looking():
+                    note(cls.__name__, args, result)
+            return result
+
+        return classmethod(apply)
+
+    def _note_function(self, name: str, args: Sequence[Any], result: Any) -> None:
+        inputs, place = tensors_in(args), _place()
+        outputs = [result] if isinstance(result, torch.Tensor) else tensors_in(result if result is not None else ())
+        for output in outputs:
+            made = Made(name, place, self._watch.step)
+            self._tensors.derive(made, inputs)
+            if output.is_leaf and made.live:
+                made.add_cut(CutPoint(name, place, "function", None), made.live)
+                made.live = 0
+            elif output.grad_fn is not None:
+                output.grad_fn.metadata[NODE_KEY] = made
+            self._tensors.put(output, made)
+            self._look(output, made, inputs)
+
+    def _importing(self, original: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+        def from_numpy(array: Any) -> torch.Tensor:
+            result = original(array)
+            if not self._watch.busy and os.getpid() == self._process:
+                with self._watch.looking():
+                    self._note("from_numpy", (array,), {}, (result,))
+            return result
+
+        return from_numpy
+
+    def _rewrapping(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def __call__(cls: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
+            result = original(cls, *args, **kwargs)
+            if isinstance(result, torch.Tensor) and not self._watch.busy and os.getpid() == self._process:
+                with self._watch.looking():
+                    self._note("Variable", args, kwargs, (result,))
+            return result
+
+        return __call__
+
+    def _failed(self, name: str, args: Sequence[Any], kwargs: dict[str, Any], error: Exception) -> None:
+        """An operation raised: say what reached it."""
+        self._failures += 1
+        if self._failures > _MOST_FAILURES:
+            return
+        with self._watch.looking():
+            operands = []
+            for tensor in tensors_in(args, kwargs.values())[:4]:
+                made = self._tensors.get(tensor)
+                number = self._watch.parameters.get(tensor)
+                operands.append(
+                    describe(
+                        tensor,
+                        name=variable_name(tensor) or ("" if number is None else self._watch.parameters.name(number)),
+                        operation=made.operation if made else "",
+                        made_at=locate(made.place) if made else None,
+                    )
+                )
+            self._watch.emit(
+                OperationFailed(
+                    step=self._watch.step,
+                    operation=name,
+                    location=locate(_place()),
+                    error=f"{type(error).__name__}: {error}",
+                    operands=operands,
+                )
+            )
+
+
+def _place() -> Place | None:
+    """The user's innermost frame, found without building anything: this runs once per operation."""
+    frame = sys._getframe(3)
+    while frame is not None:
+        code = frame.f_code
+        if is_own(code.co_filename):
+            return code, frame.f_lasti
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
+
+
+def _changes_input(name: str) -> bool:
+    return (name.endswith("_") and not name.endswith("__")) or (name.startswith("__i") and name in _IN_PLACE_OPERATORS)
+
+
+_IN_PLACE_OPERATORS = frozenset({
+    "__iadd__", "__isub__", "__imul__", "__itruediv__", "__ifloordiv__", "__imod__", "__ipow__", "__iand__", "__ior__",
+    "__ixor__", "__ilshift__", "__irshift__",
+})  # fmt: skip
+
+
+def _numbers(value: Any, limit: int = _MOST_REMEMBERED) -> list[float]:
+    """Floats worth recognising again, in a number or (nested) lists; round ones would be recognised by accident."""
+    found: list[float] = []
+    pending = [value]
+    while pending and len(found) < limit:
+        item = pending.pop()
+        if type(item) is float:
+            if math.isfinite(item) and item * 1024 != int(item * 1024):
+                found.append(item)
+        elif isinstance(item, list | tuple):
+            pending.extend(item[:limit])
+    return found
+
+
+PROBE = Operations

@@ -1,0 +1,66 @@
+"""What is worth saying about a tensor, as numbers."""
+
+from __future__ import annotations
+
+import torch
+
+from autograd_doctor.events import TensorFacts
+from autograd_doctor.findings import Location
+
+
+def describe(
+    tensor: torch.Tensor,
+    *,
+    name: str = "",
+    operation: str = "",
+    made_at: Location | None = None,
+    ranges: bool = True,
+) -> TensorFacts:
+    """Shape, dtype and, with `ranges`, the extremes of the finite values and the counts of NaN and Inf.
+
+    Call it under `Watch.looking()`.
+    """
+    low = high = None
+    nan = inf = 0
+    if ranges and readable(tensor):
+        values = tensor.detach()
+        if values.is_floating_point():
+            nan = int(torch.isnan(values).sum())
+            inf = int(torch.isinf(values).sum())
+            values = values[torch.isfinite(values)]
+        if values.numel():
+            low, high = float(values.min()), float(values.max())
+    return TensorFacts(
+        shape=list(tensor.shape),
+        dtype=str(tensor.dtype).removeprefix("torch."),
+        name=name,
+        device=str(tensor.device),
+        requires_grad=tensor.requires_grad,
+        is_leaf=tensor.is_leaf,
+        operation=operation,
+        made_at=made_at,
+        low=low,
+        high=high,
+        nan=nan,
+        inf=inf,
+        numel=tensor.numel(),
+    )
+
+
+def readable(tensor: torch.Tensor) -> bool:
+    """Whether the values of a tensor can simply be read: dense, real, with storage, not wrapped by a transform."""
+    return (
+        tensor.layout is torch.strided
+        and tensor.device.type != "meta"
+        and not tensor.is_complex()
+        and not tensor.is_quantized
+        and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+    )
+
+
+def bad_rows(tensor: torch.Tensor, limit: int = 8) -> list[int]:
+    """Indices along the first dimension that hold NaN or Inf, at most `limit`."""
+    if tensor.dim() == 0:
+        return []
+    wrong = ~torch.isfinite(tensor.detach()).reshape(tensor.shape[0], -1).all(dim=1)
+    return [int(index) for index in wrong.nonzero().flatten()[:limit]]

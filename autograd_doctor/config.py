@@ -222,3 +222,18 @@ def _struct_in(hint: Any) -> type[Struct] | None:
     if isinstance(hint, type) and issubclass(hint, Struct):
         return hint
     return next((struct for struct in map(_struct_in, get_args(hint)) if struct), None)
+
+
+# --------------------------------------------------------------------------------------------------- showing them
+
+
+def in_force(loaded: Loaded) -> str:
+    """Every setting as a line of YAML, with where it comes from as a comment."""
+    values = msgspec.to_builtins(loaded.settings)
+    width = max(len(_line(key, value)) for key, value in values.items() if key != "model")
+    rows = (f"{_line(key, value):{width}}  # {loaded.origins.get(key, 'default')}" for key, value in values.items())
+    return "\n".join(rows)
+
+
+def _line(key: str, value: Any) -> str:
+    return f"{key}: {msgspec.json.encode(value).decode()}"

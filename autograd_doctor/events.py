@@ -11,6 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from autograd_doctor.findings import Location
+from autograd_doctor.plan import Outcome, Target
 
 
 class Event(Struct, frozen=True, tag=True, kw_only=True):
@@ -46,6 +47,13 @@ class Noted(Event, frozen=True):
     """Something that the doctor changed or left out, which the person should know (say it once)."""
 
     text: str
+
+
+class CheckEnded(Event, frozen=True):
+    """The parent's last word, at the end of a saved trace: what it was asked to run, and how the child ended."""
+
+    target: Target
+    outcome: Outcome
 
 
 class TensorFacts(Struct, frozen=True, omit_defaults=True):

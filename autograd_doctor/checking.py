@@ -1,0 +1,214 @@
+"""`doctor check` from end to end: settings, target, rules, plan, run, judgement, reports, exit code."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from threading import Thread
+from typing import Any, NamedTuple
+
+from autograd_doctor import config, config_file, launch, model_file, model_section, outputs, selection, target
+from autograd_doctor.config import Loaded, Settings
+from autograd_doctor.events import CheckEnded, RunEnded, RunStarted
+from autograd_doctor.findings import ExitCode, Number
+from autograd_doctor.mistakes import Mistake
+from autograd_doctor.outputs import Output
+from autograd_doctor.plan import ModelPlan, Outcome, Plan, Target
+from autograd_doctor.probes import probes_for
+from autograd_doctor.progress import Progress
+from autograd_doctor.rules import Rule, all_rules
+from autograd_doctor.screen import Screen
+from autograd_doctor.trace import Trace, TraceError, TraceWriter
+
+
+class Request(NamedTuple):
+    """What the command line asks for, apart from the settings that `options` override."""
+
+    name: str
+    arguments: Sequence[str] = ()
+    is_module: bool = False
+    options: Mapping[str, Any] = {}
+    config: Path | None = None
+    isolated: bool = False
+    output_file: Path | None = None
+    save_trace: Path | None = None
+    exit_zero: bool = False
+
+
+class _Job(NamedTuple):
+    """A request with everything settled: how to judge, and where the reports go."""
+
+    settings: Settings
+    rules: list[Rule]
+    tunables: dict[str, dict[str, Number]]
+    outputs: list[Output]
+
+
+def check(request: Request) -> int:
+    """Run the target under probes, judge, write the reports; returns the exit code. Raises `Mistake`."""
+    loaded = load_settings(request)
+    job = _job(loaded, request)
+    what, model = _target(request, loaded)
+    with launch.workspace() as workspace:
+        plan = _plan(job, what, model, workspace)
+        screen, progress = _screen(job, plan)
+        child = launch.Child(plan, screen)
+        # What judges and renders is loaded while the child loads torch.
+        Thread(target=_load_judges).start()
+        recording = child.watch(timeout=job.settings.timeout or None, on_event=progress)
+    if request.save_trace:
+        _save(recording, what, request.save_trace)
+    _check_started(recording)
+    return _judge(recording.trace, what, recording.outcome, job, request.exit_zero)
+
+
+def report(request: Request) -> int:
+    """Judge a saved trace again; returns the exit code. Raises `Mistake`."""
+    path = Path(request.name)
+    if not path.is_file():
+        raise Mistake(f"{path}: no such trace")
+    job = _job(load_settings(request), request)
+    try:
+        trace = Trace.load(path)
+    except TraceError as error:
+        raise Mistake(str(error)) from None
+    if not trace.events:
+        raise Mistake(f"{path}: not a saved trace: it holds no event")
+    what, outcome = _last_word(trace)
+    return _judge(trace, what, outcome, job, request.exit_zero)
+
+
+def load_settings(request: Request) -> Loaded:
+    """The settings for the folder of the script, or the working directory for a module."""
+    path = Path(request.name)
+    folder = Path.cwd() if request.is_module else path if path.is_dir() else path.parent
+    return config.load(
+        request.options,
+        folder=folder if folder.is_dir() else Path.cwd(),
+        environment=os.environ,
+        file=request.config,
+        isolated=request.isolated,
+    )
+
+
+def _job(loaded: Loaded, request: Request) -> _Job:
+    settings, catalogue = loaded.settings, all_rules()
+    rules = selection.selected(settings, catalogue, loaded.origins)
+    if not rules:
+        raise Mistake("no rule is left to check: `select` and `ignore` leave none")
+    if request.save_trace:
+        outputs.check_writable(request.save_trace)
+    return _Job(
+        settings,
+        rules,
+        selection.tunables(settings, catalogue, loaded.origins),
+        outputs.parse(settings.output_format, request.output_file),
+    )
+
+
+def _target(request: Request, loaded: Loaded) -> tuple[Target, ModelPlan | None]:
+    """The target, and in model mode how to train it."""
+    if request.is_module:
+        return target.module(request.name, request.arguments), None
+    found = target.script(request.name, request.arguments)
+    if not Path(request.name).is_file() or not request.name.endswith(".py"):
+        return found, None
+    file = model_file.look(request.name)
+    section = loaded.settings.model
+    # A section that was found rather than asked for is not for a program of the same folder that trains by itself.
+    if section and loaded.file and (request.config or file.only_defines):
+        return Target("model", found.name, found.arguments), model_section.plan(
+            file, section, config_file.shown(loaded.file)
+        )
+    if file.only_defines and len(file.modules) == 1:
+        raise _nothing_to_run(file)
+    return found, None
+
+
+def _nothing_to_run(file: model_file.ModelFile) -> Mistake:
+    model = file.modules[0]
+    command = f"doctor check {file.name} --config model.yaml"
+    return Mistake(
+        f"{file.name}: defines the model `{model}` and does not train it",
+        f"say how to train it in a settings file, model.yaml, and run `{command}`:\n\n{model_section.skeleton(model)}",
+    )
+
+
+def _plan(job: _Job, what: Target, model: ModelPlan | None, workspace: launch.Workspace) -> Plan:
+    settings = job.settings
+    return Plan(
+        target=what,
+        trace=workspace.trace,
+        scratch=workspace.scratch,
+        probes=probes_for(event for rule in job.rules for event in rule.needs),
+        steps=settings.steps,
+        max_seconds=settings.max_seconds,
+        batches_per_epoch=settings.batches_per_epoch,
+        polite=settings.polite,
+        stdout_to_stderr=outputs.owns_stdout(job.outputs),
+        model=model,
+    )
+
+
+def _screen(job: _Job, plan: Plan) -> tuple[Screen | None, Progress | None]:
+    """A status line for a person who watches a terminal, and for nobody else."""
+    watched = Output(outputs.PERSON) in job.outputs and Screen.is_possible()
+    if not watched:
+        return None, None
+    progress = Progress(plan.steps)
+    return Screen(progress.line), progress
+
+
+def _load_judges() -> None:
+    importlib.import_module("autograd_doctor.engine")
+    importlib.import_module("autograd_doctor.renderers").formats()
+
+
+def _judge(trace: Trace, what: Target, outcome: Outcome, job: _Job, exit_zero: bool) -> int:
+    from autograd_doctor.engine import judge
+
+    settings = job.settings
+    judged = judge(
+        trace,
+        job.rules,
+        job.tunables,
+        target=what,
+        fail_on=settings.fail_on,
+        min_steps=settings.min_steps,
+        outcome=outcome,
+    )
+    outputs.write(judged, job.outputs, settings.color)
+    keeps = (ExitCode.USAGE, ExitCode.INTERRUPTED)
+    return 0 if exit_zero and judged.exit_code not in keeps else judged.exit_code
+
+
+def _check_started(recording: launch.Recording) -> None:
+    """A child that failed before the program began has said why on standard error."""
+    outcome = recording.outcome
+    if recording.trace.of(RunStarted) or outcome.interrupted or outcome.timed_out:
+        return
+    how = f"exited with {outcome.exit_code}" if outcome.signal is None else f"was killed by signal {outcome.signal}"
+    raise Mistake(f"the program was not started: its process {how}")
+
+
+def _save(recording: launch.Recording, what: Target, path: Path) -> None:
+    try:
+        with path.open("wb") as file:
+            writer = TraceWriter(file)
+            for event in recording.trace.events:
+                writer.write(event)
+            writer.write(CheckEnded(target=what, outcome=recording.outcome))
+    except OSError as error:
+        raise Mistake(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _last_word(trace: Trace) -> tuple[Target, Outcome]:
+    """What was run and how it ended; a trace that was not saved by `--save-trace` tells less."""
+    for ended in trace.of(CheckEnded):
+        return ended.target, ended.outcome
+    started = next(iter(trace.of(RunStarted)), None)
+    end = next(iter(trace.of(RunEnded)), None)
+    what = Target("script", started.target, started.arguments) if started else Target("script", "")
+    return what, Outcome(exit_code=end.exit_code if end else None)

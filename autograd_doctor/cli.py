@@ -1,0 +1,217 @@
+"""The command line: what can be asked for, in typer's words; everything else is elsewhere."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+from typer import Argument, Option
+
+from autograd_doctor import __version__
+from autograd_doctor.findings import ExitCode
+from autograd_doctor.mistakes import Mistake
+
+app = typer.Typer(
+    name="doctor",
+    help="Find out, in seconds, what is wrong with a PyTorch training loop.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+_TARGET_FIRST = {"allow_interspersed_args": False}
+_HOW_LONG = "How long to watch"
+_WHAT = "What to check"
+_OUTPUT = "Output"
+_SETTINGS = "Settings file"
+
+Select = Annotated[
+    list[str] | None,
+    Option(help="Rules to check: codes, names, prefixes (`AD1`), or `ALL`; commas or repeated.", rich_help_panel=_WHAT),
+]
+Ignore = Annotated[
+    list[str] | None, Option(help="Rules to leave out, written as for `--select`.", rich_help_panel=_WHAT)
+]
+FailOn = Annotated[
+    str | None,
+    Option(
+        metavar="SEVERITY",
+        help="Exit with 1 from this severity on: error, warning, info or never.",
+        rich_help_panel=_WHAT,
+    ),
+]
+MinSteps = Annotated[
+    int | None, Option(help="Training steps that must be seen; otherwise exit with 4.", rich_help_panel=_WHAT)
+]
+ExitZero = Annotated[bool, Option("--exit-zero", help="Exit with 0 whatever was found.", rich_help_panel=_WHAT)]
+Config = Annotated[Path | None, Option(metavar="FILE", help="Use this settings file.", rich_help_panel=_SETTINGS)]
+Isolated = Annotated[bool, Option("--isolated", help="Read no settings file.", rich_help_panel=_SETTINGS)]
+OutputFormat = Annotated[
+    list[str] | None,
+    Option(metavar="FMT[:FILE]", help="Format of the report, and a file for it; repeatable.", rich_help_panel=_OUTPUT),
+]
+OutputFile = Annotated[
+    Path | None,
+    Option("--output-file", "-o", metavar="FILE", help="Write the report here.", rich_help_panel=_OUTPUT),
+]
+Color = Annotated[str | None, Option(metavar="WHEN", help="auto, always or never.", rich_help_panel=_OUTPUT)]
+
+
+@app.command(context_settings=_TARGET_FIRST)
+def check(
+    target: Annotated[str, Argument(metavar="SCRIPT", help="A Python program, or with `-m` a module.")],
+    arguments: Annotated[
+        list[str] | None, Argument(metavar="ARGS", help="Passed to the program as they are.")
+    ] = None,
+    is_module: Annotated[bool, Option("-m", help="Run SCRIPT as a module, as `python -m` does.")] = False,
+    steps: Annotated[int | None, Option(help="Optimizer steps.", rich_help_panel=_HOW_LONG)] = None,
+    max_seconds: Annotated[float | None, Option(help="Seconds of training.", rich_help_panel=_HOW_LONG)] = None,
+    batches_per_epoch: Annotated[
+        int | None, Option(help="Batches after which a pass over a loader ends; 0: never.", rich_help_panel=_HOW_LONG)
+    ] = None,
+    timeout: Annotated[
+        float | None,
+        Option(help="Seconds after which the program counts as hung; 0: never.", rich_help_panel=_HOW_LONG),
+    ] = None,
+    select: Select = None,
+    ignore: Ignore = None,
+    fail_on: FailOn = None,
+    min_steps: MinSteps = None,
+    exit_zero: ExitZero = False,
+    polite: Annotated[
+        bool | None,
+        Option(help="Keep what the program saves in a scratch folder, and trackers off.", show_default=False),
+    ] = None,
+    output_format: OutputFormat = None,
+    output_file: OutputFile = None,
+    color: Color = None,
+    save_trace: Annotated[
+        Path | None, Option(metavar="FILE", help="Keep the trace, for `doctor report`.", rich_help_panel=_OUTPUT)
+    ] = None,
+    config: Config = None,
+    isolated: Isolated = False,
+) -> None:
+    """Run a training program under probes for a few steps, and say what is wrong with it.
+
+    Everything after SCRIPT belongs to the program.
+
+    Exit codes: 0 nothing to fail on, 1 findings, 2 a mistake in the command or
+    the settings, 3 the program failed before it trained, 4 too little training
+    was seen to judge, 130 Ctrl-C.
+    """
+    from autograd_doctor import checking
+
+    options = {
+        "steps": steps,
+        "max_seconds": max_seconds,
+        "batches_per_epoch": batches_per_epoch,
+        "timeout": timeout,
+        "polite": polite,
+        **_judging(select, ignore, fail_on, min_steps, output_format, color),
+    }
+    request = checking.Request(
+        target, arguments or [], is_module, options, config, isolated, output_file, save_trace, exit_zero
+    )
+    raise typer.Exit(checking.check(request))
+
+
+@app.command()
+def report(
+    trace: Annotated[str, Argument(metavar="TRACE", help="A file written by `doctor check --save-trace`.")],
+    select: Select = None,
+    ignore: Ignore = None,
+    fail_on: FailOn = None,
+    min_steps: MinSteps = None,
+    exit_zero: ExitZero = False,
+    output_format: OutputFormat = None,
+    output_file: OutputFile = None,
+    color: Color = None,
+    config: Config = None,
+    isolated: Isolated = False,
+) -> None:
+    """Judge a saved trace again, without running anything."""
+    from autograd_doctor import checking
+
+    options = _judging(select, ignore, fail_on, min_steps, output_format, color)
+    request = checking.Request(
+        trace, options=options, config=config, isolated=isolated, output_file=output_file, exit_zero=exit_zero
+    )
+    raise typer.Exit(checking.report(request))
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    print(f"autograd_doctor {__version__}")
+
+
+@app.command()
+def env() -> None:
+    """Print what a bug report should say about this machine."""
+    from autograd_doctor.environment import lines
+
+    print("\n".join(lines()))
+
+
+@app.command(name="config")
+def config_command(
+    script: Annotated[str, Argument(metavar="[SCRIPT]", help="The program whose settings are asked for.")] = "",
+    show: Annotated[bool, Option("--show", help="Print the settings in force, and where each comes from.")] = False,
+    config: Config = None,
+    isolated: Isolated = False,
+) -> None:
+    """Print the settings in force, and where each comes from."""
+    from autograd_doctor import checking
+    from autograd_doctor.config import in_force
+
+    loaded = checking.load_settings(checking.Request(script, config=config, isolated=isolated))
+    print(in_force(loaded))
+
+
+def _judging(
+    select: list[str] | None,
+    ignore: list[str] | None,
+    fail_on: str | None,
+    min_steps: int | None,
+    output_format: list[str] | None,
+    color: str | None,
+) -> dict[str, Any]:
+    """The options that `check` and `report` share."""
+    return {
+        "select": _words(select),
+        "ignore": _words(ignore),
+        "fail_on": fail_on,
+        "min_steps": min_steps,
+        "output_format": output_format or None,
+        "color": color,
+    }
+
+
+def _words(given: list[str] | None) -> list[str] | None:
+    """ "AD1,AD2" and a repeated option say the same."""
+    words = [word.strip() for part in given or [] for word in part.split(",")]
+    return words or None
+
+
+def main() -> NoReturn:
+    """The entry point: typer's own exits pass, a mistake becomes one line and exit code 2."""
+    try:
+        app()
+    except Mistake as mistake:
+        _complain(str(mistake), mistake.detail)
+    except KeyboardInterrupt:
+        sys.exit(ExitCode.INTERRUPTED)
+    sys.exit(0)
+
+
+def _complain(message: str, detail: str) -> NoReturn:
+    from autograd_doctor.outputs import colored
+
+    red, plain = ("\x1b[1;31m", "\x1b[0m") if colored("auto", sys.stderr, os.environ) else ("", "")
+    print(f"{red}error{plain}: {message}", file=sys.stderr)
+    if detail:
+        print(detail, file=sys.stderr)
+    sys.exit(ExitCode.USAGE)

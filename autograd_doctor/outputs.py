@@ -1,0 +1,105 @@
+"""Where reports go: formats bound to standard output or to files, and whether to colour them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TextIO
+
+from autograd_doctor.mistakes import Mistake, nearest
+
+if TYPE_CHECKING:
+    from autograd_doctor.report import Report
+
+PERSON = "full"
+_WIDTH = 100
+
+
+class Output(NamedTuple):
+    """A format, and the file it is written to; None is standard output."""
+
+    format: str
+    file: Path | None = None
+
+
+def parse(formats: Sequence[str], output_file: Path | None) -> list[Output]:
+    """`FMT[:FILE]` words; `output_file` takes the format that names no file of its own. Raises `Mistake`."""
+    outputs = []
+    for word in formats:
+        name, _, file = word.partition(":")
+        _check_format(name)
+        outputs.append(Output(name, Path(file) if file else output_file))
+    files = [output.file for output in outputs]
+    for output in outputs:
+        if files.count(output.file) > 1:
+            where = f"`{output.file}`" if output.file else "standard output"
+            raise Mistake(
+                f"two output formats are bound to {where}; give each but one a file, as in `json:report.json`"
+            )
+        if output.file:
+            check_writable(output.file)
+    return outputs
+
+
+def check_writable(file: Path) -> None:
+    """Say before the run, not after it, that a file cannot be written."""
+    if file.is_dir():
+        raise Mistake(f"{file}: cannot be written: it is a folder")
+    if not file.parent.is_dir():
+        raise Mistake(f"{file}: cannot be written: no such folder `{file.parent}`")
+    if not os.access(file if file.exists() else file.parent, os.W_OK):
+        raise Mistake(f"{file}: cannot be written: permission denied")
+
+
+def _check_format(name: str) -> None:
+    if name == PERSON:
+        return
+    # Loading every renderer takes a while that the usual check need not wait.
+    from autograd_doctor.renderers import formats
+
+    if name not in formats():
+        known = ", ".join(f"`{known}`" for known in formats())
+        raise Mistake(f"`{name}`: no such output format{nearest(name, formats()) or f' (known: {known})'}")
+
+
+def owns_stdout(outputs: Sequence[Output]) -> bool:
+    """Whether standard output must hold nothing but a report that a machine reads."""
+    return any(output.file is None and output.format != PERSON for output in outputs)
+
+
+def write(report: Report, outputs: Sequence[Output], color: str) -> None:
+    """Render the report to every output. Raises `Mistake` if a file cannot be written after all."""
+    from autograd_doctor.renderers import render, shows_unicode
+
+    for output in outputs:
+        if output.file is None:
+            unicode = shows_unicode(sys.stdout.encoding)
+            text = render(
+                output.format, report, width=width(), color=colored(color, sys.stdout, os.environ), unicode=unicode
+            )
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        else:
+            text = render(output.format, report, width=_WIDTH, color=color == "always")
+            try:
+                output.file.write_text(text, encoding="utf-8")
+            except OSError as error:
+                raise Mistake(f"{output.file}: cannot be written: {error.strerror}") from None
+
+
+def width() -> int:
+    return shutil.get_terminal_size((_WIDTH, 24)).columns
+
+
+def colored(mode: str, stream: TextIO, environment: Mapping[str, str]) -> bool:
+    """`--color`, then `NO_COLOR`, then `FORCE_COLOR`, then whether the stream is a terminal."""
+    if mode != "auto":
+        return mode == "always"
+    if environment.get("NO_COLOR"):
+        return False
+    if environment.get("FORCE_COLOR"):
+        return True
+    return stream.isatty() and environment.get("TERM") != "dumb"

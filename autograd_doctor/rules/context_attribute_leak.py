@@ -1,0 +1,185 @@
+"""AD308: a custom function keeps an input or output on `ctx` instead of saving it for backward."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import ContextAttributeKept
+from autograd_doctor.findings import Finding
+from autograd_doctor.holdings import in_bytes
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+
+_CONSEQUENCE = {
+    "input": "it stays alive as long as the graph node, also after backward, and changes in place go unnoticed",
+    "output": "output and graph node hold each other, so that only the garbage collector frees them",
+}
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    largest: dict[tuple[str, str], ContextAttributeKept] = {}
+    for event in trace.of(ContextAttributeKept):
+        known = largest.setdefault((event.function, event.attribute), event)
+        if event.bytes_held > known.bytes_held:
+            largest[event.function, event.attribute] = event
+    yield from map(_finding, largest.values())
+
+
+def _finding(event: ContextAttributeKept) -> Finding:
+    return RULE.finding(
+        f"`{event.function}` keeps an {event.which} of {in_bytes(event.bytes_held)} as `ctx.{event.attribute}`: "
+        f"{_CONSEQUENCE[event.which]}",
+        subject=event.function,
+        location=event.location,
+        help="pass it to `ctx.save_for_backward(...)` and read it from `ctx.saved_tensors` in `backward`",
+        evidence={"bytes_per_call": event.bytes_held, "attribute": event.attribute, "which": event.which},
+        step_first=event.step + 1,
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.x = x  # <- AD308
+            return x * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            return 2 * ctx.x * grad
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(Square.apply(model(x)), x.mean(1, keepdim=True).square())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_output() -> None:
+    import torch
+    from torch import nn
+
+    class Exponential(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            result = x.exp()
+            ctx.result = result  # <- AD308
+            return result
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * ctx.result
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(Exponential.apply(model(x)), x.mean(1, keepdim=True).exp())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_in_setup_context() -> None:
+    import torch
+    from torch import nn
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(x, factor):
+            return x * factor
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.x, ctx.factor = inputs  # <- AD308
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * ctx.factor, None
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(Scale.apply(model(x), 2.0), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return 2 * x * grad
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(Square.apply(model(x)), x.mean(1, keepdim=True).square())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_intermediate_and_plain_values() -> None:
+    import torch
+    from torch import nn
+
+    class LeakyReLU(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, slope):
+            ctx.slope = slope
+            ctx.positive = x > 0
+            return torch.where(ctx.positive, x, slope * x)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return torch.where(ctx.positive, grad, ctx.slope * grad), None
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(LeakyReLU.apply(model(x), 0.1), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD308",
+    name="context-attribute-leak",
+    severity="warning",
+    title="a custom function keeps tensors as attributes of `ctx`",
+    observes="after `apply`, which attributes of the graph node are the very inputs or outputs of the call",
+    why="tensors saved with `save_for_backward` are freed by the backward and checked for changes in place; those kept "
+    "as attributes are neither, and an output kept so makes a reference cycle",
+    fix="use `ctx.save_for_backward`",
+    fine="intermediate results, and values that are no tensors",
+    needs=(ContextAttributeKept,),
+    examine=examine,
+    bad=(bad, bad_output, bad_in_setup_context),
+    good=(good, good_intermediate_and_plain_values),
+)

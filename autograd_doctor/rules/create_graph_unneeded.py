@@ -1,0 +1,165 @@
+"""AD309: `create_graph=True` although nothing was differentiated a second time."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from autograd_doctor.events import BackwardRan, GraphRetained
+from autograd_doctor.findings import Finding, Location
+from autograd_doctor.holdings import in_bytes
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    by_line: dict[Location | None, list[GraphRetained]] = defaultdict(list)
+    for event in trace.of(GraphRetained):
+        if event.create_graph:
+            by_line[event.location].append(event)
+    for location, retained in by_line.items():
+        if len(retained) >= tunables["times"] and not any(event.used_again for event in retained):
+            yield _finding(trace, location, retained)
+
+
+def _finding(trace: Trace, location: Location | None, retained: Sequence[GraphRetained]) -> Finding:
+    most = max(event.bytes_held for event in retained)
+    run = trace.backwards.get(retained[-1].backward)
+    cycle = run is not None and run.kind == "backward"
+    return RULE.finding(
+        f"the gradients of {len(retained)} backwards were given graphs and none was differentiated again; each kept up "
+        f"to {in_bytes(most)} of saved activations",
+        subject="",
+        location=location,
+        help="leave `create_graph=True` out",
+        evidence={"graphs": len(retained), "bytes_held": most},
+        notes=("parameter and `.grad` hold each other through the new graph until `.grad` is reset",) if cycle else (),
+        step_first=retained[0].step + 1,
+        step_count=len(retained),
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward(create_graph=True)  # <- AD309
+        optimizer.step()
+
+
+def bad_gradient_only_logged() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    norms = []
+    for _ in range(10):
+        x = torch.randn(16, 8, requires_grad=True)
+        output = model(x)
+        (slope,) = torch.autograd.grad(output.sum(), x, create_graph=True)  # <- AD309
+        norms.append(slope.norm().item())
+        loss = nn.functional.mse_loss(model(x.detach()), x.detach().sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_gradient_penalty() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    critic = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
+    optimizer = torch.optim.Adam(critic.parameters(), lr=0.01)
+    for _ in range(10):
+        real, fake = torch.randn(16, 8) + 1, torch.randn(16, 8)
+        mix = torch.rand(16, 1)
+        between = (mix * real + (1 - mix) * fake).requires_grad_()
+        (slope,) = torch.autograd.grad(critic(between).sum(), between, create_graph=True)
+        penalty = (slope.norm(dim=1) - 1).square().mean()
+        loss = critic(fake).mean() - critic(real).mean() + 10 * penalty
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_meta_learning() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    weight, bias = nn.Parameter(torch.randn(1, 8) / 3), nn.Parameter(torch.zeros(1))
+    optimizer = torch.optim.Adam([weight, bias], lr=0.01)
+    for _ in range(10):
+        truth = torch.randn(8, 1)
+        x, new_x = torch.randn(16, 8), torch.randn(16, 8)
+        inner = nn.functional.mse_loss(nn.functional.linear(x, weight, bias), x @ truth)
+        dw, db = torch.autograd.grad(inner, [weight, bias], create_graph=True)
+        adapted = nn.functional.linear(new_x, weight - 0.05 * dw, bias - 0.05 * db)
+        loss = nn.functional.mse_loss(adapted, new_x @ truth)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_hessian_vector_product() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    curvature = []
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        weight = model[0].weight
+        (gradient,) = torch.autograd.grad(loss, weight, create_graph=True)
+        direction = torch.ones_like(weight) / weight.numel() ** 0.5
+        (product,) = torch.autograd.grad((gradient * direction).sum(), weight, retain_graph=True)
+        curvature.append((product * direction).sum().item())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD309",
+    name="create-graph-unneeded",
+    severity="warning",
+    title="`create_graph=True` although nothing is differentiated twice",
+    observes="for every backward that built a graph of the gradients, whether a later backward ran through it",
+    why="the backward itself is recorded and all activations stay, which about doubles time and memory; after "
+    "`backward()` the gradient and its parameter also hold each other in a reference cycle",
+    fix="leave `create_graph=True` out",
+    fine="gradient penalties, meta-learning, Hessian products",
+    needs=(GraphRetained, BackwardRan),
+    examine=examine,
+    bad=(bad, bad_gradient_only_logged),
+    good=(good, good_gradient_penalty, good_meta_learning, good_hessian_vector_product),
+    tunables={"times": 2},
+)

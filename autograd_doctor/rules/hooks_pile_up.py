@@ -1,0 +1,132 @@
+"""AD306: every step adds a hook and none is removed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from autograd_doctor.events import HooksCounted
+from autograd_doctor.findings import Finding
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    by_subject: dict[str, list[HooksCounted]] = defaultdict(list)
+    for event in trace.of(HooksCounted):
+        by_subject[event.subject].append(event)
+    growing = [counts for counts in by_subject.values() if _grows(counts, int(tunables["counts"]))]
+    by_line: dict[object, list[Sequence[HooksCounted]]] = defaultdict(list)
+    for counts in growing:
+        by_line[counts[-1].location].append(counts)
+    for together in by_line.values():
+        yield _finding(max(together, key=lambda counts: counts[-1].hooks), len(together) - 1)
+
+
+def _grows(counts: Sequence[HooksCounted], enough: int) -> bool:
+    more_each_time = all(before.hooks < after.hooks for before, after in pairwise(counts))
+    return len(counts) >= enough and more_each_time
+
+
+def _finding(counts: Sequence[HooksCounted], others: int) -> Finding:
+    first, last = counts[0], counts[-1]
+    per_step = (last.hooks - first.hooks) / max(1, last.step - first.step)
+    also = f"; {others} more grow at the same line" if others else ""
+    return RULE.finding(
+        f"`{last.subject}` carries {last.hooks} hooks after {last.step} steps, {per_step:.3g} more with every step{also}",
+        subject=last.subject,
+        location=last.location,
+        help="register the hook once before the loop, or keep the handle and call `handle.remove()` when it is done",
+        evidence={"hooks": last.hooks, "hooks_first": first.hooks, "hooks_per_step": round(per_step, 3)},
+        step_first=first.step,
+        step_count=last.step - first.step,
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    shapes = {}
+    for _ in range(12):
+        model[0].register_forward_hook(lambda module, inputs, output: shapes.update(first=output.shape))  # <- AD306
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_hook_on_parameter() -> None:
+    import torch
+    from torch import nn
+
+    def train_step(model, optimizer, x):
+        model.weight.register_hook(lambda gradient: gradient.clamp(-1, 1))  # <- AD306
+        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(12):
+        train_step(model, optimizer, torch.randn(16, 8))
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    shapes = {}
+    model[0].register_forward_hook(lambda module, inputs, output: shapes.update(first=output.shape))
+    for _ in range(12):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_handle_removed() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    shapes = {}
+    for _ in range(12):
+        handle = model[0].register_forward_hook(lambda module, inputs, output: shapes.update(first=output.shape))
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        handle.remove()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD306",
+    name="hooks-pile-up",
+    severity="warning",
+    title="hooks pile up step by step",
+    observes="at step boundaries, counts the hooks of every module and parameter",
+    why="each call runs every hook: steps get slower, effects such as scaling a gradient are applied again and "
+    "again, and whatever the hooks hold stays alive",
+    fix="register hooks once, or remove each through its handle",
+    fine="hooks that are registered and removed within a step",
+    needs=(HooksCounted,),
+    examine=examine,
+    bad=(bad, bad_hook_on_parameter),
+    good=(good, good_handle_removed),
+    tunables={"counts": 3},
+)

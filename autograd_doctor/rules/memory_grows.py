@@ -1,0 +1,161 @@
+"""AD307: living tensors without a graph take more memory with every step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import ModuleSeen, Survivor, SurvivorsCounted
+from autograd_doctor.findings import Finding
+from autograd_doctor.holdings import Holding, in_bytes
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    for holding in trace.holdings:
+        kept = holding.latest
+        plain = not kept.has_graph and not kept.bounded and not trace.kept_by_module(kept)
+        lasting = plain and kept.made_in_steps >= tunables["steps"] and holding.grows(_tensor_bytes)
+        if lasting and holding.per_step(_tensor_bytes) >= tunables["bytes_per_step"]:
+            yield _finding(holding)
+
+
+def _tensor_bytes(survivor: Survivor) -> int:
+    return survivor.tensor_bytes
+
+
+def _finding(holding: Holding) -> Finding:
+    kept = holding.latest
+    growth = in_bytes(holding.per_step(_tensor_bytes))
+    forecast = holding.epoch_forecast(_tensor_bytes)
+    holder = f"`{kept.holder}`" if kept.holder else "something that no variable names"
+    return RULE.finding(
+        f"{holder} holds {kept.count} tensors from {kept.made_in_steps} steps, {in_bytes(kept.tensor_bytes)} in all, "
+        f"{growth} more with every step",
+        subject=kept.holder,
+        location=holding.location,
+        confidence="medium",
+        help=f"give {holder} a size, keep summaries instead of tensors, or write them to disk",
+        evidence={
+            "tensors": kept.count,
+            "bytes": kept.tensor_bytes,
+            "bytes_per_step": round(holding.per_step(_tensor_bytes)),
+        },
+        notes=(forecast,) if forecast else (),
+        step_first=holding.steps[0],
+        step_count=kept.made_in_steps,
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(256, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+    seen = []
+    for _ in range(12):
+        x = torch.randn(256, 256)
+        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        seen.append(x * 2)  # <- AD307
+
+
+def bad_gradients_recorded() -> None:
+    import torch
+    from torch import nn
+
+    class Recorder:
+        def __init__(self):
+            self.gradients = []
+
+        def record(self, model):
+            self.gradients.append(model.weight.grad.clone())  # <- AD307
+
+    torch.manual_seed(0)
+    model = nn.Linear(256, 128)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    recorder = Recorder()
+    for _ in range(12):
+        x = torch.randn(16, 256)
+        loss = nn.functional.mse_loss(model(x), x[:, :128])
+        optimizer.zero_grad()
+        loss.backward()
+        recorder.record(model)
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(256, 1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.001)
+    means = []
+    for _ in range(12):
+        x = torch.randn(256, 256)
+        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        means.append(x.mean().item())
+
+
+def good_replay_buffer_with_a_size() -> None:
+    from collections import deque
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(256, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+    replay = deque(maxlen=1000)
+    for _ in range(12):
+        replay.append(torch.randn(64, 256))
+        x = replay[int(torch.randint(len(replay), ()))]
+        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_cache_that_settles() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(256, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+    cache = {}
+    for step in range(16):
+        length = 64 * (step % 3 + 1)
+        if length not in cache:
+            cache[length] = torch.randn(length, 256)
+        x = cache[length] + torch.randn(length, 256)
+        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD307",
+    name="memory-grows",
+    severity="warning",
+    title="living tensors take more memory with every step",
+    observes="at step boundaries, counts the tensors without a graph that outlived their step, their bytes and what "
+    "holds them",
+    why="what grows by the same amount in every step ends in an out-of-memory error, often hours later",
+    fix="bound the holder, keep summaries, or write to disk",
+    fine="optimizer state in the first steps, caches that settle, replay buffers with a stated size",
+    needs=(SurvivorsCounted, ModuleSeen),
+    examine=examine,
+    bad=(bad, bad_gradients_recorded),
+    good=(good, good_replay_buffer_with_a_size, good_cache_that_settles),
+    tunables={"steps": 4, "bytes_per_step": 65536},
+)

@@ -1,0 +1,198 @@
+"""AD310: a snapshot kept as "the best so far" shares its storage with weights that go on changing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import ParameterSeen, SnapshotKept
+from autograd_doctor.findings import Finding
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    lasting: dict[object, SnapshotKept] = {}
+    for event in trace.of(SnapshotKept):
+        if not event.used_at_once and event.step - event.taken_in_step >= tunables["steps"]:
+            lasting[event.holder, event.location] = event
+    for event in lasting.values():
+        yield _finding(trace, event)
+
+
+def _finding(trace: Trace, event: SnapshotKept) -> Finding:
+    age = event.step - event.taken_in_step
+    return RULE.finding(
+        f"`{event.holder}`, taken after {event.taken_in_step} steps, still shares its storage with "
+        f"{trace.parameter_names(event.parameters)}, which {age} more steps have changed",
+        subject=event.holder,
+        location=event.location,
+        help="take a copy: `copy.deepcopy(model.state_dict())`, or `{k: v.detach().clone() for k, v in ...}`",
+        evidence={"taken_after_steps": event.taken_in_step, "steps_since": age, "parameters": len(event.parameters)},
+        step_first=event.taken_in_step,
+        step_count=age,
+        parameters=event.parameters,
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    best, best_state = float("inf"), None
+    for step in range(16):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if step < 5 and loss.item() < best:
+            best = loss.item()
+            best_state = model.state_dict()  # <- AD310
+    model.load_state_dict(best_state)
+
+
+def bad_early_stopping_attribute() -> None:
+    import torch
+    from torch import nn
+
+    class EarlyStopping:
+        def __init__(self):
+            self.best, self.weights = float("inf"), None
+
+        def update(self, loss, model):
+            if self.weights is None:
+                self.best = loss
+                self.weights = {name: value for name, value in model.state_dict().items()}  # <- AD310
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    stopping = EarlyStopping()
+    for _ in range(16):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        stopping.update(loss.item(), model)
+    model.load_state_dict(stopping.weights)
+
+
+def bad_shallow_copy() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    initial = copy.copy(model.state_dict())  # <- AD310
+    for _ in range(12):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    model.load_state_dict(initial)
+
+
+def good() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    best, best_state = float("inf"), None
+    for _ in range(16):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if loss.item() < best:
+            best = loss.item()
+            best_state = copy.deepcopy(model.state_dict())
+    model.load_state_dict(best_state)
+
+
+def good_saved_to_disk_at_once() -> None:
+    import tempfile
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    folder = tempfile.mkdtemp()
+    for step in range(16):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if step == 2:
+            checkpoint = {"model": model.state_dict(), "step": step}
+            torch.save(checkpoint, f"{folder}/checkpoint.pt")
+
+
+def good_read_in_the_same_step() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    online, target = nn.Linear(8, 1), nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(online.parameters(), lr=0.05)
+    for step in range(16):
+        if step % 8 == 0:
+            state = online.state_dict()
+            target.load_state_dict(state)
+        x = torch.randn(16, 8)
+        with torch.no_grad():
+            goal = 0.9 * target(x) + x.mean(1, keepdim=True)
+        loss = nn.functional.mse_loss(online(x), goal)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_list_of_parameters_for_clipping() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    parameters = list(model.parameters())
+    optimizer = torch.optim.SGD(parameters, lr=0.05)
+    for _ in range(12):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(parameters, 1.0)
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD310",
+    name="snapshot-aliases-weights",
+    severity="error",
+    title="a snapshot shares its storage with weights that go on changing",
+    observes="which living `state_dict()`s still hold the very storage of parameters that later steps changed",
+    why='`state_dict()` copies nothing: "the best weights" follow every later step, and loading them in the end '
+    "restores the last weights instead",
+    fix="copy the snapshot when it is taken",
+    fine="snapshots saved to disk at once, copied, or only read in the step in which they were taken",
+    needs=(SnapshotKept, ParameterSeen),
+    examine=examine,
+    bad=(bad, bad_early_stopping_attribute, bad_shallow_copy),
+    good=(good, good_saved_to_disk_at_once, good_read_in_the_same_step, good_list_of_parameters_for_clipping),
+    tunables={"steps": 3},
+)

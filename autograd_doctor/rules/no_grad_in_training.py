@@ -1,0 +1,276 @@
+"""AD201 no-grad-in-training: the forward pass to be trained on ran with gradients switched off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import (
+    BackwardRan,
+    ForwardRan,
+    GradModeLeftOff,
+    GradSwitch,
+    OptimizerBuilt,
+    OptimizerStepped,
+)
+from autograd_doctor.findings import Finding, Related
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+
+_Deprived = dict[GradSwitch, tuple[set[int], list[BackwardRan]]]
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    found: _Deprived = {}
+    left_off = {event.switch.location for event in trace.of(GradModeLeftOff)}
+    last: ForwardRan | None = None
+    for event in trace.events:
+        if isinstance(event, ForwardRan):
+            last = event
+        elif isinstance(event, BackwardRan):
+            for switch, parameters in _switches(trace, event, last):
+                if switch.location not in left_off:
+                    known, backwards = found.setdefault(switch, (set(), []))
+                    known |= parameters
+                    backwards.append(event)
+    for switch, (parameters, backwards) in found.items():
+        yield _finding(trace, switch, sorted(parameters), backwards)
+
+
+def _switches(trace: Trace, backward: BackwardRan, last: ForwardRan | None) -> Iterator[tuple[GradSwitch, set[int]]]:
+    """What switched gradients off for this backward, with the parameters that lost their gradient by it."""
+    if backward.rewrapped_at is not None or (backward.kind == "grad" and not backward.lacks_graph):
+        return
+    blamed = {
+        parameter
+        for cut in backward.cuts
+        if cut.reason != "grad-mode"
+        for parameter in trace.deprived(backward, cut.parameters)
+    }
+    for cut in backward.cuts:
+        lost = trace.deprived(backward, cut.parameters) - blamed
+        if cut.switch is not None and lost:
+            yield cut.switch, set(lost)
+    if backward.lacks_graph and not backward.cuts and last is not None and last.switch is not None:
+        module = trace.modules.get(last.module)
+        yield last.switch, set(trace.deprived(backward, module.parameters if module else ()))
+
+
+def _finding(trace: Trace, switch: GradSwitch, parameters: list[int], backwards: list[BackwardRan]) -> Finding:
+    first = backwards[0]
+    whole = first.lacks_graph or not first.reached
+    names = trace.parameter_names(parameters)
+    message = f"{_described(switch)} kept the graph from being built, so {names or 'nothing'} can get a gradient"
+    if parameters:
+        message = f"{_described(switch)} kept the graph from being built, so {names} get no gradient from the loss"
+    return RULE.finding(
+        message,
+        subject=switch.function or (trace.parameter_name(parameters[0]) if parameters else first.root.name or "loss"),
+        location=switch.location or first.location,
+        help="let only evaluation run with gradients off, and the forward pass of training outside of it"
+        if whole
+        else "let this part run with gradients on, or leave its parameters out of the optimizer if it is to stay fixed",
+        severity=None if whole else "warning",
+        confidence="high" if whole and first.cuts else "medium",
+        evidence={
+            "switched off by": switch.kind,
+            "parameters without gradient": [trace.parameter_name(parameter) for parameter in parameters[:20]],
+            "number of parameters": len(parameters),
+            "backwards": len(backwards),
+        },
+        related=(Related("this backward needs the graph", first.location),) if first.location else (),
+        notes=(f"the backward failed: {first.error}",) if first.error else (),
+        step_first=first.step + 1,
+        step_count=len(backwards),
+        parameters=parameters,
+    )
+
+
+def _described(switch: GradSwitch) -> str:
+    if switch.form == "decorator":
+        return (
+            f"the decorator `{switch.kind}` on `{switch.function}`"
+            if switch.function
+            else f"the decorator `{switch.kind}`"
+        )
+    if switch.form == "call":
+        return f"a call of `{switch.kind}(False)`"
+    return f"`{switch.kind}`" if switch.form == "framework" else f"the `{switch.kind}` block"
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.encoder, self.head = nn.Linear(6, 8), nn.Linear(8, 1)
+
+        @torch.no_grad()  # <- AD201
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.head(torch.relu(self.encoder(x)))  # type: ignore[no-any-return]
+
+    torch.manual_seed(0)
+    model = Model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    x = torch.randn(32, 6)
+    y = x.sum(1, keepdim=True)
+    for _ in range(8):
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+
+
+def bad_block() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 3))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    x, labels = torch.randn(32, 6), torch.randint(0, 3, (32,))
+    for _ in range(8):
+        optimizer.zero_grad()
+        with torch.inference_mode():  # <- AD201
+            loss = nn.functional.cross_entropy(model(x), labels)
+        loss.backward()
+        optimizer.step()
+
+
+def bad_flag() -> None:
+    import torch
+    from torch import nn
+
+    def run(model: nn.Module, x: torch.Tensor, y: torch.Tensor, phase: str) -> torch.Tensor:
+        with torch.set_grad_enabled(phase == "training"):  # <- AD201
+            return nn.functional.mse_loss(model(x), y)
+
+    torch.manual_seed(0)
+    model = nn.Linear(6, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    x = torch.randn(32, 6)
+    y = x.sum(1, keepdim=True)
+    for _ in range(8):
+        loss = run(model, x, y, "train")
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_encoder() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, head = nn.Sequential(nn.Linear(6, 8), nn.Tanh()), nn.Linear(8, 1)
+    optimizer = torch.optim.SGD([*encoder.parameters(), *head.parameters()], lr=0.05)
+    x = torch.randn(32, 6)
+    y = x.sum(1, keepdim=True).tanh()
+    for _ in range(8):
+        with torch.no_grad():  # <- AD201
+            features = encoder(x)
+        loss = nn.functional.mse_loss(head(features), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 1))
+    average = torch.optim.swa_utils.AveragedModel(model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    x, held_out = torch.randn(32, 6), torch.randn(16, 6)
+    for _ in range(8):
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        average.update_parameters(model)
+        model.eval()
+        with torch.no_grad():
+            nn.functional.mse_loss(model(held_out), held_out.sum(1, keepdim=True))
+        model.train()
+
+
+def good_frozen_features() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    backbone, head = nn.Sequential(nn.Linear(6, 16), nn.ReLU()).eval(), nn.Linear(16, 1)
+    optimizer = torch.optim.SGD(head.parameters(), lr=0.05)
+    x = torch.randn(32, 6)
+    y = x.sum(1, keepdim=True).tanh()
+    for _ in range(8):
+        with torch.no_grad():
+            features = backbone(x)
+        loss = nn.functional.mse_loss(head(features), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_pseudo_labels() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 3))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    x = torch.randn(32, 6)
+    for _ in range(8):
+        with torch.no_grad():
+            wanted = (2 * model(x)).softmax(dim=1)
+        loss = nn.functional.cross_entropy(model(x + 0.1 * torch.randn_like(x)), wanted)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_rollout() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    policy = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 2))
+    optimizer = torch.optim.Adam(policy.parameters(), lr=0.01)
+
+    @torch.no_grad()
+    def act(state: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        choice = torch.distributions.Categorical(logits=policy(state))
+        action = choice.sample()
+        return action, choice.log_prob(action)
+
+    for _ in range(8):
+        state = torch.randn(64, 4)
+        action, before = act(state)
+        advantage = state[:, 0] * (2 * action - 1).float()
+        ratio = (torch.distributions.Categorical(logits=policy(state)).log_prob(action) - before).exp()
+        loss = -(ratio * advantage).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD201",
+    name="no-grad-in-training",
+    severity="error",
+    title="the forward pass of training ran with gradients off",
+    observes="Parameters of an optimizer whose values reach the loss through operations that ran under `no_grad`, "
+    "`inference_mode` or `set_grad_enabled(False)`, and that no backward of the run reaches.",
+    why="Nothing computed there is recorded, so `backward` fails, or the parameters behind it silently stay as they are.",
+    fix="Move the switch so that it covers evaluation only. For a part that is to stay fixed, give the optimizer only "
+    "the parameters that learn.",
+    fine="Evaluation, target and teacher networks, pseudo labels, rollouts, moving averages and feature extraction from "
+    "parts that no optimizer holds. Where other parameters still learn, the finding is a warning.",
+    needs=(BackwardRan, ForwardRan, GradModeLeftOff, OptimizerBuilt, OptimizerStepped),
+    examine=examine,
+    bad=(bad, bad_block, bad_flag, bad_encoder),
+    good=(good, good_frozen_features, good_pseudo_labels, good_rollout),
+    folds=("AD203", "AD103", "AD104", "AD111", "AD506", "AD599"),
+)

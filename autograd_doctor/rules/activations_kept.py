@@ -58,14 +58,17 @@ def bad() -> None:
     import torch
     from torch import nn
 
+    def watch(layer):
+        activations = []
+
+        def remember(module, inputs, output):
+            activations.append(output)  # <- AD305
+
+        layer.register_forward_hook(remember)
+
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 1))
-    activations = []
-
-    def remember(module, inputs, output):
-        activations.append(output)  # <- AD305
-
-    model[1].register_forward_hook(remember)
+    watch(model[1])
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     for _ in range(12):
         x = torch.randn(16, 8)
@@ -188,8 +191,8 @@ RULE = Rule(
     name="activations-kept",
     severity="warning",
     title="a module or hook keeps the activations of every step",
-    observes="at step boundaries, counts the activations that outlived their step in a hook's closure, or in a cache or "
-    "attribute of a module, and their bytes",
+    observes="at step boundaries, counts the activations that outlived their step in a hook's closure, or in a cache "
+    "or attribute of a module, and their bytes",
     why="activations are the largest tensors of a training step; kept from step to step they fill the memory, and "
     "with their graphs they keep more than themselves",
     fix="overwrite or clear what was kept, detach it, remove hooks that are done",

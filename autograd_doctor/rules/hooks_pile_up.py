@@ -34,7 +34,8 @@ def _finding(counts: Sequence[HooksCounted], others: int) -> Finding:
     per_step = (last.hooks - first.hooks) / max(1, last.step - first.step)
     also = f"; {others} more grow at the same line" if others else ""
     return RULE.finding(
-        f"`{last.subject}` carries {last.hooks} hooks after {last.step} steps, {per_step:.3g} more with every step{also}",
+        f"`{last.subject}` carries {last.hooks} hooks after {last.step} steps, "
+        f"{per_step:.3g} more with every step{also}",
         subject=last.subject,
         location=last.location,
         help="register the hook once before the loop, or keep the handle and call `handle.remove()` when it is done",

@@ -65,7 +65,7 @@ def bad_early_stopping_attribute() -> None:
         def update(self, loss, model):
             if self.weights is None:
                 self.best = loss
-                self.weights = {name: value for name, value in model.state_dict().items()}  # <- AD310
+                self.weights = {name: value.detach() for name, value in model.state_dict().items()}  # <- AD310
 
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))

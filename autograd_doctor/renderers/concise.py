@@ -1,0 +1,26 @@
+"""One line per finding, `path:line:col: CODE message`, for editors and problem matchers, then the summary."""
+
+from __future__ import annotations
+
+from autograd_doctor.renderers import Options
+from autograd_doctor.renderers.printable import one_line, printable
+from autograd_doctor.renderers.wording import summary
+from autograd_doctor.report import Report, ReportedFinding
+
+NAME = "concise"
+
+
+def render(report: Report, options: Options) -> str:
+    """Lines are never wrapped, so that they stay clickable."""
+    lines = [_line(report, finding) for finding in report.findings] + [summary(report)]
+    return "".join(printable(line, unicode=options.unicode) + "\n" for line in lines)
+
+
+def _line(report: Report, finding: ReportedFinding) -> str:
+    return f"{_place(report, finding)}: {finding.code} {one_line(finding.message or finding.title)}"
+
+
+def _place(report: Report, finding: ReportedFinding) -> str:
+    if finding.location is None:
+        return one_line(report.target.name)
+    return f"{one_line(finding.location.path)}:{finding.location.line}:{finding.location.column or 1}"

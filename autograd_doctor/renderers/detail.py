@@ -1,0 +1,84 @@
+"""One finding as a person reads it: headline, code frames, measurements, notes, help."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from autograd_doctor.renderers.canvas import GUTTER, SEVERITY_STYLES, Canvas
+from autograd_doctor.renderers.drawing import Drawing
+from autograd_doctor.renderers.frames import Frame, Mark, frames
+from autograd_doctor.renderers.printable import one_line
+from autograd_doctor.renderers.wording import count, measured
+from autograd_doctor.report import Place, ReportedFinding
+
+_CONFIDENCE = {"medium": "medium: the cause was inferred, not observed", "low": "low: a heuristic, look twice"}
+
+
+def finding_lines(canvas: Canvas, finding: ReportedFinding, cwd: str) -> Iterator[Text]:
+    """The finding from its headline to its help; source is looked up below `cwd`."""
+    style = SEVERITY_STYLES[finding.severity]
+    made = frames(_marks(finding), cwd)
+    digits = max([2] + [len(str(number)) for frame in made for number in (*frame.lines, frame.anchor.line)])
+    yield from canvas.indented(_headline(canvas, finding, style))
+    for position, frame in enumerate(made):
+        yield from _frame(canvas, frame, digits, style, "-->" if position == 0 else ":::")
+    if not (made and made[0].lines and finding.location):
+        yield from canvas.beside(Text(" " * (digits + 1)), canvas.prose(finding.message))
+    yield from _rows(canvas, finding, digits)
+
+
+def _headline(canvas: Canvas, finding: ReportedFinding, style: str) -> Text:
+    code = Text(f"{finding.severity}[{finding.code}]", style=style)
+    title = canvas.prose(one_line(finding.title), "bold")
+    return Text.assemble(code, (f" {finding.name}: ", "bold"), title)
+
+
+def _marks(finding: ReportedFinding) -> list[Mark]:
+    primary = [Mark(finding.location, finding.message, primary=True)] if finding.location else []
+    return primary + [Mark(related.location, related.message, primary=False) for related in finding.related]
+
+
+def _frame(canvas: Canvas, frame: Frame, digits: int, style: str, arrow: str) -> Iterator[Text]:
+    place = canvas.prose(_where(frame.anchor))
+    yield Text.assemble(" " * digits, (arrow, GUTTER), " ", place)
+    if frame.lines:
+        yield from Drawing(canvas, frame, digits, style).lines()
+        return
+    for mark in frame.marks:
+        if not mark.primary:
+            yield from canvas.beside(Text(" " * (digits + 1)), canvas.prose(mark.label))
+
+
+def _where(place: Place) -> str:
+    column = f":{place.column}" if place.column else ""
+    function = f" in {place.function}()" if place.function else ""
+    return one_line(f"{place.path}:{place.line}{column}{function}")
+
+
+def _rows(canvas: Canvas, finding: ReportedFinding, digits: int) -> Iterator[Text]:
+    for label, text, style in _facts(finding):
+        prefix = Text.assemble(" " * digits, (" = ", GUTTER), (f"{label}: ", style))
+        yield from canvas.beside(prefix, canvas.prose(text))
+
+
+def _facts(finding: ReportedFinding) -> Iterator[tuple[str, str, str]]:
+    if finding.subject and finding.subject not in finding.message + finding.title:
+        yield "subject", f"`{finding.subject}`", "bold"
+    if finding.evidence:
+        yield "measured", _table(finding), "bold"
+    if finding.step_count > 1:
+        yield "seen", f"in {count(finding.step_count, 'step')}, first in step {finding.step_first}", "bold"
+    if finding.confidence in _CONFIDENCE:
+        yield "confidence", _CONFIDENCE[finding.confidence], "bold"
+    for note in finding.notes:
+        yield "note", note, "bold"
+    if finding.help:
+        yield "help", finding.help, "bold green"
+
+
+def _table(finding: ReportedFinding) -> str:
+    rows = [measured(one_line(name), value) for name, value in finding.evidence.items()]
+    width = max(len(label) for label, _ in rows)
+    return "\n".join(f"{label:<{width}}  {one_line(value)}" for label, value in rows)

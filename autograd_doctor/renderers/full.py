@@ -1,0 +1,117 @@
+"""The report for a person at a terminal: what was run, each finding in the user's own source, what was not seen."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from autograd_doctor.renderers import Options
+from autograd_doctor.renderers.canvas import FAINT, GOOD, SEVERITY_STYLES, Canvas
+from autograd_doctor.renderers.detail import finding_lines
+from autograd_doctor.renderers.printable import one_line
+from autograd_doctor.renderers.wording import count, listed, stopped, summary
+from autograd_doctor.report import Report
+
+NAME = "full"
+
+
+def render(report: Report, options: Options) -> str:
+    """A healthy run takes a few lines; anything else begins with a header and has a block for each finding."""
+    canvas = Canvas(options)
+    return canvas.text(_lines(canvas, report))
+
+
+def _lines(canvas: Canvas, report: Report) -> Iterator[Text]:
+    if report.findings or report.verdict != "passed":
+        yield from _header(canvas, report)
+        yield Text("")
+    for finding in report.findings:
+        yield from finding_lines(canvas, finding, report.target.cwd)
+        yield Text("")
+    yield from _footer(canvas, report)
+
+
+# ------------------------------------------------------------------------------------------------------------ header
+
+
+def _header(canvas: Canvas, report: Report) -> Iterator[Text]:
+    option = "-m " if isinstance(report.target.module, str) else ""
+    command = f"doctor check {option}{shlex.join(report.target.argv)}"
+    yield from canvas.indented(Text.assemble(canvas.prose(one_line(command), "bold")))
+    for facts in (_machine(report), _seen(report)):
+        if facts:
+            text = f" {canvas.glyphs.separator} ".join(facts)
+            yield from canvas.beside(Text("  "), canvas.prose(text, FAINT))
+
+
+def _machine(report: Report) -> list[str]:
+    about = report.environment
+    if not about.torch:
+        return []
+    others = [f"{name} {version}" for name, version in about.packages.items() if name != "torch"]
+    return [f"torch {about.torch} on {about.device}", f"Python {about.python}", *others]
+
+
+def _seen(report: Report) -> list[str]:
+    phases = ", ".join(report.run.phases_seen)
+    facts = [f"{count(report.run.steps, 'step')}{f' of {_optimizers(report)}' if report.run.optimizers else ''}"]
+    return facts + ([f"saw {phases}"] if phases else []) + [stopped(report.run)]
+
+
+def _optimizers(report: Report) -> str:
+    names = [f"`{each.name}` ({each.kind})" if each.name != each.kind else each.kind for each in report.run.optimizers]
+    return listed([name.removesuffix(" ()") for name in names], 3)
+
+
+# ------------------------------------------------------------------------------------------------------------ footer
+
+
+def _footer(canvas: Canvas, report: Report) -> Iterator[Text]:
+    yield from canvas.indented(_summary(canvas, report))
+    rows = list(_rows(report))
+    width = max((len(label) for label, _ in rows), default=0)
+    for label, text in rows:
+        yield from canvas.beside(Text(f"  {label:<{width}}  ", style=FAINT), canvas.prose(text, FAINT))
+
+
+def _summary(canvas: Canvas, report: Report) -> Text:
+    text = canvas.prose(one_line(summary(report)), "bold")
+    if report.findings:
+        text.stylize(SEVERITY_STYLES[report.findings[0].severity])
+    elif report.verdict == "passed":
+        text = Text.assemble((f"{canvas.glyphs.good} ", GOOD), text)
+        text.stylize(GOOD)
+    else:
+        text.stylize(SEVERITY_STYLES["warning"])
+    return text
+
+
+def _rows(report: Report) -> Iterator[tuple[str, str]]:
+    reasons: dict[str, list[str]] = {}
+    for code, reason in report.checks.skipped.items():
+        reasons.setdefault(reason, []).append(code)
+    for reason, codes in reasons.items():
+        yield "not checked", f"{reason}: {listed(codes, 4)}"
+    for finding in report.suppressed:
+        place = f" at {finding.location.path}:{finding.location.line}" if finding.location else ""
+        reason = finding.suppressed.reason if finding.suppressed else ""
+        yield "suppressed", f"{finding.code}{place}{f': {reason}' if reason else ''}"
+    for note in report.notes:
+        yield "note", note
+    if report.run.steps:
+        yield "cannot tell", _limits(report)
+    yield from _next(report)
+
+
+def _limits(report: Report) -> str:
+    seen = "one step" if report.run.steps == 1 else f"{report.run.steps} steps"
+    return f"what comes after these {seen}, what other processes do, and whether the model learns well"
+
+
+def _next(report: Report) -> Iterator[tuple[str, str]]:
+    if report.findings:
+        yield "next", f"doctor explain {report.findings[0].code}"
+    elif report.verdict == "not-judged":
+        yield "next", "let the program reach its training: pass its arguments, raise `--max-seconds`"

@@ -1,0 +1,79 @@
+"""Sentences and numbers that several formats share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from autograd_doctor.findings import SEVERITIES, Number
+from autograd_doctor.report import Report, Run, StoppedBy
+
+_STOPPED: dict[StoppedBy, str] = {
+    "finished": "the program ran to its end",
+    "steps": "stopped after the steps asked for",
+    "time": "stopped after the time asked for",
+    "exited": "the program exited",
+    "raised": "the program crashed",
+    "interrupted": "interrupted",
+    "killed": "the program was killed",
+    "timeout": "the program hung and was ended",
+    "unknown": "how the program ended is not known",
+}
+
+
+def count(number: int, noun: str) -> str:
+    """ "1 error", "30 steps"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def listed(items: Sequence[str], limit: int) -> str:
+    """Up to `limit` items and how many more there are."""
+    shown = ", ".join(items[:limit])
+    return shown if len(items) <= limit else f"{shown} and {len(items) - limit} more"
+
+
+def summary(report: Report) -> str:
+    """The one line that says how it went."""
+    counts = [
+        count(n, s) if s != "info" else f"{n} info" for s in SEVERITIES if (n := report.statistics.by_severity[s])
+    ]
+    seen = f"{count(report.run.steps, 'step')} of training, {seconds(report.run.seconds)}"
+    if report.verdict in ("program-failed", "not-judged", "interrupted"):
+        sentence = f"{report.verdict.replace('-', ' ')}: {report.exit_reason} in {seconds(report.run.seconds)}"
+        return ", ".join([sentence, *counts])
+    if not counts:
+        return f"{report.target.name} is healthy: {count(len(report.checks.ran), 'check')} found nothing in {seen}"
+    return f"{', '.join(counts)} in {seen}"
+
+
+def stopped(run: Run) -> str:
+    """Why no more was seen."""
+    if run.stopped_by == "exited":
+        return f"the program exited with {run.program_exit}"
+    return _STOPPED[run.stopped_by]
+
+
+def seconds(value: float) -> str:
+    """ "0.42 s", "12.3 s", "4 min 10 s"."""
+    if value >= 120:
+        return f"{int(value) // 60} min {int(value) % 60} s"
+    return f"{value:.2f} s" if value < 1 else f"{value:.1f} s"
+
+
+def measured(name: str, value: Number | str | Sequence[str]) -> tuple[str, str]:
+    """A piece of evidence as a label and a value: numbers to four digits, sizes with their unit."""
+    label = name.replace("_", " ")
+    if isinstance(value, str):
+        return label, value
+    if isinstance(value, int | float):
+        if "bytes" in label.split() and abs(value) >= 1024:
+            return label, f"{value:,} ({_size(value)})"
+        return label, f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+    return label, listed(list(value), 8)
+
+
+def _size(value: float) -> str:
+    for unit in ("KiB", "MiB"):
+        value /= 1024
+        if abs(value) < 1000:
+            return f"{value:.3g} {unit}"
+    return f"{value / 1024:.3g} GiB"

@@ -262,7 +262,8 @@ class Trace:
         return next((event for event in reversed(self.of(BackwardRan)) if self._killed_by(event.error)), None)
 
     def _killed_by(self, error: str) -> bool:
-        return bool(error) and self.crash is not None and error in self.crash.message
+        message = error.partition(": ")[2]
+        return bool(message) and self.crash is not None and message == self.crash.message
 
     @cached_property
     def holdings(self) -> tuple[Holding, ...]:

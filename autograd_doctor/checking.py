@@ -95,7 +95,7 @@ def load_settings(request: Request) -> Loaded:
 
 def _job(loaded: Loaded, request: Request) -> _Job:
     settings, catalogue = loaded.settings, all_rules()
-    rules = selection.selected(settings, catalogue, loaded.origins)
+    rules = selection.selected(loaded, catalogue)
     if not rules:
         raise Mistake("no rule is left to check: `select` and `ignore` leave none")
     if request.save_trace:
@@ -103,7 +103,7 @@ def _job(loaded: Loaded, request: Request) -> _Job:
     return _Job(
         settings,
         rules,
-        selection.tunables(settings, catalogue, loaded.origins),
+        selection.tunables(loaded, catalogue),
         outputs.parse(settings.output_format, request.output_file),
     )
 

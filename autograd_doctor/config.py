@@ -16,6 +16,7 @@ from autograd_doctor.mistakes import Mistake, nearest
 from autograd_doctor.plan import Build, TensorPlan
 
 ENVIRONMENT_PREFIX = "AUTOGRAD_DOCTOR_"
+_OPTION = "--"
 _LONGEST = 1e9
 
 Count = Annotated[int, Meta(ge=0, le=2**53)]
@@ -69,6 +70,12 @@ class Loaded(NamedTuple):
     origins: dict[str, str]
     file: Path | None
 
+    def where(self, key: str) -> str:
+        """How messages name the place where a setting was made."""
+        labels = {"command line": _OPTION, "environment": ENVIRONMENT_PREFIX}
+        origin = self.origins.get(key, "default")
+        return _Layer(origin, {}, labels.get(origin, origin)).name(key)
+
 
 class _Layer(NamedTuple):
     """One source of settings. `label` tells how the person wrote a key there; text stands for numbers if `lax`."""
@@ -79,9 +86,9 @@ class _Layer(NamedTuple):
     lax: bool = False
 
     def name(self, path: str) -> str:
-        if self.label.endswith(ENVIRONMENT_PREFIX):
+        if self.label == ENVIRONMENT_PREFIX:
             return self.label + path.partition("[")[0].upper()
-        if self.label == "--":
+        if self.label == _OPTION:
             return self.label + path.partition("[")[0].replace("_", "-")
         return f"{self.label}: {path}" if path else self.label
 
@@ -99,7 +106,7 @@ def load(
     layers = [
         *([_file_layer(found)] if found else []),
         _environment_layer(environment),
-        _Layer("command line", {key: value for key, value in options.items() if value is not None}, "--", lax=True),
+        _Layer("command line", {key: value for key, value in options.items() if value is not None}, _OPTION, lax=True),
     ]
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}

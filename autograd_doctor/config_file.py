@@ -101,13 +101,15 @@ def _parse_yaml(path: Path) -> Any:
         raise Mistake(f"{shown(path)}{where}: not valid YAML: {error.problem}") from None
     # PyYAML's constructors let the exceptions of int(), float() and their own tables through.
     except (yaml.YAMLError, ValueError, LookupError, RecursionError) as error:
-        raise Mistake(
-            f"{path}: not valid YAML: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
-        ) from None
+        raise Mistake(f"{shown(path)}: not valid YAML: {_first_line(error)}") from None
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0] or type(error).__name__
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML as people expect it: text for keys, `1e-3` a number, dates text, a key twice or an alias an error."""
+    """YAML as people expect it: only what JSON has, keys are text, `1e-3` is a number; twice a key is an error."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
@@ -129,6 +131,11 @@ class _Loader(yaml.SafeLoader):
 
 
 _Loader.yaml_implicit_resolvers = {}
+_Loader.yaml_constructors = {
+    tag: constructor
+    for tag, constructor in yaml.SafeLoader.yaml_constructors.items()
+    if tag is None or tag.rpartition(":")[2] in {"null", "bool", "int", "float", "str", "seq", "map"}
+}
 _SCALARS = {
     "null": (r"~|null|Null|NULL|", "~nN\0"),
     "bool": (r"yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF", "yYnNtTfFoO"),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from autograd_doctor.config import Settings
+from autograd_doctor.config import Loaded
 from autograd_doctor.config_file import describe
 from autograd_doctor.findings import Number
 from autograd_doctor.mistakes import Mistake, nearest
@@ -15,12 +15,13 @@ from autograd_doctor.rules import Rule
 _PREFIX = re.compile(r"AD\d{0,2}")
 
 
-def selected(settings: Settings, catalogue: Sequence[Rule], origins: Mapping[str, str]) -> list[Rule]:
+def selected(loaded: Loaded, catalogue: Sequence[Rule]) -> list[Rule]:
     """The rules that are selected and not ignored; the more specific word wins, and `ignore` wins a draw."""
-    for key, selectors in (("select", settings.select), ("ignore", settings.ignore)):
+    select, ignore = loaded.settings.select, loaded.settings.ignore
+    for key, selectors in (("select", select), ("ignore", ignore)):
         for selector in selectors:
-            _check_selector(selector, catalogue, f"{origins.get(key, 'default')}: {key}")
-    return [rule for rule in catalogue if _strength(rule, settings.select) > _strength(rule, settings.ignore)]
+            _check_selector(selector, catalogue, loaded.where(key))
+    return [rule for rule in catalogue if _strength(rule, select) > _strength(rule, ignore)]
 
 
 def find(selector: str, catalogue: Sequence[Rule]) -> Rule:
@@ -31,15 +32,15 @@ def find(selector: str, catalogue: Sequence[Rule]) -> Rule:
     return found
 
 
-def tunables(settings: Settings, catalogue: Sequence[Rule], origins: Mapping[str, str]) -> dict[str, dict[str, Number]]:
+def tunables(loaded: Loaded, catalogue: Sequence[Rule]) -> dict[str, dict[str, Number]]:
     """Every rule's tunables: its own defaults, and what the settings say instead."""
     values = {rule.code: dict(rule.tunables) for rule in catalogue}
-    origin = origins.get("rules", "default")
-    for selector, wanted in settings.rules.items():
+    where = loaded.where("rules")
+    for selector, wanted in loaded.settings.rules.items():
         rule = next((rule for rule in catalogue if selector in (rule.code, rule.name)), None)
         if rule is None:
-            raise Mistake(f"{origin}: rules.{selector}: no such rule{nearest(selector, _words(catalogue))}")
-        values[rule.code] |= _overrides(rule, wanted, f"{origin}: rules.{selector}")
+            raise Mistake(f"{where}.{selector}: no such rule{nearest(selector, _words(catalogue))}")
+        values[rule.code] |= _overrides(rule, wanted, f"{where}.{selector}")
     return values
 
 
@@ -58,7 +59,7 @@ def _overrides(rule: Rule, wanted: Any, where: str) -> dict[str, Number]:
 def _check_selector(selector: str, catalogue: Sequence[Rule], where: str) -> None:
     if not any(_matches(rule, selector) for rule in catalogue) and selector != "ALL":
         kind = "no rule starts with" if _PREFIX.fullmatch(selector) else "no such rule:"
-        raise Mistake(f"{where}: {kind} {describe(selector)}{nearest(selector, _words(catalogue))}")
+        raise Mistake(f"{where}: {kind} {describe(selector)}{nearest(selector, ['ALL', *_words(catalogue)])}")
 
 
 def _words(catalogue: Sequence[Rule]) -> list[str]:

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from autograd_doctor.events import Survivor, SurvivorsCounted
 from autograd_doctor.findings import Location
+from autograd_doctor.wording import in_bytes
 
 Size = Callable[[Survivor], int]
 ENOUGH_CENSUSES = 3
@@ -61,15 +62,6 @@ def follow(censuses: Iterable[SurvivorsCounted]) -> Iterator[Holding]:
             survivors=tuple(survivors[key] for survivors in indexed[start:]),
             steps_per_epoch=taken[-1].steps_per_epoch,
         )
-
-
-def in_bytes(count: float) -> str:
-    """A number of bytes as people read it: "1.5 MiB"."""
-    for unit in ("bytes", "KiB", "MiB", "GiB"):
-        if abs(count) < 1024 or unit == "GiB":
-            break
-        count /= 1024
-    return f"{count:.0f} {unit}" if unit == "bytes" or count >= 100 else f"{count:.1f} {unit}"
 
 
 def _key(survivor: Survivor) -> tuple[str, str, int, str, bool]:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from autograd_doctor.events import ContextAttributeKept
 from autograd_doctor.findings import Finding
-from autograd_doctor.holdings import in_bytes
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.wording import in_bytes
 
 _CONSEQUENCE = {
     "input": "it stays alive as long as the graph node, also after backward, and changes in place go unnoticed",

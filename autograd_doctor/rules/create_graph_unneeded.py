@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from autograd_doctor.events import BackwardRan, GraphRetained
 from autograd_doctor.findings import Finding, Location
-from autograd_doctor.holdings import in_bytes
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.wording import in_bytes
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:

@@ -1,0 +1,41 @@
+"""How numbers, tensors and errors are put into words, the same in every rule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from autograd_doctor.events import TensorFacts
+
+_LONGEST_ERROR = 200
+
+
+def in_bytes(count: float) -> str:
+    """A number of bytes as people read it: "1.5 MiB"."""
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if abs(count) < 1024 or unit == "GiB":
+            break
+        count /= 1024
+    return f"{count:.0f} {unit}" if unit == "bytes" or count >= 100 else f"{count:.1f} {unit}"
+
+
+def shape(sizes: Sequence[int]) -> str:
+    """A shape as torch prints it, "(16, 8)"."""
+    return str(tuple(sizes))
+
+
+def tensor(facts: TensorFacts) -> str:
+    """A tensor by name, origin, shape and dtype: "`hidden` (from `tanh`, shape (16, 8), float32)"."""
+    known = [f"from `{facts.operation}`"] if facts.operation else []
+    known += [f"shape {shape(facts.shape)}", facts.dtype, *([facts.device] if facts.device != "cpu" else [])]
+    return f"{f'`{facts.name}`' if facts.name else 'a tensor'} ({', '.join(known)})"
+
+
+def value_range(facts: TensorFacts) -> str:
+    """The range of a tensor's finite values: "0 to 9"."""
+    return "unknown" if facts.low is None or facts.high is None else f"{facts.low:g} to {facts.high:g}"
+
+
+def first_line(error: str) -> str:
+    """The first line of an error, cut to a readable length."""
+    line = error.strip().partition("\n")[0]
+    return line if len(line) <= _LONGEST_ERROR else line[: _LONGEST_ERROR - 1] + "…"

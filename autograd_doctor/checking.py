@@ -60,7 +60,8 @@ def check(request: Request) -> int:
         recording = child.watch(timeout=job.settings.timeout or None, on_event=progress)
     if request.save_trace:
         _save(recording, what, request.save_trace)
-    _check_started(recording)
+    if _refused(recording, what):
+        return ExitCode.USAGE
     return _judge(recording.trace, what, recording.outcome, job, request.exit_zero)
 
 
@@ -184,13 +185,16 @@ def _judge(trace: Trace, what: Target, outcome: Outcome, job: _Job, exit_zero: b
     return 0 if exit_zero and judged.exit_code not in keeps else judged.exit_code
 
 
-def _check_started(recording: launch.Recording) -> None:
-    """A child that failed before the program began has said why on standard error."""
-    outcome = recording.outcome
-    if recording.trace.of(RunStarted) or outcome.interrupted or outcome.timed_out:
-        return
-    how = f"exited with {outcome.exit_code}" if outcome.signal is None else f"was killed by signal {outcome.signal}"
-    raise Mistake(f"the program was not started: its process {how}")
+def _refused(recording: launch.Recording, what: Target) -> bool:
+    """Whether the child found a mistake in the model section, which it has said on standard error.
+
+    Raises `Mistake` if the child failed before it came to run anything.
+    """
+    trace, outcome = recording
+    if not trace.of(RunStarted) and not outcome.interrupted and not outcome.timed_out:
+        how = f"exited with {outcome.exit_code}" if outcome.signal is None else f"was killed by signal {outcome.signal}"
+        raise Mistake(f"the program was not started: its process {how}")
+    return what.kind == "model" and outcome.exit_code == ExitCode.USAGE and trace.crash is None
 
 
 def _save(recording: launch.Recording, what: Target, path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -27,6 +28,14 @@ _HOW_LONG = "How long to watch"
 _WHAT = "What to check"
 _OUTPUT = "Output"
 _SETTINGS = "Settings file"
+
+
+class TextFormat(StrEnum):
+    """How commands that run nothing print."""
+
+    TEXT = "text"
+    JSON = "json"
+
 
 Select = Annotated[
     list[str] | None,
@@ -63,9 +72,7 @@ Color = Annotated[str | None, Option(metavar="WHEN", help="auto, always or never
 @app.command(context_settings=_TARGET_FIRST)
 def check(
     target: Annotated[str, Argument(metavar="SCRIPT", help="A Python program, or with `-m` a module.")],
-    arguments: Annotated[
-        list[str] | None, Argument(metavar="ARGS", help="Passed to the program as they are.")
-    ] = None,
+    arguments: Annotated[list[str] | None, Argument(metavar="ARGS", help="Passed to the program as they are.")] = None,
     is_module: Annotated[bool, Option("-m", help="Run SCRIPT as a module, as `python -m` does.")] = False,
     steps: Annotated[int | None, Option(help="Optimizer steps.", rich_help_panel=_HOW_LONG)] = None,
     max_seconds: Annotated[float | None, Option(help="Seconds of training.", rich_help_panel=_HOW_LONG)] = None,
@@ -140,6 +147,32 @@ def report(
         trace, options=options, config=config, isolated=isolated, output_file=output_file, exit_zero=exit_zero
     )
     raise typer.Exit(checking.report(request))
+
+
+TextOrJson = Annotated[TextFormat, Option("--output-format", help="For a person or for a machine.")]
+
+
+@app.command()
+def rules(output_format: TextOrJson = TextFormat.TEXT, color: Color = None) -> None:
+    """List the rules."""
+    from autograd_doctor import pages
+
+    pages.print_rules(output_format is TextFormat.JSON, color or "auto")
+
+
+@app.command()
+def explain(
+    rule: Annotated[str, Argument(metavar="CODE", help="A rule's code or name.", show_default=False)] = "",
+    everything: Annotated[bool, Option("--all", help="Explain every rule.")] = False,
+    output_format: TextOrJson = TextFormat.TEXT,
+    color: Color = None,
+) -> None:
+    """Explain a rule: what it sees, why that hurts, how to fix it, when it is fine, with two whole programs."""
+    from autograd_doctor import pages
+
+    if bool(rule) == everything:
+        raise typer.BadParameter("give a rule's code or name, or --all")
+    pages.print_pages(rule, output_format is TextFormat.JSON, color or "auto")
 
 
 @app.command()

@@ -13,6 +13,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 
 from autograd_doctor.events import BatchDrawn, Event, Noted
 from autograd_doctor.findings import Location
+from autograd_doctor.probes.care import careful
 from autograd_doctor.probes.consumers import ends_with_the_iterator, is_within
 from autograd_doctor.probes.naming import Numbers, variable_name
 from autograd_doctor.probes.patching import Patches
@@ -74,8 +75,7 @@ class Data:
         def __iter__(self_: Loader) -> _BaseDataLoaderIter:  # noqa: N807
             iterator = original(self_)
             if os.getpid() == self._process:
-                with self._watch.looking():
-                    self._passes[iterator] = self._new_pass(self_)
+                self._begin(iterator, self_)
             return iterator
 
         return __iter__
@@ -108,13 +108,14 @@ class Data:
 
         return __next__
 
-    def _new_pass(self, loader: Loader) -> _Pass:
+    @careful
+    def _begin(self, iterator: _BaseDataLoaderIter, loader: Loader) -> None:
         number = self._loaders.get(loader)
         if number is None:
             number = self._loaders.add(loader)
             self._names[number] = variable_name(loader)
         self._counts[number] = self._counts.get(number, 0) + 1
-        return _Pass(
+        self._passes[iterator] = _Pass(
             loader=number,
             name=self._names[number],
             location=here(),
@@ -155,7 +156,7 @@ def _length(loader: Loader) -> int | None:
         return None
     try:
         return len(loader._index_sampler)
-    except (TypeError, NotImplementedError):
+    except Exception:  # a sampler of the user's may have no length yet, and say so in any way
         return None
 
 

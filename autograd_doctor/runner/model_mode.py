@@ -1,0 +1,233 @@
+"""Model mode: the training loop that the doctor runs for a file that defines a model and does not train it."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import nn
+from torch.optim import Optimizer
+
+from autograd_doctor.mistakes import nearest
+from autograd_doctor.plan import Build, ModelPlan, Target
+from autograd_doctor.probes.places import is_own
+from autograd_doctor.probes.watch import Watch
+from autograd_doctor.runner import synthetic
+from autograd_doctor.runner.synthetic import Batch
+
+
+class ConfigMistake(Exception):
+    """What only running could tell is wrong with the configuration; the message names file and key."""
+
+
+class ModelProgram:
+    """Builds what the plan asks for and trains it for so many steps. The loop is ours, the lines in it are not."""
+
+    def __init__(self, target: Target, plan: ModelPlan, steps: int, watch: Watch) -> None:
+        self._target = target
+        self._plan = plan
+        self._steps = steps
+        self._watch = watch
+        self._file = ModuleType("")
+        self._parts: dict[str, Any] = {}
+
+    def execute(self) -> None:
+        self._file = _import_file(self._target)
+        if "train" in self._plan.functions:
+            self._call_train()
+        else:
+            self._train()
+
+    # --------------------------------------------------------------------------------------------------- the loop
+
+    def _train(self) -> None:
+        model, optimizers = self.part("model"), self.part("optimizers")
+        loss_of = self._loss_of()
+        for _, batch in zip(range(self._steps), self._batches(), strict=False):
+            for optimizer in optimizers:
+                optimizer.zero_grad()
+            loss_of(model, batch).backward()
+            for optimizer in optimizers:
+                optimizer.step()
+
+    def _loss_of(self) -> Callable[[nn.Module, Any], torch.Tensor]:
+        if "training_step" in self._plan.functions:
+            training_step: Callable[[nn.Module, Any], torch.Tensor] = self._file.training_step
+            return training_step
+        loss = self.part("loss")
+        return lambda model, batch: self._compare(loss, _predict(model, batch), batch)
+
+    def _compare(self, loss: Callable[..., Any], output: Any, batch: Any) -> Any:
+        targets, named = (batch.targets, batch.named_targets) if isinstance(batch, Batch) else ([batch[-1]], {})
+        shapes = f"an output {_shape(output)} and targets {', '.join(map(_shape, [*targets, *named.values()]))}"
+        return self._configured("loss", f"it cannot be computed from {shapes}", lambda: loss(output, *targets, **named))
+
+    def _batches(self) -> Iterator[Any]:
+        """Batches without end, round and round."""
+        while True:
+            found = False
+            for batch in self._one_pass():
+                found = True
+                yield batch
+            if not found:
+                raise self._mistake("data", "no batch came out")
+
+    def _one_pass(self) -> Any:
+        if "batches" in self._plan.functions:
+            return self._file.batches()
+        if self._plan.data is None:
+            raise self._mistake("data", "it is missing")
+        if self._plan.data.function:
+            return self._named_in_file("data.batches", self._plan.data.function)()
+        return synthetic.batches(self._plan.data)
+
+    # -------------------------------------------------------------------------------------------------- the parts
+
+    def part(self, name: str) -> Any:
+        """`model`, `optimizers` and `loss`, each built once, when it is first asked for."""
+        if name not in self._parts:
+            builders = {"model": self._build_model, "optimizers": self._build_optimizers, "loss": self._build_loss}
+            self._parts[name] = builders[name]()
+        return self._parts[name]
+
+    def _build_model(self) -> nn.Module:
+        build = self._plan.model
+        key = "factory" if self._plan.factory else "class"
+        if build is None:
+            raise self._mistake(key, "it is missing")
+        construct = self._named_in_file(key, build.name)
+        model = self._configured(
+            "arguments", f"`{build.name}` does not take them", lambda: construct(**build.arguments)
+        )
+        if not isinstance(model, nn.Module):
+            raise self._mistake(key, f"`{build.name}` made a `{type(model).__name__}`, not an `nn.Module`")
+        self._watch.parameters.name_module(model, "model")
+        return model
+
+    def _build_optimizers(self) -> list[Optimizer]:
+        model = self.part("model")
+        if "configure_optimizers" in self._plan.functions:
+            return self._optimizers_of(self._file.configure_optimizers(model))
+        build = self._plan.optimizer or Build("AdamW")
+        kind = getattr(torch.optim, build.name, None)
+        if not (isinstance(kind, type) and issubclass(kind, Optimizer)):
+            raise self._mistake(
+                "optimizer", f"`torch.optim` has no `{build.name}`{nearest(build.name, dir(torch.optim))}"
+            )
+        problem = f"`torch.optim.{build.name}` does not take them"
+        return [self._configured("optimizer.arguments", problem, lambda: kind(model.parameters(), **build.arguments))]
+
+    def _optimizers_of(self, made: Any) -> list[Optimizer]:
+        optimizers = list(made) if isinstance(made, Sequence) else [made]
+        wrong = next((each for each in optimizers if not isinstance(each, Optimizer)), None)
+        if wrong is not None or not optimizers:
+            raise ConfigMistake(
+                f"{self._target.name}: configure_optimizers: expected an optimizer or a list of them, "
+                f"found `{type(wrong if optimizers else made).__name__}`"
+            )
+        return optimizers
+
+    def _build_loss(self) -> Callable[..., Any]:
+        build = self._plan.loss
+        if build is None:
+            raise self._mistake("loss", "it is missing")
+        found = getattr(self._file, build.name, getattr(nn, build.name, getattr(nn.functional, build.name, None)))
+        if not callable(found):
+            known = [*vars(self._file), *dir(nn), *dir(nn.functional)]
+            where = f"neither {self._target.name} nor `torch.nn` nor `torch.nn.functional` has"
+            raise self._mistake("loss", f"{where} `{build.name}`{nearest(build.name, known)}")
+        if isinstance(found, type):
+            problem = f"`{build.name}` does not take them"
+            return self._configured("loss.arguments", problem, lambda: found(**build.arguments))  # type: ignore[no-any-return]
+        return lambda *values, **named: found(*values, **named, **build.arguments)
+
+    def _call_train(self) -> None:
+        """Call the file's own `train`, with those of its parameters that have the name of something we can build."""
+        makers: dict[str, Callable[[], Any]] = {
+            "model": lambda: self.part("model"),
+            "optimizer": lambda: self.part("optimizers")[0],
+            "optimizers": lambda: self.part("optimizers"),
+            "loss": lambda: self.part("loss"),
+            "batches": self._batches,
+            "steps": lambda: self._steps,
+        }
+        wanted = inspect.signature(self._file.train).parameters.values()
+        given = {each.name: makers[each.name]() for each in wanted if each.name in makers}
+        needed = [each.name for each in wanted if each.default is each.empty and each.kind not in _STARRED]
+        unknown = [name for name in needed if name not in given]
+        if unknown:
+            raise ConfigMistake(f"{self._target.name}: train: nothing is known by the name of `{unknown[0]}`")
+        self._file.train(**given)
+
+    # ------------------------------------------------------------------------------------------------- mistakes
+
+    def _named_in_file(self, key: str, name: str) -> Callable[..., Any]:
+        found = getattr(self._file, name, None)
+        if not callable(found):
+            raise self._mistake(key, f"{self._target.name} defines no `{name}`{nearest(name, list(vars(self._file)))}")
+        return found  # type: ignore[no-any-return]
+
+    def _configured(self, key: str, problem: str, call: Callable[[], Any]) -> Any:
+        """Call something as the configuration says: what it raises without reaching the user's code is a mistake."""
+        try:
+            return call()
+        except Exception as error:
+            if _reached_own_code(error):
+                raise
+            raise self._mistake(key, f"{problem}: {_first_line(error)}") from error
+
+    def _mistake(self, key: str, problem: str) -> ConfigMistake:
+        return ConfigMistake(f"{self._plan.config or self._target.name}: model.{key}: {problem}")
+
+
+_STARRED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def _import_file(target: Target) -> ModuleType:
+    """Import the file under its own name, so that what it guards with `__name__ == "__main__"` does not run."""
+    path = os.path.abspath(target.name)
+    if not sys.flags.safe_path:
+        sys.path.insert(0, os.path.dirname(path))
+    sys.argv[:] = [target.name, *target.arguments]
+    name = Path(path).stem
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ConfigMistake(f"{target.name}: it cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _predict(model: nn.Module, batch: Any) -> Any:
+    if isinstance(batch, Batch):
+        return model(*batch.inputs, **batch.named_inputs)
+    if isinstance(batch, Mapping):
+        return model(**batch)
+    return model(*batch[:-1])
+
+
+def _shape(value: Any) -> str:
+    if isinstance(value, torch.Tensor):
+        return f"of shape {tuple(value.shape)} and dtype {str(value.dtype).removeprefix('torch.')}"
+    return f"of type `{type(value).__name__}`"
+
+
+def _reached_own_code(error: Exception) -> bool:
+    traceback = error.__traceback__
+    while traceback is not None:
+        if is_own(traceback.tb_frame.f_code.co_filename):
+            return True
+        traceback = traceback.tb_next
+    return False
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,146 @@
+"""When a check has seen enough, and how it ends a program that knows nothing of it.
+
+The policy: `steps` optimizer steps or `max_seconds` of training, whichever comes first. When the steps are used up
+while a phase not yet seen is near, the check goes on for up to four times the steps, within the same seconds: near is
+the end of the first pass over a loader, and an evaluation of which the program speaks and which has not come yet. The
+clock of training starts with the first backward or step. A program that shows neither is given twice the seconds.
+
+The means: a `BaseException` raised where an optimizer step has just taken effect. It passes `except Exception`; a bare
+`except:` swallows it, so it is raised again after each later step, and after a few of these the process ends hard.
+Where no step comes, a thread raises it in the main thread with `PyThreadState_SetAsyncExc`. A timer signal would also
+interrupt blocking calls, but it takes the place of a handler of the program's own, and every system call of the
+program could return early because of it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+import threading
+import time
+from collections.abc import Callable
+from types import CodeType
+from typing import Literal
+
+from autograd_doctor.events import BatchDrawn, Event, ForwardRan
+from autograd_doctor.probes.watch import Watch
+
+StopReason = Literal["steps", "time"]
+
+_EXTENSION = 4
+_START_UP = 2
+_SWALLOWED = 3
+_GRACE = 10.0
+_TICK = 0.2
+_STEP_IS_NEAR = 2.0
+_WORDS_FOR_EVALUATION = {"eval", "evaluate", "validate", "inference_mode", "validation_step", "test_step"}
+
+
+class Stop(BaseException):
+    """Enough was seen. Not an `Exception`, so that the program's own error handling lets it through."""
+
+
+class Stopper:
+    """Decides when to stop, raises `Stop`, and calls `end_hard` if the program does not end after it."""
+
+    def __init__(self, watch: Watch, steps: int, max_seconds: float, *, end_hard: Callable[[], None]) -> None:
+        self.reason: StopReason | None = None
+        self.evaluates = False
+        self._watch = watch
+        self._steps = steps
+        self._seconds = max_seconds
+        self._end_hard = end_hard
+        self._process = os.getpid()
+        self._deadline = time.monotonic() + _START_UP * max_seconds
+        self._training = False
+        self._evaluated = False
+        self._boundary: Literal["unknown", "near", "seen"] = "unknown"
+        self._raised = 0
+        self._raised_at = math.inf
+        self._lock = threading.Lock()
+        self._program_over = False
+        self._over = threading.Event()
+
+    def start(self) -> None:
+        """Listen to steps and backwards (after all probes, so that each has seen the last step), and watch the time."""
+        self._watch.stepped.append(self._stepped)
+        self._watch.backward_finished.append(self._trained)
+        threading.Thread(target=self._watch_time, name="autograd_doctor clock", daemon=True).start()
+
+    def program_over(self) -> None:
+        """Raise nothing from now on; a stopped program may still be ended hard if it does not come to its end."""
+        with self._lock:
+            self._program_over = True
+            if self.reason == "time":
+                _raise_in_main_thread(None)
+
+    def over(self) -> None:
+        self._over.set()
+
+    def observe(self, event: Event) -> None:
+        """Take note of the phases that the program has shown."""
+        if isinstance(event, ForwardRan):
+            self._evaluated |= not event.grad_enabled or not event.training
+        elif isinstance(event, BatchDrawn) and self._boundary != "seen":
+            within_reach = self._watch.batches_per_epoch or (event.length or math.inf) <= _EXTENSION * self._steps
+            self._boundary = "seen" if event.ended else "near" if within_reach else "unknown"
+
+    def _trained(self) -> None:
+        if not self._training:
+            self._training = True
+            self._deadline = time.monotonic() + self._seconds
+
+    def _stepped(self) -> None:
+        if os.getpid() != self._process or self._watch.backward_running is not None or self._program_over:
+            return
+        self._trained()
+        with self._lock:
+            self.reason = self.reason or self._due()
+        if self.reason:
+            self._raise()
+
+    def _due(self) -> StopReason | None:
+        if time.monotonic() >= self._deadline:
+            return "time"
+        if self._watch.step < self._steps or (self._phase_is_near() and self._watch.step < _EXTENSION * self._steps):
+            return None
+        return "steps"
+
+    def _phase_is_near(self) -> bool:
+        return self._boundary == "near" or (self.evaluates and not self._evaluated)
+
+    def _raise(self) -> None:
+        self._raised += 1
+        self._raised_at = min(self._raised_at, time.monotonic())
+        if self._raised > _SWALLOWED:
+            self._end_hard()
+        raise Stop(self.reason)
+
+    def _watch_time(self) -> None:
+        while not self._over.wait(_TICK):
+            now = time.monotonic()
+            if self.reason is None and now >= self._deadline + (_STEP_IS_NEAR if self._watch.step else 0.0):
+                self._stop_between_steps(now)
+            if now >= self._raised_at + _GRACE:
+                self._end_hard()
+
+    def _stop_between_steps(self, now: float) -> None:
+        with self._lock:
+            if self.reason is None and self._watch.backward_running is None and not self._program_over:
+                self.reason = "time"
+                self._raised_at = now
+                _raise_in_main_thread(Stop)
+
+
+def speaks_of_evaluation(code: CodeType) -> bool:
+    """Whether the source of a program uses one of the words with which evaluations are written."""
+    if code.co_name in _WORDS_FOR_EVALUATION or not _WORDS_FOR_EVALUATION.isdisjoint(code.co_names):
+        return True
+    return any(isinstance(constant, CodeType) and speaks_of_evaluation(constant) for constant in code.co_consts)
+
+
+def _raise_in_main_thread(exception: type[BaseException] | None) -> None:
+    """Have the main thread raise this at its next instruction; None takes back what it has not raised yet."""
+    thread = ctypes.c_ulong(threading.main_thread().ident or 0)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, None if exception is None else ctypes.py_object(exception))

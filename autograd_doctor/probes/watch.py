@@ -47,6 +47,7 @@ class Watch:
         self.backward_running: int | None = None
         self.last_loss: float | None = None
         self.batches_per_epoch = 0
+        self.steps_per_epoch: int | None = None
         self.stepped: list[Callable[[], None]] = []
         self.backward_finished: list[Callable[[], None]] = []
 

@@ -1,0 +1,180 @@
+"""Who keeps an object alive, under the name that the user gave it."""
+
+from __future__ import annotations
+
+import gc
+import re
+import sys
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import CellType, FrameType, FunctionType, MethodType, ModuleType
+from typing import Any, NamedTuple
+
+from autograd_doctor.findings import Location
+from autograd_doctor.probes.naming import variables
+from autograd_doctor.probes.places import is_own, own_frames
+
+_DEPTH = 5
+_MOST_REFERRERS = 24
+
+
+class Holder(NamedTuple):
+    """The user's name for what keeps an object, what kind of thing that is, and whether its length is bounded."""
+
+    name: str
+    kind: str
+    bounded: bool = False
+
+
+class Holders:
+    """One search: the variables of the user's frames and modules are the names that an answer may begin with."""
+
+    def __init__(self) -> None:
+        self._named: dict[int, str] = {}
+        self._ignored: set[int] = {id(self._named), id(self)}
+        for frame in own_frames():
+            for name, value in variables(frame):
+                self._named.setdefault(id(value), name)
+        for module in own_modules():
+            for name, value in list(vars(module).items()):
+                if not name.startswith("__"):
+                    self._named.setdefault(id(value), name)
+
+    def of(self, wanted: object) -> Holder | None:
+        """The nearest holder that has a name; None if only torch or the doctor itself holds the object."""
+        direct = self._named.get(id(wanted))
+        if direct is not None:
+            return Holder(direct, "variable")
+        level = [_Held(wanted)]
+        seen = {id(wanted), id(level)}
+        for _ in range(_DEPTH):
+            following: list[_Held] = []
+            for referrer in gc.get_referrers(*(held.thing for held in level)):
+                if id(referrer) in seen or isinstance(referrer, FrameType | ModuleType | MethodType | _Held):
+                    continue
+                seen.add(id(referrer))
+                for held in level:
+                    step = held.through(referrer)
+                    if step is None:
+                        continue
+                    name = self._named.get(id(referrer))
+                    if isinstance(referrer, FunctionType):
+                        return step.named("")
+                    if name is not None:
+                        return step.named(name)
+                    following.append(step)
+                    break
+            level = following[:_MOST_REFERRERS]
+            if not level:
+                break
+        return None
+
+
+@dataclass(slots=True)
+class _Held:
+    """A thing on the way from the wanted object up to a name, with the path from here down to the object.
+
+    `key` is set for a dict: whether it is shown as `.key` or `[key]` depends on whether the dict belongs to an object.
+    `cell` is the closure cell that the path goes through.
+    """
+
+    thing: Any
+    path: str = ""
+    kind: str = ""
+    bounded: bool = False
+    key: Any = None
+    cell: CellType | None = None
+
+    def through(self, referrer: Any) -> _Held | None:
+        """One step up to `referrer`, None if it does not hold this thing in a way that a person would name."""
+        held, below = self.thing, self._shown()
+        if isinstance(referrer, deque):
+            return _Held(referrer, below, self.kind or "deque", self.bounded or referrer.maxlen is not None)
+        if isinstance(referrer, list | set | tuple):
+            inside = any(item is held for item in referrer)
+            kind = self.kind or type(referrer).__name__
+            return _Held(referrer, below, kind, self.bounded, cell=self.cell) if inside else None
+        if isinstance(referrer, CellType):
+            return _Held(referrer, below, self.kind or "closure", self.bounded, cell=referrer)
+        if isinstance(referrer, FunctionType):
+            return self._through_function(referrer)
+        if isinstance(held, dict) and getattr(referrer, "__dict__", None) is held:
+            return _Held(referrer, f".{self.key}{self.path}", self.kind or "attribute", self.bounded)
+        if isinstance(referrer, dict):
+            key = next((key for key, value in list(referrer.items()) if value is held), None)
+            return None if key is None else _Held(referrer, below, self.kind, self.bounded, key)
+        attributes = getattr(referrer, "__dict__", {})
+        name = next((name for name, value in list(attributes.items()) if value is held), None)
+        return None if name is None else _Held(referrer, f".{name}{below}", self.kind or "attribute", self.bounded)
+
+    def _through_function(self, function: FunctionType) -> _Held | None:
+        if function.__defaults__ is self.thing or function.__kwdefaults__ is self.thing:
+            kind = self.kind if self.kind not in ("", "tuple") else "default argument"
+            return _Held(function, f"default argument of {function.__qualname__}()", kind, self.bounded)
+        cells = [cell for cell in function.__closure__ or () if cell is self.cell]
+        if self.thing is not function.__closure__ or not cells:
+            return None
+        variable = function.__code__.co_freevars[(function.__closure__ or ()).index(cells[0])]
+        name = f"{variable}{self.path} in the closure of {function.__qualname__}()"
+        return _Held(function, name, self.kind, self.bounded)
+
+    def _shown(self) -> str:
+        return f"[{self.key!r}]{self.path}" if isinstance(self.thing, dict) and self.key is not None else self.path
+
+    def named(self, name: str) -> Holder:
+        return Holder(name + self._shown(), self.kind or "dict", self.bounded)
+
+
+def own_modules() -> Iterator[ModuleType]:
+    """The modules of the user's program."""
+    for module in list(sys.modules.values()):
+        path = getattr(module, "__file__", None)
+        if isinstance(module, ModuleType) and isinstance(path, str) and is_own(path):
+            yield module
+
+
+def stored_at(holder: str, near: Location | None) -> Location | None:
+    """The line that puts things into a holder, if the user's source has exactly one such line."""
+    last = re.escape(re.split(r"\.|\[", holder.removesuffix("()"))[-1].strip("]'\"")) if "[" not in holder else (
+        re.escape(holder.split("[")[0].split(".")[-1])
+    )
+    pattern = re.compile(
+        rf"\b{last}\b(\[[^\]]*\])*\s*(\.(append|appendleft|extend|insert|add|update|setdefault|put)\(|\+=|\[[^\]]+\]\s*=[^=])"
+        rf"|\b{last}\s*\[[^\]]*\]\s*=[^=]"
+    )
+    found = []
+    for path in {near.path} if near is not None else set():
+        found += [location for location in _matches(path, pattern)]
+    if not found:
+        found = [
+            location
+            for module in own_modules()
+            for location in _matches(str(module.__file__), pattern)
+        ]
+    return found[0] if len(found) == 1 else _nearest(found, near)
+
+
+def _matches(path: str, pattern: re.Pattern[str]) -> list[Location]:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            lines = file.read().splitlines()
+    except OSError:
+        return []
+    found = []
+    for number, text in enumerate(lines, 1):
+        match = pattern.search(text.split("#")[0])
+        if match:
+            column = len(text) - len(text.lstrip()) + 1
+            end = len(text.split("#")[0].rstrip()) + 1
+            found.append(Location(path=path, line=number, column=column, end_line=number, end_column=end))
+    return found
+
+
+def _nearest(found: list[Location], near: Location | None) -> Location | None:
+    """Among several candidate lines, the first one at or below the line that made the tensor."""
+    if near is None:
+        return None
+    same = [location for location in found if location.path == near.path]
+    below = [location for location in same if location.line >= near.line]
+    return min(below, key=lambda location: location.line, default=same[0] if same else None)

@@ -1,0 +1,137 @@
+"""A census of survivors: tensors that outlive the step in which they were made, what holds them, and what they keep."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Self
+
+import torch
+
+from autograd_doctor.events import Event, Survivor, SurvivorsCounted
+from autograd_doctor.findings import Location
+from autograd_doctor.probes.graph_bytes import saved_bytes
+from autograd_doctor.probes.graph_walk import NODE_KEY
+from autograd_doctor.probes.holders import Holder, Holders, stored_at
+from autograd_doctor.probes.lineage import Made
+from autograd_doctor.probes.places import Place, locate
+from autograd_doctor.probes.watch import Watch
+
+_CENSUS_STEPS = frozenset({4, 6, 8, 11, 15, 20, 28, 40})
+_SETTLED = 2
+_MOST_GROUPS = 6
+_WALKED_NODES = 5_000
+
+Group = tuple[Place | None, str, bool]
+
+
+class Memory:
+    """Counts at a few step boundaries; between them it costs nothing."""
+
+    yields: ClassVar[tuple[type[Event], ...]] = (SurvivorsCounted,)
+    order: ClassVar[int] = 50
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._holders: dict[Group, Holder | None] = {}
+        self._counted: set[int] = set()
+
+    def __enter__(self) -> Self:
+        self._watch.stepped.insert(0, self._count)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._watch.stepped.remove(self._count)
+
+    def _count(self) -> None:
+        if self._watch.step not in _CENSUS_STEPS or self._watch.step in self._counted:
+            return
+        self._counted.add(self._watch.step)
+        with self._watch.looking():
+            groups, live = self._groups()
+            holders = Holders()
+            survivors = [self._survivor(group, members, holders) for group, members in groups]
+        self._watch.emit(
+            SurvivorsCounted(
+                step=self._watch.step,
+                survivors=[survivor for survivor in survivors if survivor is not None],
+                live_bytes=live,
+                steps_per_epoch=self._watch.steps_per_epoch,
+            )
+        )
+
+    def _groups(self) -> tuple[list[tuple[Group, list[tuple[torch.Tensor, Made]]]], int]:
+        """Survivors by the line that made them, those that keep most first; and the bytes of all living tensors."""
+        grouped: dict[Group, list[tuple[torch.Tensor, Made]]] = {}
+        live = 0
+        for tensor, made in self._watch.tensors.living():
+            live += tensor.nbytes if tensor.layout is torch.strided else 0
+            old = made.step <= self._watch.step - _SETTLED
+            if old or (not tensor.is_leaf and self._reaches_back(tensor)):
+                grouped.setdefault((made.place, made.operation, not tensor.is_leaf), []).append((tensor, made))
+        several = [
+            (group, members)
+            for group, members in grouped.items()
+            if len(members) > 1 or (group[2] and self._reaches_back(members[0][0]))
+        ]
+        several.sort(key=lambda entry: (entry[0][2], len(entry[1])), reverse=True)
+        return several[:_MOST_GROUPS], live
+
+    def _reaches_back(self, tensor: torch.Tensor) -> bool:
+        """Whether the graph of a tensor holds nodes from several earlier steps."""
+        return len(_steps_in_graph(tensor)) > _SETTLED
+
+    def _survivor(
+        self, group: Group, members: list[tuple[torch.Tensor, Made]], holders: Holders
+    ) -> Survivor | None:
+        place, operation, has_graph = group
+        tensors = [tensor for tensor, _ in members]
+        if self._holders.get(group) is None:
+            self._holders[group] = holders.of(tensors[0]) or holders.of(tensors[-1])
+        holder = self._holders[group]
+        if holder is None:
+            return None
+        graph = saved_bytes(tensors)
+        made_at = locate(place)
+        steps = {made.step for _, made in members}
+        chain = _steps_in_graph(tensors[-1]) if has_graph else set()
+        storages = {tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() for tensor in tensors
+                    if tensor.layout is torch.strided}  # fmt: skip
+        return Survivor(
+            made_at=made_at,
+            operation=operation,
+            holder=holder.name,
+            holder_kind=holder.kind,
+            count=len(members),
+            made_in_steps=len(steps | chain),
+            tensor_bytes=sum(storages.values()),
+            graph_bytes=graph.bytes,
+            nodes=graph.nodes,
+            has_graph=has_graph,
+            freed=graph.freed,
+            chained=len(chain) > _SETTLED,
+            bounded=holder.bounded,
+            stored_at=_stored_at(holder, made_at),
+        )
+
+
+def _stored_at(holder: Holder, made_at: Location | None) -> Location | None:
+    return None if holder.kind == "variable" else stored_at(holder.name, made_at)
+
+
+def _steps_in_graph(tensor: torch.Tensor) -> set[int]:
+    """The steps in which the nodes behind a tensor were made."""
+    steps: set[int] = set()
+    seen: dict[int, object] = {}
+    pending = [tensor.grad_fn]
+    while pending and len(seen) < _WALKED_NODES:
+        node = pending.pop()
+        if node is None or id(node) in seen:
+            continue
+        seen[id(node)] = node
+        made = node.metadata.get(NODE_KEY)
+        if made is not None:
+            steps.add(made.step)
+        pending.extend(following for following, _ in node.next_functions)
+    return steps
+
+
+PROBE = Memory

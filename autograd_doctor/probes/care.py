@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 from autograd_doctor.events import Noted
@@ -34,15 +34,11 @@ def careful(look: Callable[Concatenate[Probe, P], R]) -> Callable[Concatenate[Pr
             _tell(self._watch, f"{look.__module__.rpartition('.')[2]}.{look.__name__}", error)
             return None
 
-    return looked
+    return looked  # type: ignore[return-value]
 
 
 def _tell(watch: Watch, what: str, error: Exception) -> None:
     told = _told.setdefault(watch, set())
     if what not in told:
         told.add(what)
-        watch.emit(Noted(step=watch.step, text=f"the doctor could not look closely (`{what}`): {_described(error)}"))
-
-
-def _described(error: Exception) -> Any:
-    return f"{type(error).__name__}: {error}"
+        watch.emit(Noted(step=watch.step, text=f"`{what}` failed to look: {type(error).__name__}: {error}"))

@@ -1,0 +1,53 @@
+"""What the user would type for a module: `model`, `self.encoder`, `self.layers[0]`, `model.fc`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torch import nn
+
+from autograd_doctor.probes.naming import variable_name, variables
+from autograd_doctor.probes.places import own_frames
+
+_CONTAINER_LIMIT = 64
+
+
+def root_name(module: nn.Module) -> str:
+    """The name of a module that is called by itself: a variable before a path, `self` only if there is no other."""
+    names = [name for name in _direct(module) if name != "self"]
+    return next(iter(names), "") or path_name(module) or variable_name(module) or type(module).__name__
+
+
+def path_name(module: nn.Module) -> str:
+    """The path to a module from a larger one that a variable holds, "" if there is none."""
+    for frame in own_frames():
+        for name, value in variables(frame):
+            if isinstance(value, nn.Module) and value is not module:
+                path = next((path for path, inner in value.named_modules() if inner is module), None)
+                if path is not None:
+                    return f"{name}.{path}"
+    return ""
+
+
+def held_name(module: nn.Module) -> str:
+    """Where the `self` of an enclosing method keeps a module that it does not register: `self.layers[0]`."""
+    for frame in own_frames():
+        owner = frame.f_locals.get("self")
+        for name, value in dict(getattr(owner, "__dict__", {})).items():
+            inside = next((suffix for suffix, held in _contents(value) if held is module), None)
+            if inside is not None and name != "_modules":
+                return f"self.{name}{inside}"
+    return variable_name(module) or type(module).__name__
+
+
+def _direct(module: nn.Module) -> Iterator[str]:
+    for frame in own_frames():
+        yield from (name for name, value in variables(frame) if value is module)
+
+
+def _contents(value: object) -> Iterator[tuple[str, object]]:
+    yield "", value
+    if isinstance(value, list | tuple) and len(value) <= _CONTAINER_LIMIT:
+        yield from ((f"[{index}]", entry) for index, entry in enumerate(value))
+    elif isinstance(value, dict) and len(value) <= _CONTAINER_LIMIT:
+        yield from ((f"[{key!r}]", entry) for key, entry in value.items())

@@ -99,7 +99,7 @@ def good() -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     x = torch.randn(32, 6)
     y = x.sum(1, keepdim=True)
-    for epoch in range(8):
+    for _ in range(8):
         for phase in ("train", "valid"):
             model.train(phase == "train")
             torch.set_grad_enabled(phase == "train")

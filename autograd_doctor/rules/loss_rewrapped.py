@@ -99,7 +99,7 @@ def bad_variable() -> None:
     y = x.sum(1, keepdim=True)
     for _ in range(8):
         error = nn.functional.mse_loss(model(x), y)
-        loss = Variable(error.data, requires_grad=True)  # type: ignore[no-untyped-call]  # <- AD208
+        loss = Variable(error.data, requires_grad=True)  # <- AD208
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -165,7 +165,7 @@ RULE = Rule(
     title="backward ran on a fresh leaf behind which the model lies",
     observes="A backward whose root is a leaf that was made from values of the parameters: by `requires_grad_()`, by "
     "`torch.tensor(…, requires_grad=True)` or by `Variable`.",
-    why="It silences the error that a loss without a graph raises, and nothing else: the gradient ends at the new leaf, "
+    why="It silences the error that a loss without a graph raises, and nothing else: the gradient ends at the leaf, "
     "and every step runs on nothing.",
     fix="Remove the wrapping and run `backward` on the loss itself. If that fails, the loss was cut from the graph "
     "before, often by `argmax`, `.item()` or `.data`.",

@@ -263,10 +263,10 @@ RULE = Rule(
     title="the forward pass of training ran with gradients off",
     observes="Parameters of an optimizer whose values reach the loss through operations that ran under `no_grad`, "
     "`inference_mode` or `set_grad_enabled(False)`, and that no backward of the run reaches.",
-    why="Nothing computed there is recorded, so `backward` fails, or the parameters behind it silently stay as they are.",
+    why="Nothing computed so is recorded, so `backward` fails, or the parameters behind it silently stay the same.",
     fix="Move the switch so that it covers evaluation only. For a part that is to stay fixed, give the optimizer only "
     "the parameters that learn.",
-    fine="Evaluation, target and teacher networks, pseudo labels, rollouts, moving averages and feature extraction from "
+    fine="Evaluation, target and teacher networks, pseudo labels, rollouts, moving averages and features from "
     "parts that no optimizer holds. Where other parameters still learn, the finding is a warning.",
     needs=(BackwardRan, ForwardRan, GradModeLeftOff, OptimizerBuilt, OptimizerStepped),
     examine=examine,

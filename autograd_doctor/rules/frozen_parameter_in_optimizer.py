@@ -1,0 +1,133 @@
+"""AD206 frozen-parameter-in-optimizer: an optimizer holds parameters that do not require a gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import OptimizerBuilt, OptimizerStepped
+from autograd_doctor.findings import Finding
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    for optimizer in trace.optimizer_parameters:
+        steps = [step for step in trace.steps if step.optimizer == optimizer]
+        frozen = [set(step.frozen) for step in steps]
+        if not frozen or not any(frozen):
+            continue
+        moved = sorted({p for step in steps for p in step.frozen if p in (step.moved or ())})
+        always = sorted(set.intersection(*frozen))
+        if moved:
+            yield _finding(trace, optimizer, moved, len(steps), moved=True)
+        elif always and len(steps) >= tunables["minimum_steps"]:
+            yield _finding(trace, optimizer, always, len(steps), moved=False)
+
+
+def _finding(trace: Trace, optimizer: int, parameters: list[int], steps: int, *, moved: bool) -> Finding:
+    name, names = trace.optimizer_name(optimizer), trace.parameter_names(parameters)
+    verb = "is" if len(parameters) == 1 else "are"
+    message = f"{names} {verb} frozen and {verb} held by `{name}`"
+    return RULE.finding(
+        f"{message}, which still changes them (momentum, weight decay or an old gradient)" if moved else message,
+        subject=trace.parameter_name(parameters[0]),
+        location=trace.optimizers[optimizer].location,
+        help="clear their gradients when freezing them (`p.grad = None`), or build the optimizer without them"
+        if moved
+        else "give the optimizer only what learns: `(p for p in model.parameters() if p.requires_grad)`",
+        severity="warning" if moved else None,
+        evidence={
+            "frozen": [trace.parameter_name(parameter) for parameter in parameters[:20]],
+            "number of parameters": len(parameters),
+            "steps": steps,
+        },
+        step_first=1,
+        step_count=steps,
+        parameters=parameters,
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 1))
+    model[0].requires_grad_(False)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)  # <- AD206
+    x = torch.randn(32, 6)
+    y = x.sum(1, keepdim=True)
+    for _ in range(8):
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+
+
+def bad_still_moving() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)  # <- AD206
+    x = torch.randn(32, 6)
+    y = x.sum(1, keepdim=True)
+    for step in range(8):
+        if step == 3:
+            model[0].requires_grad_(False)
+        optimizer.zero_grad(set_to_none=False)
+        nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 1))
+    model[0].requires_grad_(False)
+    optimizer = torch.optim.SGD((p for p in model.parameters() if p.requires_grad), lr=0.05)
+    x = torch.randn(32, 6)
+    y = x.sum(1, keepdim=True)
+    for _ in range(8):
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+
+
+def good_staged_unfreezing() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 1))
+    model[0].requires_grad_(False)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    x = torch.randn(32, 6)
+    y = x.sum(1, keepdim=True)
+    for step in range(10):
+        if step == 4:
+            model[0].requires_grad_(True)
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD206",
+    name="frozen-parameter-in-optimizer",
+    severity="info",
+    title="an optimizer holds frozen parameters",
+    observes="Parameters of an optimizer that do not require a gradient in any step; a warning when their values change "
+    "all the same.",
+    why="They are skipped as long as they have no gradient. One that is left over from before the freezing, even if it "
+    "was set to zero, keeps momentum and weight decay at work on them.",
+    fix="Build the optimizer from the parameters that require a gradient, and set the others' `.grad` to None.",
+    fine="Staged unfreezing, where the parameters are frozen for some steps only.",
+    needs=(OptimizerBuilt, OptimizerStepped),
+    examine=examine,
+    bad=(bad, bad_still_moving),
+    good=(good, good_staged_unfreezing),
+    tunables={"minimum_steps": 3},
+)

@@ -1,0 +1,204 @@
+"""AD204 parameter-not-optimized: parameters get gradients step after step, and no optimizer holds them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from math import prod
+
+from autograd_doctor.events import BackwardRan, ForwardRan, ModuleSeen, OptimizerBuilt, OptimizerStepped
+from autograd_doctor.findings import Finding
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    steps = Counter(parameter for step in trace.steps for use in step.uses for parameter in use.parameters)
+    trained = {parameter for parameter, count in steps.items() if count >= tunables["minimum_steps"]}
+    if not trained:
+        return
+    left_out = _left_out(trace, trained, int(tunables["minimum_steps"]))
+    if left_out:
+        yield _finding(trace, sorted(left_out), trained & trace.optimized, tunables["backbone_ratio"])
+
+
+def _left_out(trace: Trace, trained: set[int], minimum: int) -> set[int]:
+    """Parameters that got gradients in several steps from losses which also train what some optimizer holds."""
+    written: Counter[int] = Counter()
+    for _, parameters in {
+        (backward.step, parameter): parameter
+        for backward in trace.of(BackwardRan)
+        if backward.kind == "backward" and trained.intersection(backward.wrote)
+        for parameter in backward.wrote
+    }.items():
+        written[parameters] += 1
+    by_hand = {p for step in trace.of(OptimizerStepped) for p in step.moved or () if step.optimizer is None}
+    return (
+        {
+            parameter
+            for parameter, count in written.items()
+            if count >= minimum and parameter in trace.parameters and trace.parameters[parameter].kind == "parameter"
+        }
+        - trace.optimized
+        - by_hand
+        - {p for event in trace.of(ForwardRan) for p in event.written_parameters}
+    )
+
+
+def _by_intent(trace: Trace, left_out: list[int], trained: Iterable[int], ratio: float) -> str:
+    """Why gradients may be wanted here only on their way to what is optimized, "" if nothing says so."""
+    resting = {event.module for event in trace.of(ForwardRan)} - {e.module for e in trace.of(ForwardRan) if e.training}
+    in_eval = {p for module in resting if module in trace.modules for p in trace.modules[module].parameters}
+    if in_eval.issuperset(left_out):
+        return "they belong to a module that runs in eval mode"
+    if _size(trace, left_out) > ratio * _size(trace, trained):
+        return "they are far larger than what is optimized, as the fixed part under a new head or an adapter is"
+    orders = [module.parameters for module in trace.of(ModuleSeen) if set(left_out) & set(module.parameters)]
+    learning = [order.index(p) for order in orders for p in trained if p in order]
+    omitted = [order.index(p) for order in orders for p in left_out if p in order]
+    if learning and max(omitted) < min(learning):
+        return "they all come before the layers that are optimized, as a fixed backbone does"
+    return ""
+
+
+def _size(trace: Trace, parameters: Iterable[int]) -> int:
+    return sum(prod(trace.parameters[parameter].shape) for parameter in parameters if parameter in trace.parameters)
+
+
+def _finding(trace: Trace, left_out: list[int], trained: set[int], ratio: float) -> Finding:
+    reason = _by_intent(trace, left_out, trained, ratio)
+    optimizers = [optimizer for optimizer, held in trace.optimizer_parameters.items() if held & trained]
+    backwards = sum(bool(set(backward.wrote) & set(left_out)) for backward in trace.of(BackwardRan))
+    return RULE.finding(
+        f"{trace.parameter_names(left_out)} got gradients from {backwards} backwards, and no optimizer holds them",
+        subject=trace.parameter_name(left_out[0]),
+        location=trace.optimizers[optimizers[0]].location if optimizers else None,
+        help="call `requires_grad_(False)` on them if they are to stay fixed, which saves their gradients"
+        if reason
+        else "give them to the optimizer; build it after the last layer has been added to the model",
+        severity="info" if reason else None,
+        confidence="medium" if reason else "high",
+        evidence={
+            "not optimized": [trace.parameter_name(parameter) for parameter in left_out[:20]],
+            "number of parameters": len(left_out),
+            "elements not optimized": _size(trace, left_out),
+            "elements optimized": _size(trace, trained),
+            "backwards": backwards,
+        },
+        notes=(f"this may be meant: {reason}",) if reason else (),
+        step_first=1,
+        step_count=len(trace.steps),
+        parameters=left_out,
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, decoder = nn.Sequential(nn.Linear(8, 4), nn.Tanh()), nn.Linear(4, 8)
+    optimizer = torch.optim.Adam(encoder.parameters(), lr=0.01)  # <- AD204
+    x = torch.randn(32, 8)
+    for _ in range(8):
+        optimizer.zero_grad()
+        nn.functional.mse_loss(decoder(encoder(x)), x).backward()
+        optimizer.step()
+
+
+def bad_late_layer() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 16), nn.ReLU())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)  # <- AD204
+    model.append(nn.Linear(16, 1))
+    x = torch.randn(32, 6)
+    y = x.sum(1, keepdim=True)
+    for _ in range(8):
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, decoder = nn.Sequential(nn.Linear(8, 4), nn.Tanh()), nn.Linear(4, 8)
+    optimizer = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.01)
+    x = torch.randn(32, 8)
+    for _ in range(8):
+        optimizer.zero_grad()
+        nn.functional.mse_loss(decoder(encoder(x)), x).backward()
+        optimizer.step()
+
+
+def good_input_optimization() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 3)).eval()
+    image = torch.randn(1, 8).requires_grad_()
+    optimizer = torch.optim.Adam([image], lr=0.05)
+    for _ in range(8):
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(image), torch.tensor([2])).backward()
+        optimizer.step()
+
+
+def good_fixed_backbone() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 32), nn.ReLU(), nn.Linear(32, 2))
+    optimizer = torch.optim.SGD(model[2].parameters(), lr=0.05)
+    x = torch.randn(32, 6)
+    labels = (x[:, 0] > 0).long()
+    for _ in range(8):
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(x), labels).backward()
+        optimizer.step()
+
+
+def good_alternating() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    generator = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 2))
+    critic = nn.Sequential(nn.Linear(2, 16), nn.LeakyReLU(0.2), nn.Linear(16, 1))
+    optimizers = [torch.optim.Adam(network.parameters(), lr=1e-3) for network in (generator, critic)]
+    wanted = nn.BCEWithLogitsLoss()
+    for _ in range(8):
+        fake = generator(torch.randn(32, 4))
+        optimizers[0].zero_grad()
+        wanted(critic(fake), torch.ones(32, 1)).backward()
+        optimizers[0].step()
+        optimizers[1].zero_grad()
+        real = critic(torch.randn(32, 2) + 1)
+        (wanted(real, torch.ones(32, 1)) + wanted(critic(fake.detach()), torch.zeros(32, 1))).backward()
+        optimizers[1].step()
+
+
+RULE = Rule(
+    code="AD204",
+    name="parameter-not-optimized",
+    severity="error",
+    title="parameters get gradients, and no optimizer holds them",
+    observes="Parameters whose `.grad` was written in several steps by the losses that are trained on, and that are in "
+    "no optimizer and are not updated by hand either.",
+    why="They keep their initial values, their gradients are computed for nothing and add up in `.grad` for ever.",
+    fix="Pass them to the optimizer (a list that names modules one by one forgets easily), or freeze them.",
+    fine="Optimising an input, probing a model, the other network of a GAN. When the optimizer holds only a head or an "
+    "adapter, or the module runs in eval mode, this is an `info`: freezing the rest would save time and memory.",
+    needs=(BackwardRan, ForwardRan, ModuleSeen, OptimizerBuilt, OptimizerStepped),
+    examine=examine,
+    bad=(bad, bad_late_layer),
+    good=(good, good_input_optimization, good_fixed_backbone, good_alternating),
+    tunables={"minimum_steps": 3, "backbone_ratio": 2.0},
+)

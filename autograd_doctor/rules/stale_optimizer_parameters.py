@@ -1,0 +1,158 @@
+"""AD205 stale-optimizer-parameters: the optimizer steps parameters of a model that is no longer the one trained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import BackwardRan, ForwardRan, ModuleSeen, OptimizerBuilt, OptimizerStepped
+from autograd_doctor.findings import Finding, Location, Related
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    strangers = _learning_elsewhere(trace)
+    for optimizer, held in trace.optimizer_parameters.items():
+        steps = [step for step in trace.steps if step.optimizer == optimizer]
+        newest = steps[-int(tunables["minimum_steps"]) :]
+        if len(newest) < tunables["minimum_steps"]:
+            continue
+        stale = sorted(
+            parameter
+            for parameter in set.intersection(*(set(step.missing) for step in newest)) & held - trace.frozen
+            if not _ran_since(trace, parameter, newest[0].step)
+        )
+        fresh = sorted(_successors(trace, stale, strangers))
+        if stale and fresh:
+            yield _finding(trace, optimizer, stale, fresh, len(steps))
+
+
+def _learning_elsewhere(trace: Trace) -> set[int]:
+    """Parameters that get gradients and that no optimizer holds."""
+    written = {parameter for backward in trace.of(BackwardRan) for parameter in backward.wrote}
+    return written - trace.optimized
+
+
+def _ran_since(trace: Trace, parameter: int, step: int) -> bool:
+    """Whether a module that was called holds the parameter, or a backward since that step took it in."""
+    in_use = any(parameter in (event.values or event.reached) for event in trace.of(BackwardRan) if event.step >= step)
+    learned = parameter in trace.connected
+    return in_use or (not learned and any(parameter in module.parameters for module in trace.of(ModuleSeen)))
+
+
+def _successors(trace: Trace, stale: list[int], strangers: set[int]) -> set[int]:
+    """Those that took the place of the stale ones: of the same name, or in modules that the optimizer should know."""
+    names = {trace.parameter_name(parameter) for parameter in stale}
+    same = {parameter for parameter in strangers if trace.parameter_name(parameter) in names}
+    return same or (set() if set(stale) & trace.connected else strangers)
+
+
+def _finding(trace: Trace, optimizer: int, stale: list[int], fresh: list[int], steps: int) -> Finding:
+    name = trace.optimizer_name(optimizer)
+    where = next((seen.location for seen in trace.of(ModuleSeen) if set(fresh) & set(seen.parameters)), None)
+    return RULE.finding(
+        f"`{name}` steps {trace.parameter_names(stale)}, which no module in use holds any more; "
+        f"{len(fresh)} parameters that took their place get gradients and are in no optimizer",
+        subject=name,
+        location=trace.optimizers[optimizer].location,
+        help="build the optimizer after the model has got its final form, or give it the new parameters with "
+        "`add_param_group`",
+        evidence={
+            "stale": [trace.parameter_name(parameter) for parameter in stale[:20]],
+            "number of stale parameters": len(stale),
+            "not optimized": [trace.parameter_name(parameter) for parameter in fresh[:20]],
+            "steps": steps,
+        },
+        related=_related(where),
+        step_first=1,
+        step_count=steps,
+        parameters=[*stale, *fresh],
+    )
+
+
+def _related(where: Location | None) -> tuple[Related, ...]:
+    return (Related("this runs the module whose parameters are not optimized", where),) if where else ()
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 10))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)  # <- AD205
+    model[2] = nn.Linear(8, 3)
+    x, labels = torch.randn(32, 6), torch.randint(0, 3, (32,))
+    for _ in range(8):
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(x), labels).backward()
+        optimizer.step()
+
+
+def bad_copy() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)  # <- AD205
+    model = copy.deepcopy(model)
+    x = torch.randn(32, 6)
+    y = x.sum(1, keepdim=True)
+    for _ in range(8):
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 10))
+    model[2] = nn.Linear(8, 3)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    x, labels = torch.randn(32, 6), torch.randint(0, 3, (32,))
+    for _ in range(8):
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(x), labels).backward()
+        optimizer.step()
+
+
+def good_resting_model() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    first, second = (nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 1)) for _ in range(2))
+    optimizer = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.05)
+    x = torch.randn(32, 6)
+    y = x.sum(1, keepdim=True)
+    for step in range(12):
+        model = first if step < 6 else second
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD205",
+    name="stale-optimizer-parameters",
+    severity="error",
+    title="the optimizer steps parameters that the model no longer has",
+    observes="An optimizer whose parameters get no gradient and belong to no module in use, while parameters of the "
+    "modules in use get gradients and are in no optimizer.",
+    why="The optimizer keeps the tensors that it was given. After a layer was replaced or the model was rebuilt or "
+    "copied it steps the old ones, and the new ones never change.",
+    fix="Build the optimizer last.",
+    fine="Several models of which one rests for a while, as long as the ones in use are optimized.",
+    needs=(BackwardRan, ForwardRan, ModuleSeen, OptimizerBuilt, OptimizerStepped),
+    examine=examine,
+    bad=(bad, bad_copy),
+    good=(good, good_resting_model),
+    tunables={"minimum_steps": 3},
+    folds=("AD203", "AD204", "AD103", "AD104", "AD111"),
+)

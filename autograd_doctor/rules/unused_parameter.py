@@ -1,0 +1,200 @@
+"""AD203 unused-parameter: an optimizer holds parameters that no training pass uses."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from autograd_doctor.events import BackwardRan, ForwardRan, ModuleSeen, OptimizerBuilt, OptimizerStepped
+from autograd_doctor.findings import Finding
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+
+_NUMBER = re.compile(r"(?<=[.\[])\d+(?=[.\]])|\.\d+$")
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    used = {parameter for backward in trace.of(BackwardRan) for parameter in backward.values or ()}
+    conditional = {_pattern(trace.parameter_name(parameter)) for parameter in _sometimes_used(trace)}
+    evaluated = _only_evaluated(trace)
+    for optimizer, held in trace.optimizer_parameters.items():
+        steps = [step for step in trace.steps if step.optimizer == optimizer]
+        missing = Counter(parameter for step in steps for parameter in step.missing)
+        idle = sorted(
+            parameter
+            for parameter in held & trace.starved - used - evaluated
+            if missing[parameter] == len(steps) >= tunables["minimum_steps"]
+            and _pattern(trace.parameter_name(parameter)) not in conditional
+        )
+        if idle and held & trace.connected:
+            yield _finding(trace, optimizer, idle, len(steps))
+
+
+def _sometimes_used(trace: Trace) -> set[int]:
+    """Parameters with a gradient in some steps and none, or zero, in others: layers that are chosen as data ask."""
+    missing = {parameter for step in trace.steps for parameter in step.missing}
+    return {p for p, norms in trace.gradient_norms.items() if any(norms) and (p in missing or not all(norms))}
+
+
+def _pattern(name: str) -> str:
+    """A name without the numbers in it: an expert that no sample chose has siblings that were chosen now and then."""
+    return _NUMBER.sub("*", name)
+
+
+def _only_evaluated(trace: Trace) -> set[int]:
+    """Parameters of root modules that ran, but never with gradients on."""
+    trained = {event.module for event in trace.of(ForwardRan) if event.grad_enabled and event.builds_graph}
+    evaluated = {event.module for event in trace.of(ForwardRan)} - trained
+    return _parameters(trace, evaluated) - _parameters(trace, trained)
+
+
+def _parameters(trace: Trace, modules: Iterable[int]) -> set[int]:
+    return {p for module in modules if module in trace.modules for p in trace.modules[module].parameters}
+
+
+def _finding(trace: Trace, optimizer: int, idle: list[int], steps: int) -> Finding:
+    held = trace.optimizer_parameters[optimizer]
+    name = trace.optimizer_name(optimizer)
+    return RULE.finding(
+        f"{trace.parameter_names(idle)} took no part in any forward pass that was trained on in {steps} steps of `{name}`",
+        subject=trace.parameter_name(idle[0]),
+        location=trace.optimizers[optimizer].location,
+        help="call the layer in `forward`, or take it out of the model if it is not needed",
+        confidence="high" if any(event.values is not None for event in trace.of(BackwardRan)) else "medium",
+        evidence={
+            "unused": [trace.parameter_name(parameter) for parameter in idle[:20]],
+            "number of parameters": len(idle),
+            "held by the optimizer": len(held),
+            "steps": steps,
+        },
+        step_first=1,
+        step_count=steps,
+        parameters=idle,
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second, self.head = nn.Linear(6, 8), nn.Linear(8, 8), nn.Linear(8, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            hidden = torch.relu(self.first(x))
+            return self.head(hidden)  # type: ignore[no-any-return]
+
+    torch.manual_seed(0)
+    model = Model()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)  # <- AD203
+    x = torch.randn(32, 6)
+    y = x.sum(1, keepdim=True)
+    for _ in range(8):
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+
+
+def bad_last_block() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    blocks = nn.ModuleList(nn.Sequential(nn.Linear(6, 6), nn.Tanh()) for _ in range(4))
+    head = nn.Linear(6, 1)
+    optimizer = torch.optim.SGD([*blocks.parameters(), *head.parameters()], lr=0.05)  # <- AD203
+    x = torch.randn(32, 6)
+    y = x.sum(1, keepdim=True).tanh()
+    for _ in range(8):
+        hidden = x
+        for index in range(len(blocks) - 1):
+            hidden = blocks[index](hidden)
+        optimizer.zero_grad()
+        nn.functional.mse_loss(head(hidden), y).backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    x = torch.randn(32, 6)
+    y = x.sum(1, keepdim=True)
+    for _ in range(8):
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+
+
+def good_layer_drop() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    blocks = nn.ModuleList(nn.Sequential(nn.Linear(6, 6), nn.Tanh()) for _ in range(4))
+    head = nn.Linear(6, 1)
+    optimizer = torch.optim.SGD([*blocks.parameters(), *head.parameters()], lr=0.05)
+    x = torch.randn(32, 6)
+    y = x.sum(1, keepdim=True).tanh()
+    for _ in range(12):
+        hidden = x
+        for block in blocks:
+            if torch.rand(()) < 0.7:
+                hidden = hidden + block(hidden)
+        optimizer.zero_grad()
+        nn.functional.mse_loss(head(hidden), y).backward()
+        optimizer.step()
+
+
+def good_mixture_of_experts() -> None:
+    import torch
+    from torch import nn
+
+    class Mixture(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.gate = nn.Linear(6, 8)
+            self.experts = nn.ModuleList(nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 1)) for _ in range(8))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            weight, chosen = self.gate(x).softmax(dim=1).max(dim=1, keepdim=True)
+            out = torch.zeros(len(x), 1)
+            for index, expert in enumerate(self.experts):
+                rows = (chosen[:, 0] == index).nonzero()[:, 0]
+                if len(rows):
+                    out = out.index_add(0, rows, weight[rows] * expert(x[rows]))
+            return out
+
+    torch.manual_seed(3)
+    model = Mixture()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(12):
+        x = torch.randn(4, 6)
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), x.sum(1, keepdim=True)).backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD203",
+    name="unused-parameter",
+    severity="warning",
+    title="an optimizer holds parameters that no training pass uses",
+    observes="Parameters that had no gradient in any step of their optimizer, because no forward pass that led to a "
+    "backward took them in, while other parameters of the same optimizer learn.",
+    why="A layer that was built and never called is usually a slip in `forward`: the model is smaller than its author "
+    "thinks, and its random weights are saved with it.",
+    fix="Use the layer, or remove it.",
+    fine="Layers that are chosen in some steps only (experts, layer-drop), and modules that run in evaluation alone.",
+    needs=(BackwardRan, OptimizerBuilt, OptimizerStepped, ForwardRan, ModuleSeen),
+    examine=examine,
+    bad=(bad, bad_last_block),
+    good=(good, good_layer_drop, good_mixture_of_experts),
+    tunables={"minimum_steps": 3},
+)

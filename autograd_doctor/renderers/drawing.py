@@ -60,7 +60,7 @@ class Drawing:
             yield from self._bracket_end(self._bracket)
 
     def _code(self, window: Window) -> Text:
-        code = _highlighted(window.text) if self._canvas.options.color else Text(window.text)
+        code = highlighted(window.text) if self._canvas.options.color else Text(window.text)
         cut = (self._canvas.glyphs.cut, GUTTER)
         return Text.assemble(cut if window.cut_left else "", code, cut if window.cut_right else "")
 
@@ -123,7 +123,8 @@ def _syntax() -> Syntax:
     return Syntax("", "python", theme="ansi_dark")
 
 
-def _highlighted(line: str) -> Text:
+def highlighted(line: str) -> Text:
+    """A line of Python in colour."""
     text = _syntax().highlight(line)
     text.rstrip()
     return text if text.plain == line else Text(line)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
+
 from autograd_doctor.renderers import Options
 from autograd_doctor.report import Report, to_json
 
@@ -11,3 +15,19 @@ NAME = "json"
 def render(report: Report, options: Options) -> str:
     """Indented JSON; neither width nor colour matter."""
     return to_json(report).decode() + "\n"
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of draft 7 that `report.schema.json` holds, made from the report's own types."""
+    (top,), definitions = msgspec.json.schema_components([Report], ref_template="#/definitions/{name}")
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "a report of autograd_doctor",
+        **top,
+        "definitions": {name: _described(definition) for name, definition in definitions.items()},
+    }
+
+
+def _described(definition: dict[str, Any]) -> dict[str, Any]:
+    """A definition whose description is free of the line ends of the docstring that it comes from."""
+    return {**definition, "description": " ".join(definition["description"].split())}

@@ -1,0 +1,186 @@
+"""The rules themselves: `rules_text`, `rules_json` for `doctor rules`; `explain_text`, `explain_json` for `explain`.
+
+The text functions take the same `width`, `color` and `unicode` as `renderers.render`, the JSON functions rules only.
+"""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from rich.text import Text
+
+from autograd_doctor.findings import Number, Severity
+from autograd_doctor.renderers import MIN_WIDTH, Options
+from autograd_doctor.renderers.canvas import FAINT, SEVERITY_STYLES, Canvas
+from autograd_doctor.renderers.drawing import highlighted
+from autograd_doctor.renderers.printable import code_line
+from autograd_doctor.renderers.wording import count
+from autograd_doctor.rules import Example, Rule
+
+_HUNDREDS = {
+    "1": "the step life cycle",
+    "2": "connectivity: does the loss reach every parameter?",
+    "3": "graph lifetime and memory",
+    "4": "numerics",
+    "5": "autograd errors, custom functions, checkpointing",
+    "6": "loss and model",
+    "7": "data",
+    "8": "efficiency",
+    "9": "distributed",
+}
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """One line of the catalogue."""
+
+    code: str
+    name: str
+    severity: Severity
+    title: str
+    needs_phases: tuple[str, ...]
+    tunables: dict[str, Number]
+
+
+class Page(Entry, frozen=True, kw_only=True):
+    """Everything about a rule. `bad` and `good` are the sources of whole programs."""
+
+    observes: str
+    why: str
+    fix: str
+    fine: str
+    needs: list[str]
+    folds: tuple[str, ...]
+    bad: list[str]
+    good: list[str]
+
+
+def rules_json(rules: Iterable[Rule]) -> str:
+    """The catalogue as a list."""
+    return _json([Entry(**_entry(rule)) for rule in rules])
+
+
+def explain_json(rules: Iterable[Rule]) -> str:
+    """The pages of some rules as a list."""
+    return _json([_page(rule) for rule in rules])
+
+
+def rules_text(rules: Sequence[Rule], *, width: int = 80, color: bool = False, unicode: bool = True) -> str:
+    """The catalogue as a table, grouped by hundreds."""
+    canvas = Canvas(Options(max(width, MIN_WIDTH), color, unicode))
+    return canvas.text(_table(canvas, sorted(rules, key=lambda rule: rule.code)))
+
+
+def explain_text(rule: Rule, *, width: int = 80, color: bool = False, unicode: bool = True) -> str:
+    """The page of a rule: what, why, how to fix, when it is fine, a program that has the fault and one that has not."""
+    canvas = Canvas(Options(max(width, MIN_WIDTH), color, unicode))
+    return canvas.text(_explanation(canvas, rule))
+
+
+def example_source(example: Example) -> str:
+    """The body of an example as the script that it stands for."""
+    lines = textwrap.dedent(inspect.getsource(example)).split("\n")
+    header = next(number for number, line in enumerate(lines) if line.startswith("def "))
+    return textwrap.dedent("\n".join(lines[header + 1 :])).rstrip() + "\n"
+
+
+# -------------------------------------------------------------------------------------------------------------- JSON
+
+
+def _json(entries: Sequence[Entry]) -> str:
+    return msgspec.json.format(msgspec.json.encode(entries), indent=2).decode() + "\n"
+
+
+def _entry(rule: Rule) -> dict[str, Any]:
+    return {field: getattr(rule, field) for field in Entry.__struct_fields__}
+
+
+def _page(rule: Rule) -> Page:
+    return Page(
+        **_entry(rule),
+        observes=rule.observes,
+        why=rule.why,
+        fix=rule.fix,
+        fine=rule.fine,
+        needs=[event.__name__ for event in rule.needs],
+        folds=rule.folds,
+        bad=[example_source(example) for example in rule.bad],
+        good=[example_source(example) for example in rule.good],
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------- table
+
+
+def _table(canvas: Canvas, rules: Sequence[Rule]) -> Iterator[Text]:
+    widest = max((len(rule.name) for rule in rules), default=0)
+    for hundred, members in groupby(rules, key=lambda rule: rule.code[2:3]):
+        yield from canvas.indented(Text(f"AD{hundred}xx  {_HUNDREDS.get(hundred, '')}".rstrip(), style="bold"))
+        for rule in members:
+            yield from _row(canvas, rule, widest)
+        yield Text("")
+    yield Text(f"{count(len(rules), 'rule')}; `doctor explain CODE` tells all about one", style=FAINT)
+
+
+def _row(canvas: Canvas, rule: Rule, widest: int) -> Iterator[Text]:
+    severity = Text(f"{rule.severity:<8}", style=SEVERITY_STYLES[rule.severity])
+    prefix = Text.assemble("  ", (rule.code, "bold"), "  ", severity, f" {rule.name:<{widest}}  ")
+    if canvas.width - prefix.cell_len < 32:
+        yield Text.assemble("  ", (rule.code, "bold"), "  ", severity, f" {rule.name}")
+        prefix = Text(" " * 9)
+    yield from canvas.beside(prefix, canvas.prose(rule.title))
+
+
+# -------------------------------------------------------------------------------------------------------------- page
+
+
+def _explanation(canvas: Canvas, rule: Rule) -> Iterator[Text]:
+    head = Text.assemble((f"{rule.severity}[{rule.code}]", SEVERITY_STYLES[rule.severity]), (f" {rule.name}", "bold"))
+    yield from canvas.indented(head)
+    yield from canvas.indented(canvas.prose(rule.title, "bold"), 0)
+    sections = {
+        "what it observes": rule.observes,
+        "why it hurts": rule.why,
+        "how to fix it": rule.fix,
+        "when it is fine": rule.fine,
+        "what it needs to see": ", ".join(rule.needs_phases),
+        "options": "\n\n".join(f"- `{name}` = {value}" for name, value in rule.tunables.items()),
+        "how to silence it": f"`# doctor: ignore[{rule.code}] reason` on the line, or `--ignore {rule.code}`",
+    }
+    for heading, prose in sections.items():
+        if prose.strip():
+            yield from _section(canvas, heading, prose)
+    yield from _program(canvas, "a program with this fault", rule.bad[0])
+    yield from _program(canvas, "a program without it", rule.good[0])
+    for heading, others in (("it also finds", rule.bad[1:]), ("it also stays silent on", rule.good[1:])):
+        if others:
+            yield from _section(canvas, heading, ", ".join(_named(example) for example in others))
+
+
+def _named(example: Example) -> str:
+    """What the name of an example says: `good_shared_trunk` is "shared trunk"."""
+    _, _, name = example.__name__.partition("_")
+    return (name or example.__name__).replace("_", " ")
+
+
+def _section(canvas: Canvas, heading: str, prose: str) -> Iterator[Text]:
+    yield Text("")
+    yield Text(heading, style="bold cyan")
+    for paragraph in inspect.cleandoc(prose).split("\n\n"):
+        yield from canvas.beside(Text("  "), canvas.prose(" ".join(paragraph.split())))
+
+
+def _program(canvas: Canvas, heading: str, example: Example) -> Iterator[Text]:
+    yield Text("")
+    yield Text(heading, style="bold cyan")
+    for line in example_source(example).rstrip().split("\n"):
+        shown, _ = code_line(line, unicode=canvas.options.unicode)
+        code = highlighted(shown) if canvas.options.color else Text(shown)
+        if "# <- AD" in shown:
+            code.stylize("bold red")
+        yield Text("    ") + code

@@ -1,0 +1,249 @@
+"""AD102: what a backward had computed was cleared before the step that should have used it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import BackwardRan, GradientsCleared, OptimizerBuilt, OptimizerStepped, ScalerUsed
+from autograd_doctor.findings import Finding
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.step_cycle import (
+    called,
+    has_new,
+    is_empty,
+    ordinal,
+    related,
+    same_objective,
+    share,
+    steps_before_backward,
+    steps_by_optimizer,
+)
+from autograd_doctor.trace import Trace
+
+Loss = tuple[OptimizerStepped, GradientsCleared, BackwardRan, list[int]]
+"""A step, the clearing before it, the backward whose gradients were lost, and the parameters that lost them."""
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    for optimizer, steps in steps_by_optimizer(trace).items():
+        if optimizer is None or steps_before_backward(trace, optimizer):
+            continue
+        losses = _losses(trace, optimizer)
+        emptied = [loss for loss in losses if _ran_on_nothing(loss)]
+        overwritten = [loss for loss in losses if _kept_only_the_last(trace, loss)]
+        if len(emptied) >= tunables["minimum_repeats"]:
+            yield _emptied(trace, optimizer, len(steps), emptied)
+        elif len(overwritten) >= tunables["minimum_repeats"] and len(overwritten) == len(steps):
+            yield _overwritten(trace, optimizer, overwritten)
+
+
+def _losses(trace: Trace, optimizer: int) -> list[Loss]:
+    """Per step, the latest clearing since the step before that threw away gradients of its parameters."""
+    held = trace.optimizer_parameters[optimizer]
+    wrote: dict[int, BackwardRan] = {}
+    lost: tuple[GradientsCleared, BackwardRan, list[int]] | None = None
+    found = []
+    for event in trace.events:
+        if isinstance(event, BackwardRan):
+            wrote.update(dict.fromkeys(held.intersection(event.wrote), event))
+        elif isinstance(event, GradientsCleared):
+            unused = [parameter for parameter in event.unused if parameter in wrote]
+            lost = (event, wrote[unused[0]], unused) if unused else lost
+        elif (
+            isinstance(event, ScalerUsed) and event.call == "step" and event.optimizer == optimizer and event.found_inf
+        ):
+            lost = None
+        elif isinstance(event, OptimizerStepped) and event.optimizer == optimizer:
+            if lost and not event.in_closure and not event.skipped:
+                found.append((event, *lost))
+            lost = None
+    return found
+
+
+def _ran_on_nothing(loss: Loss) -> bool:
+    """Whether the step found nothing where the gradients had been, nor anything newer elsewhere.
+
+    Leftovers and probing passes are cleared too, but other backwards come after them.
+    """
+    step, _, backward, parameters = loss
+    present = {parameter for use in step.uses if not is_empty(use) for parameter in use.parameters}
+    newer = any(has_new(use) and use.backwards[-1] != backward.backward for use in step.uses)
+    return not newer and present.isdisjoint(parameters)
+
+
+def _kept_only_the_last(trace: Trace, loss: Loss) -> bool:
+    """Whether micro-batches of one objective were backpropagated and all but the last one thrown away.
+
+    A backward that also wrote gradients of an input was there to probe.
+    """
+    step, cleared, backward, parameters = loss
+    uses = [use for use in step.uses if has_new(use) and set(use.parameters) & set(parameters)]
+    return (
+        bool(uses)
+        and cleared.how != "by hand"
+        and all(len(use.backwards) == 1 for use in uses)
+        and all(same_objective(trace, backward.backward, use.backwards[0]) for use in uses)
+        and trace.optimized.issuperset(backward.wrote)
+    )
+
+
+def _emptied(trace: Trace, optimizer: int, total: int, losses: list[Loss]) -> Finding:
+    first, cleared, backward, parameters = losses[0]
+    return RULE.finding(
+        f"the gradients of {trace.parameter_names(parameters)} were cleared between `backward()` and the step of "
+        f"{called(trace, optimizer)}, which ran on nothing in {share(len(losses), total)}",
+        subject=trace.optimizer_name(optimizer),
+        location=cleared.location,
+        help="move the clearing before `backward()`, or after the step",
+        evidence={"steps": len(losses), "cleared_by": cleared.how},
+        related=related(
+            ("the gradients came from this backward", backward.location),
+            ("this step found none of them", first.location),
+        ),
+        step_first=ordinal(first),
+        step_count=len(losses),
+        parameters=parameters,
+    )
+
+
+def _overwritten(trace: Trace, optimizer: int, losses: list[Loss]) -> Finding:
+    first, cleared, backward, parameters = losses[0]
+    return RULE.finding(
+        f"gradients were cleared after each backward, so that every step of {called(trace, optimizer)} used the last "
+        f"of several backwards only, in all {len(losses)} steps",
+        subject=trace.optimizer_name(optimizer),
+        location=cleared.location,
+        help="to accumulate gradients over several backwards, clear them only once per step",
+        severity="warning",
+        confidence="medium",
+        evidence={"steps": len(losses), "cleared_by": cleared.how},
+        related=related(
+            ("gradients of this backward were lost", backward.location), ("the step came here", first.location)
+        ),
+        step_first=ordinal(first),
+        step_count=len(losses),
+        parameters=parameters,
+    )
+
+
+def bad() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(8):
+        inputs = torch.randn(16, 4)
+        loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
+        loss.backward()
+        optimizer.zero_grad()  # <- AD102
+        optimizer.step()
+
+
+def bad_zeros_with_momentum() -> None:
+    import torch
+    from torch import nn
+
+    class Trainer:
+        def __init__(self) -> None:
+            self.model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+            self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.01, momentum=0.9)
+
+        def backward(self, loss: torch.Tensor) -> None:
+            loss.backward()
+            self.model.zero_grad(set_to_none=False)  # <- AD102
+
+        def train(self) -> None:
+            for _ in range(8):
+                inputs = torch.randn(16, 4)
+                self.backward((self.model(inputs) - inputs.amax(dim=1, keepdim=True)).square().mean())
+                self.optimizer.step()
+
+    torch.manual_seed(0)
+    Trainer().train()
+
+
+def bad_accumulation_that_keeps_the_last() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for batch in range(24):
+        inputs = torch.randn(4, 4)
+        optimizer.zero_grad()  # <- AD102
+        loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True)) / 3
+        loss.backward()
+        if batch % 3 == 2:
+            optimizer.step()
+
+
+def good() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(8):
+        inputs = torch.randn(16, 4)
+        loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_saliency_before_each_step() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(8):
+        inputs = torch.randn(16, 4, requires_grad=True)
+        model(inputs).sum().backward()
+        harder = (inputs + 0.05 * inputs.grad.sign()).detach() if inputs.grad is not None else inputs
+        optimizer.zero_grad()
+        loss = torch.nn.functional.mse_loss(model(harder), harder.sum(dim=1, keepdim=True))
+        loss.backward()
+        optimizer.step()
+
+
+def good_bad_batches_thrown_away() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for batch in range(12):
+        inputs = torch.randn(16, 4) * (50.0 if batch % 4 == 1 else 1.0)
+        loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
+        loss.backward()
+        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        if norm < 100:
+            optimizer.step()
+        optimizer.zero_grad()
+
+
+RULE = Rule(
+    code="AD102",
+    name="gradients-cleared-before-step",
+    severity="error",
+    title="gradients were thrown away before any step could use them",
+    observes=(
+        "Every clearing of gradients that a finished backward had written and no step had used, and whether the next "
+        "step of their optimizer then found nothing, repeatedly. Also (as a warning) accumulation in which every "
+        "micro-batch but the last is cleared."
+    ),
+    why="The work of the backward is lost: the step moves nothing, or moves weights by momentum and decay alone.",
+    fix="Clear before `backward()` or after `step()`, never between them.",
+    fine=(
+        "The gradients that a generator's loss leaves in its critic, those of a saliency or adversarial pass, and "
+        "batches that are thrown away now and then are cleared on purpose: the step that follows has its own."
+    ),
+    needs=(BackwardRan, GradientsCleared, OptimizerBuilt, OptimizerStepped, ScalerUsed),
+    examine=examine,
+    bad=(bad, bad_zeros_with_momentum, bad_accumulation_that_keeps_the_last),
+    good=(good, good_saliency_before_each_step, good_bad_batches_thrown_away),
+    tunables={"minimum_repeats": 2},
+    folds=("AD103", "AD104", "AD111"),
+)

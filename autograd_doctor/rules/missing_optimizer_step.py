@@ -1,0 +1,226 @@
+"""AD104: gradients were computed again and again for an optimizer that never stepped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import BackwardRan, GradientsCleared, OptimizerBuilt, OptimizerStepped, RunEnded, ScalerUsed
+from autograd_doctor.findings import Confidence, Finding
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.step_cycle import called, ordinal, related
+from autograd_doctor.trace import Trace
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    for optimizer in trace.optimizers:
+        if optimizer in _attempted(trace):
+            continue
+        waiting = trace.optimizer_parameters[optimizer] - _stepped_parameters(trace)
+        backwards = [event for event in trace.of(BackwardRan) if not waiting.isdisjoint(event.wrote)]
+        thrown_away = _thrown_away(trace, optimizer, waiting)
+        unclaimed = _unclaimed(trace, backwards)
+        meant = unclaimed if len(unclaimed) >= tunables["minimum_backwards"] else backwards if thrown_away > 1 else []
+        if len(meant) >= tunables["minimum_backwards"] and _judgeable(trace, optimizer):
+            yield _finding(trace, optimizer, meant, thrown_away, waiting)
+
+
+def _attempted(trace: Trace) -> set[int | None]:
+    """Optimizers that stepped, if only to be suppressed by a gradient scaler."""
+    scaled = {event.optimizer for event in trace.of(ScalerUsed) if event.call == "step"}
+    return scaled | {event.optimizer for event in trace.of(OptimizerStepped)}
+
+
+def _stepped_parameters(trace: Trace) -> set[int]:
+    """Parameters that something updated: another optimizer, or the program by hand."""
+    return {parameter for event in trace.of(OptimizerStepped) for use in event.uses for parameter in use.parameters}
+
+
+def _unclaimed(trace: Trace, backwards: list[BackwardRan]) -> list[BackwardRan]:
+    """Backwards whose gradients no step has used, for no parameter: they were not run for another optimizer."""
+    used = {backward for event in trace.of(OptimizerStepped) for use in event.uses for backward in use.backwards}
+    return [event for event in backwards if event.backward not in used]
+
+
+def _thrown_away(trace: Trace, optimizer: int, waiting: frozenset[int]) -> int:
+    """How often the program cleared unused gradients for this very optimizer: it means to train with it."""
+    return sum(
+        not waiting.isdisjoint(event.unused) and (event.optimizer == optimizer or not trace.steps)
+        for event in trace.of(GradientsCleared)
+    )
+
+
+def _judgeable(trace: Trace, optimizer: int) -> bool:
+    """Optimizers that search along a line may be in the middle of their first step; after a crash anything may."""
+    end = trace.end.reason if trace.end else "time"
+    return end == "finished" or (end != "raised" and trace.optimizers[optimizer].kind != "LBFGS")
+
+
+def _finding(
+    trace: Trace, optimizer: int, backwards: list[BackwardRan], thrown_away: int, waiting: frozenset[int]
+) -> Finding:
+    finished = trace.end is not None and trace.end.reason in ("finished", "exited")
+    sure = finished or thrown_away > 1 or bool(trace.steps)
+    confidence: Confidence = "high" if sure else "low"
+    name = called(trace, optimizer)
+    cleared = f", and were cleared unused {thrown_away} times" if thrown_away else ""
+    parameters = [parameter for parameter in backwards[0].wrote if parameter in waiting]
+    return RULE.finding(
+        f"{len(backwards)} backwards wrote gradients for {trace.parameter_names(parameters)}{cleared}, but {name}, "
+        f"which holds them, never stepped{'' if finished else ' before the run was stopped'}",
+        subject=trace.optimizer_name(optimizer),
+        location=backwards[0].location,
+        help=f"call `{trace.optimizer_name(optimizer)}.step()` after this backward",
+        severity="error" if sure else "warning",
+        confidence=confidence,
+        evidence={"backwards": len(backwards), "cleared_unused": thrown_away},
+        related=related(("the optimizer is made here", trace.optimizers[optimizer].location)),
+        step_first=ordinal(backwards[0]),
+        parameters=parameters,
+    )
+
+
+def bad() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(8):
+        inputs = torch.randn(16, 4)
+        loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()  # <- AD104
+    print(loss.item(), optimizer)
+
+
+def bad_second_optimizer_forgotten() -> None:
+    import torch
+    from torch import nn
+
+    class Autoencoder:
+        def __init__(self) -> None:
+            self.encoder, self.decoder = nn.Linear(6, 2), nn.Linear(2, 6)
+            self.opt_e = torch.optim.Adam(self.encoder.parameters(), lr=1e-2)
+            self.opt_d = torch.optim.Adam(self.decoder.parameters(), lr=1e-2)
+
+        def train(self) -> None:
+            for _ in range(8):
+                inputs = torch.randn(16, 2) @ torch.ones(2, 6)
+                self.opt_e.zero_grad()
+                self.opt_d.zero_grad()
+                loss = (self.decoder(self.encoder(inputs)) - inputs).square().mean()
+                loss.backward()  # <- AD104
+                self.opt_d.step()
+
+    torch.manual_seed(0)
+    Autoencoder().train()
+
+
+def bad_generator_never_stepped() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(2, 2), nn.Sequential(nn.Linear(2, 8), nn.ReLU(), nn.Linear(8, 1))
+    opt_g = torch.optim.Adam(generator.parameters(), lr=1e-3)
+    opt_d = torch.optim.Adam(critic.parameters(), lr=1e-3)
+    bce = nn.BCEWithLogitsLoss()
+    for _ in range(8):
+        real, fake = torch.randn(16, 2) + 2, generator(torch.randn(16, 2))
+        opt_d.zero_grad()
+        (bce(critic(real), torch.ones(16, 1)) + bce(critic(fake.detach()), torch.zeros(16, 1))).backward()
+        opt_d.step()
+        opt_g.zero_grad()
+        bce(critic(fake), torch.ones(16, 1)).backward()  # <- AD104
+
+
+def good() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(8):
+        inputs = torch.randn(16, 4)
+        loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_long_accumulation() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for batch in range(96):
+        inputs = torch.randn(4, 4)
+        loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True)) / 16
+        loss.backward()
+        if batch % 16 == 15:
+            optimizer.step()
+            optimizer.zero_grad()
+
+
+def good_steps_inside_backward() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    optimizers: dict[torch.Tensor, torch.optim.Optimizer] = {}
+
+    def step(parameter: torch.Tensor) -> None:
+        optimizers[parameter].step()
+        optimizers[parameter].zero_grad()
+
+    for parameter in model.parameters():
+        optimizers[parameter] = torch.optim.SGD([parameter], lr=0.01)
+        parameter.register_post_accumulate_grad_hook(step)
+    for _ in range(8):
+        inputs = torch.randn(16, 4)
+        torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True)).backward()
+
+
+def good_gradients_collected_on_purpose() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    inputs = torch.randn(24, 4)
+    targets = inputs.sum(dim=1, keepdim=True)
+    for batch in range(8):
+        rows = slice(3 * batch, 3 * batch + 3)
+        optimizer.zero_grad()
+        torch.nn.functional.mse_loss(model(inputs[rows]), targets[rows]).backward()
+        optimizer.step()
+    importance = torch.zeros_like(model.weight)
+    for row in range(8):
+        model.zero_grad()
+        torch.nn.functional.mse_loss(model(inputs[row]), targets[row]).backward()
+        importance += model.weight.grad.square() if model.weight.grad is not None else 0.0
+
+
+RULE = Rule(
+    code="AD104",
+    name="missing-optimizer-step",
+    severity="error",
+    title="gradients were computed for an optimizer that never stepped",
+    observes=(
+        "Optimizers that never stepped although backwards wrote gradients for parameters that nothing else updates: "
+        "backwards that no step of any optimizer used, or gradients that were cleared unused for this very optimizer."
+    ),
+    why="The parameters keep their initial values: all the work goes into gradients that nothing reads.",
+    fix="Call the optimizer's `step()` after the backward, also for the second and third optimizer of the program.",
+    fine=(
+        "Accumulation is told by its step in the end (a run that was stopped before it is reported with low "
+        "confidence and the number of backwards seen), optimizers that step inside the backward by their steps, "
+        "gradients of a critic that only the generator's loss left there by the step that the generator took."
+    ),
+    needs=(BackwardRan, GradientsCleared, OptimizerBuilt, OptimizerStepped, RunEnded, ScalerUsed),
+    examine=examine,
+    bad=(bad, bad_second_optimizer_forgotten, bad_generator_never_stepped),
+    good=(good, good_long_accumulation, good_steps_inside_backward, good_gradients_collected_on_purpose),
+    tunables={"minimum_backwards": 3},
+)

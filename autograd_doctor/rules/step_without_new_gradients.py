@@ -1,0 +1,292 @@
+"""AD103: an optimizer stepped although no backward had reached its parameters since its last step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import BackwardRan, ForwardRan, GradientsCleared, OptimizerBuilt, OptimizerStepped
+from autograd_doctor.findings import Finding, Location
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.step_cycle import (
+    called,
+    first_backward_on,
+    has_new,
+    is_handmade,
+    ordinal,
+    related,
+    share,
+    steps_before_backward,
+    steps_by_optimizer,
+)
+from autograd_doctor.trace import Trace
+
+Steps = list[OptimizerStepped]
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    for optimizer, steps in steps_by_optimizer(trace).items():
+        if optimizer is None or not _could_learn(trace, optimizer):
+            continue
+        for at_one_place in _by_place(steps).values():
+            again = [step for step in at_one_place if _again(step)]
+            hungry = [step for step in at_one_place if not _fed(step)]
+            if len(again) >= tunables["minimum_repeats"]:
+                yield _stepped_again(trace, optimizer, len(at_one_place), again)
+            elif len(hungry) >= tunables["minimum_repeats"] and len(hungry) == len(at_one_place):
+                yield _ran_on_nothing(trace, optimizer, hungry, len(steps))
+            elif _one_batch_late(trace, optimizer, at_one_place, int(tunables["minimum_repeats"])):
+                yield _delayed(trace, optimizer, at_one_place)
+
+
+def _could_learn(trace: Trace, optimizer: int) -> bool:
+    """Whether a missing gradient is a matter of the step: backwards that miss these parameters have other causes."""
+    return not trace.of(BackwardRan) or not trace.learning.isdisjoint(trace.optimizer_parameters[optimizer])
+
+
+def _by_place(steps: Steps) -> dict[Location | None, Steps]:
+    grouped: dict[Location | None, Steps] = {}
+    for step in steps:
+        if not (step.in_closure or step.in_backward) and (step.uses or step.missing):
+            grouped.setdefault(step.location, []).append(step)
+    return grouped
+
+
+def _fed(step: OptimizerStepped) -> bool:
+    return any(has_new(use) or is_handmade(use) or use.altered for use in step.uses)
+
+
+def _again(step: OptimizerStepped) -> bool:
+    """Whether the step used once more what it had used before."""
+    return not _fed(step) and any(use.backwards and any(use.norms) for use in step.uses)
+
+
+def _one_batch_late(trace: Trace, optimizer: int, steps: Steps, repeats: int) -> bool:
+    """Whether the first step found nothing, and each later one the gradients of the batch before its own.
+
+    A forward pass in training between the newest backward and the step gives that away.
+    """
+    if len(steps) <= repeats or _fed(steps[0]) or not steps_before_backward(trace, optimizer):
+        return False
+    held = trace.optimizer_parameters[optimizer]
+    late, forward_since = [], False
+    for event in trace.events:
+        if isinstance(event, BackwardRan):
+            forward_since = False
+        elif isinstance(event, ForwardRan):
+            module = trace.modules.get(event.module)
+            forward_since |= event.builds_graph and module is not None and not held.isdisjoint(module.parameters)
+        elif event in steps:
+            late.append(forward_since)
+    return all(late[1:])
+
+
+def _ran_on_nothing(trace: Trace, optimizer: int, hungry: Steps, total: int) -> Finding:
+    first = hungry[0]
+    held = [*first.missing, *(parameter for use in first.uses for parameter in use.parameters)]
+    backward = first_backward_on(trace, held)
+    never = not trace.of(BackwardRan)
+    if never:
+        seen, advice = "and `backward()` was never called", "call `loss.backward()` before the step"
+    elif steps_before_backward(trace, optimizer):
+        seen, advice = "before the backward that was to feed it", "move the step after `backward()`"
+    else:
+        seen = "since the gradients had been used, or cleared, before"
+        advice = "step once per backward, and before the gradients are cleared"
+    return RULE.finding(
+        f"{called(trace, optimizer)} stepped without a gradient for any of its {len(held)} parameters, {seen}, in "
+        f"{share(len(hungry), total)}",
+        subject=trace.optimizer_name(optimizer),
+        location=first.location,
+        help=advice,
+        evidence={"steps": len(hungry), "without_gradient": len(first.missing)},
+        related=related(("the backward that reaches these parameters", backward.location if backward else None)),
+        step_first=ordinal(first),
+        step_count=len(hungry),
+        parameters=held,
+    )
+
+
+def _stepped_again(trace: Trace, optimizer: int, total: int, again: Steps) -> Finding:
+    first = again[0]
+    held = [parameter for use in first.uses for parameter in use.parameters]
+    source = trace.backwards.get(next(use.backwards[-1] for use in first.uses if use.backwards))
+    return RULE.finding(
+        f"{called(trace, optimizer)} stepped once more on gradients that it had used already, with no backward in "
+        f"between, in {share(len(again), total)} at this line",
+        subject=trace.optimizer_name(optimizer),
+        location=first.location,
+        help="take this step out, or compute new gradients before it",
+        evidence={"steps": len(again)},
+        related=related(("the gradients are those of this backward", source.location if source else None)),
+        step_first=ordinal(first),
+        step_count=len(again),
+        parameters=held,
+    )
+
+
+def _delayed(trace: Trace, optimizer: int, steps: Steps) -> Finding:
+    held = [*steps[0].missing, *(parameter for use in steps[0].uses for parameter in use.parameters)]
+    backward = first_backward_on(trace, held)
+    return RULE.finding(
+        f"{called(trace, optimizer)} stepped before the backward of its own batch: on nothing in step "
+        f"{ordinal(steps[0])}, and on the gradients of the batch before in the {len(steps) - 1} steps after it",
+        subject=trace.optimizer_name(optimizer),
+        location=steps[0].location,
+        help="move the step after `backward()`",
+        confidence="medium",
+        evidence={"steps": len(steps)},
+        related=related(("the backward of the batch comes later", backward.location if backward else None)),
+        step_first=ordinal(steps[0]),
+        step_count=len(steps),
+        parameters=held,
+    )
+
+
+def bad() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(8):
+        inputs = torch.randn(16, 4)
+        optimizer.zero_grad()
+        loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
+        optimizer.step()  # <- AD103
+        loss.backward()
+
+
+def bad_forgotten_backward() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.Adam(model.parameters())
+    for _ in range(8):
+        inputs = torch.randn(16, 4)
+        loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
+        optimizer.zero_grad()
+        optimizer.step()  # <- AD103
+    print(loss.item())
+
+
+def bad_step_twice() -> None:
+    import torch
+    from torch import nn
+
+    class Trainer:
+        def __init__(self) -> None:
+            self.model = nn.Linear(4, 1)
+            self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.01)
+
+        def optimize(self, loss: torch.Tensor) -> None:
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+
+    torch.manual_seed(0)
+    trainer = Trainer()
+    for _ in range(8):
+        inputs = torch.randn(16, 4)
+        trainer.optimize((trainer.model(inputs) - inputs.sum(dim=1, keepdim=True)).square().mean())
+        trainer.optimizer.step()  # <- AD103
+
+
+def bad_one_batch_late() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(8):
+        inputs = torch.randn(16, 4)
+        loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
+        optimizer.step()  # <- AD103
+        optimizer.zero_grad()
+        loss.backward()
+
+
+def good() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(8):
+        inputs = torch.randn(16, 4)
+        optimizer.zero_grad()
+        loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
+        loss.backward()
+        optimizer.step()
+
+
+def good_experts_that_take_turns() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    experts = [torch.nn.Linear(4, 1) for _ in range(3)]
+    optimizers = [torch.optim.SGD(expert.parameters(), lr=0.01) for expert in experts]
+    for batch in range(12):
+        inputs = torch.randn(16, 4)
+        for optimizer in optimizers:
+            optimizer.zero_grad()
+        loss = torch.nn.functional.mse_loss(experts[batch % 3](inputs), inputs.sum(dim=1, keepdim=True))
+        loss.backward()
+        for optimizer in optimizers:
+            optimizer.step()
+
+
+def good_closure() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(8):
+        inputs = torch.randn(16, 4)
+
+        def closure(inputs: torch.Tensor = inputs) -> float:
+            optimizer.zero_grad()
+            loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
+            loss.backward()
+            return loss.item()
+
+        optimizer.step(closure)
+
+
+def good_gradients_made_by_hand() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    weights = torch.nn.Parameter(torch.zeros(4))
+    optimizer = torch.optim.SGD([weights], lr=0.05)
+    for _ in range(8):
+        inputs = torch.randn(16, 4)
+        loss = (inputs @ weights - inputs.sum(dim=1)).square().mean()
+        (weights.grad,) = torch.autograd.grad(loss, [weights])
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD103",
+    name="step-without-new-gradients",
+    severity="error",
+    title="an optimizer stepped with no new gradients to step on",
+    observes=(
+        "What each step finds: gradients that no step has used yet, gradients that the optimizer has used already, or "
+        "none at all. A line at fault steps on nothing every time, or on used gradients repeatedly."
+    ),
+    why="The step does nothing, repeats the last update, or follows the batch before, while the loop looks complete.",
+    fix="Keep the order `zero_grad()`, forward, `backward()`, `step()`, with one step per backward or group of them.",
+    fine=(
+        "Closures, gradients that the program computes by itself, steps that a gradient scaler skips, and experts or "
+        "heads that take part in some batches only are not reported."
+    ),
+    needs=(BackwardRan, ForwardRan, GradientsCleared, OptimizerBuilt, OptimizerStepped),
+    examine=examine,
+    bad=(bad, bad_forgotten_backward, bad_step_twice, bad_one_batch_late),
+    good=(good, good_experts_that_take_turns, good_closure, good_gradients_made_by_hand),
+    tunables={"minimum_repeats": 2},
+    needs_phases=(),
+    folds=("AD111", "AD203"),
+)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from autograd_doctor.findings import CONFIDENCES, SEVERITIES, Finding
 
 PROGRAM_CRASHED = "AD599"
@@ -27,26 +29,32 @@ class Case:
 def cases(findings: Iterable[Finding], folds: Mapping[str, tuple[str, ...]]) -> list[Case]:
     """The faults among the findings, most important first. `folds` maps codes to those of their consequences.
 
-    Where several findings could be the cause of another, the most important one is.
+    Where several findings could be the cause of another, the most important one is. A cause is at least as severe as
+    what followed from it, so that folding hides nothing from a gate.
     """
     ordered = sorted(findings, key=_importance)
     causes = _causes(ordered, folds)
     found = [
-        Case(finding, tuple(ordered[other] for other in causes if _root(other, causes) == position))
+        _case(finding, [ordered[other] for other in sorted(causes) if _root(other, causes) == position])
         for position, finding in enumerate(ordered)
         if position not in causes
     ]
     return sorted(found, key=lambda case: _importance(case.finding, case.reports_crash))
 
 
+def _case(finding: Finding, consequences: Sequence[Finding]) -> Case:
+    severity = min((each.severity for each in (finding, *consequences)), key=SEVERITIES.index)
+    return Case(msgspec.structs.replace(finding, severity=severity), tuple(consequences))
+
+
 def _causes(findings: Sequence[Finding], folds: Mapping[str, tuple[str, ...]]) -> dict[int, int]:
     """For the position of each consequence, that of its direct cause."""
     causes: dict[int, int] = {}
-    for position, finding in enumerate(findings):
+    # The least important first: of two faults that fold each other, the more important one must stay.
+    for position in reversed(range(len(findings))):
         for candidate, other in enumerate(findings):
-            follows = finding.code in folds.get(other.code, ()) and _share_parameters(finding, other)
-            # Of two faults that fold each other, or themselves, one must stay.
-            if follows and _root(candidate, causes) != position:
+            follows = findings[position].code in folds.get(other.code, ())
+            if follows and _share_parameters(findings[position], other) and _root(candidate, causes) != position:
                 causes[position] = candidate
                 break
     return causes

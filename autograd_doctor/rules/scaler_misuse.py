@@ -1,0 +1,269 @@
+"""AD107: the calls on a gradient scaler do not make a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import BackwardRan, OptimizerBuilt, OptimizerStepped, ProgramRaised, ScalerUsed
+from autograd_doctor.findings import Finding, Location
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.step_cycle import called, ordinal, related, share, steps_by_optimizer
+from autograd_doctor.trace import Trace
+
+_NO_UPDATE = "since the last update"
+_NO_SCALE = "_scale is None"
+_NO_CHECK = "No inf checks were recorded"
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    repeats = tunables["minimum_repeats"]
+    for optimizer, steps in steps_by_optimizer(trace).items():
+        scaled = [step for step in steps if step.scaled_by > 1.0]
+        if len(scaled) >= repeats or (scaled and _died_of(trace, _NO_CHECK)):
+            yield _stepped_scaled(trace, optimizer, scaled, len(steps))
+    for scaler in sorted({event.scaler for event in trace.of(ScalerUsed)}):
+        uses = [event for event in trace.of(ScalerUsed) if event.scaler == scaler]
+        steps_taken = [use for use in uses if use.call == "step"]
+        if steps_taken and _never_updated(trace, uses, steps_taken, int(repeats)):
+            yield _never_updated_finding(trace, steps_taken)
+        elif steps_taken:
+            yield from _unscaled(trace, uses, int(repeats))
+
+
+def _died_of(trace: Trace, words: str) -> bool:
+    return trace.crash is not None and words in trace.crash.message
+
+
+def _never_updated(trace: Trace, uses: list[ScalerUsed], steps: list[ScalerUsed], repeats: int) -> bool:
+    """A second step without an update between them is refused by torch, which ends the run."""
+    if any(use.call == "update" for use in uses):
+        return False
+    return _died_of(trace, _NO_UPDATE) or len({step.step for step in steps}) > repeats
+
+
+def _unscaled_backwards(trace: Trace, scaler: int) -> dict[Location | None, list[BackwardRan]]:
+    """Backwards with no `scale` call before them since the backward or update before, by line.
+
+    Only lines on which no backward ever ran on a scaled loss, and only gradients that a step of the scaler used.
+    """
+    optimizers = {use.optimizer for use in trace.of(ScalerUsed) if use.scaler == scaler and use.call == "step"}
+    used = {b for step in trace.steps if step.optimizer in optimizers for use in step.uses for b in use.backwards}
+    unscaled: dict[Location | None, list[BackwardRan]] = {}
+    fine: set[Location | None] = set()
+    tickets = 0
+    for event in trace.events:
+        if isinstance(event, ScalerUsed) and event.scaler == scaler:
+            tickets = tickets + 1 if event.call == "scale" else 0 if event.call == "update" else tickets
+        elif isinstance(event, BackwardRan) and event.kind == "backward":
+            if tickets:
+                fine.add(event.location)
+            elif event.backward in used:
+                unscaled.setdefault(event.location, []).append(event)
+            tickets = max(tickets - 1, 0)
+    return {location: events for location, events in unscaled.items() if location not in fine}
+
+
+def _unscaled(trace: Trace, uses: list[ScalerUsed], repeats: int) -> Iterator[Finding]:
+    step = next(use for use in uses if use.call == "step")
+    if not any(use.call == "scale" for use in uses) and _died_of(trace, _NO_SCALE):
+        backward = next(iter(trace.of(BackwardRan)), None)
+        yield _unscaled_finding(trace, step, backward, 1)
+    for backwards in _unscaled_backwards(trace, step.scaler).values():
+        if len(backwards) >= repeats:
+            yield _unscaled_finding(trace, step, backwards[0], len(backwards))
+
+
+def _stepped_scaled(trace: Trace, optimizer: int | None, scaled: list[OptimizerStepped], total: int) -> Finding:
+    first = scaled[0]
+    name = trace.optimizer_name(optimizer)
+    return RULE.finding(
+        f"{called(trace, optimizer)} stepped on gradients still multiplied by the loss scale {first.scaled_by:g}, in "
+        f"{share(len(scaled), total)}",
+        subject=name,
+        location=first.location,
+        help=f"call `scaler.step({name})` instead of `{name}.step()`",
+        evidence={"loss_scale": first.scaled_by, "steps": len(scaled)},
+        related=related(("the loss is scaled here", _scaled_at(trace))),
+        step_first=ordinal(first),
+        step_count=len(scaled),
+        parameters=[parameter for use in first.uses for parameter in use.parameters],
+    )
+
+
+def _scaled_at(trace: Trace) -> Location | None:
+    return next((use.location for use in trace.of(ScalerUsed) if use.call == "scale"), None)
+
+
+def _never_updated_finding(trace: Trace, steps: list[ScalerUsed]) -> Finding:
+    refused = "; torch refused the next one" if _died_of(trace, _NO_UPDATE) else ""
+    return RULE.finding(
+        f"the scaler stepped {len(steps)} times and was never updated, so that the scale stayed at "
+        f"{steps[-1].scale:g}{refused}",
+        subject="the gradient scaler",
+        location=steps[0].location,
+        help="call `scaler.update()` once per iteration, after the last `scaler.step(...)`",
+        evidence={"steps": len(steps), "loss_scale": steps[-1].scale},
+        step_first=ordinal(steps[0]),
+        step_count=len(steps),
+    )
+
+
+def _unscaled_finding(trace: Trace, step: ScalerUsed, backward: BackwardRan | None, count: int) -> Finding:
+    return RULE.finding(
+        f"{count} backward{'s' if count > 1 else ''} ran on a loss that was not scaled, while the scaler's step "
+        f"divides the gradients by {step.scale:g}",
+        subject=backward.root.name or "the loss" if backward else "the loss",
+        location=backward.location if backward else step.location,
+        help="call `scaler.scale(loss).backward()`",
+        evidence={"backwards": count, "loss_scale": step.scale},
+        related=related(("this step divides by the scale", step.location)),
+        step_first=ordinal(backward or step),
+        step_count=count,
+        parameters=backward.wrote if backward else (),
+    )
+
+
+def bad() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    scaler = torch.amp.GradScaler("cpu", init_scale=256.0)
+    for _ in range(8):
+        inputs = torch.randn(16, 4)
+        loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
+        optimizer.zero_grad()
+        scaler.scale(loss).backward()
+        optimizer.step()  # <- AD107
+
+
+def bad_stepped_behind_the_scaler() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
+    scaler = torch.amp.GradScaler("cpu", init_scale=256.0)
+    for _ in range(8):
+        inputs = torch.randn(16, 4)
+        loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
+        optimizer.zero_grad()
+        scaler.scale(loss).backward()
+        optimizer.step()  # <- AD107
+        scaler.update()
+
+
+def bad_never_updated() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    scaler = torch.amp.GradScaler("cpu", init_scale=256.0)
+    for _ in range(8):
+        inputs = torch.randn(16, 4)
+        loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
+        optimizer.zero_grad()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)  # <- AD107
+
+
+def bad_second_loss_not_scaled() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    policy, value = nn.Linear(4, 2), nn.Linear(4, 1)
+    optimizer_p = torch.optim.SGD(policy.parameters(), lr=0.1)
+    optimizer_v = torch.optim.SGD(value.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu", init_scale=256.0)
+    for _ in range(8):
+        inputs = torch.randn(16, 4)
+        optimizer_p.zero_grad()
+        optimizer_v.zero_grad()
+        loss_p = nn.functional.cross_entropy(policy(inputs), (inputs[:, 0] > 0).long())
+        loss_v = nn.functional.mse_loss(value(inputs), inputs.sum(dim=1, keepdim=True))
+        scaler.scale(loss_p).backward()
+        loss_v.backward()  # <- AD107
+        scaler.step(optimizer_p)
+        scaler.step(optimizer_v)
+        scaler.update()
+
+
+def good() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    scaler = torch.amp.GradScaler("cpu")
+    for _ in range(8):
+        inputs = torch.randn(16, 4)
+        loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
+        optimizer.zero_grad()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+
+def good_scale_settles() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**127, backoff_factor=0.0001)
+    for _ in range(12):
+        inputs = 10 * torch.randn(16, 4)
+        loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True)) / 100
+        optimizer.zero_grad()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+
+def good_two_losses_scaled_first() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    first, second = nn.Linear(4, 1), nn.Linear(4, 1)
+    optimizer = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.01)
+    scaler = torch.amp.GradScaler("cpu", init_scale=256.0)
+    for _ in range(8):
+        inputs = torch.randn(16, 4)
+        loss = nn.functional.mse_loss(first(inputs), inputs.sum(dim=1, keepdim=True))
+        other = nn.functional.mse_loss(second(inputs), inputs.amax(dim=1, keepdim=True))
+        scaled = scaler.scale(loss), scaler.scale(other)
+        optimizer.zero_grad()
+        for one in scaled:
+            one.backward()
+        scaler.unscale_(optimizer)
+        optimizer.step()
+        scaler.update()
+
+
+RULE = Rule(
+    code="AD107",
+    name="scaler-misuse",
+    severity="error",
+    title="the gradient scaler was used in part only",
+    observes=(
+        "Every call on an enabled `GradScaler` and the scale still in the gradients at each step: gradients stepped "
+        "while scaled, a scaler that steps and is never updated, backwards on losses that were not scaled before a "
+        "step that divides by the scale."
+    ),
+    why=(
+        "A scale of 65536 that is not taken out multiplies the learning rate by it; one that was never put in divides "
+        "it. A scaler without `update()` refuses to step again, and never adapts the scale."
+    ),
+    fix="`scaler.scale(loss).backward()`, `scaler.step(optimizer)`, `scaler.update()`, in this order, each iteration.",
+    fine="Steps that the scaler skips while the scale settles, and steps on gradients that `unscale_` has divided.",
+    needs=(BackwardRan, OptimizerBuilt, OptimizerStepped, ProgramRaised, ScalerUsed),
+    examine=examine,
+    bad=(bad, bad_stepped_behind_the_scaler, bad_never_updated, bad_second_loss_not_scaled),
+    good=(good, good_scale_settles, good_two_losses_scaled_first),
+    tunables={"minimum_repeats": 2},
+    folds=("AD405", "AD599"),
+)

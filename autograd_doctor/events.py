@@ -278,6 +278,7 @@ class BackwardRan(Event, frozen=True):
     inputs: how many tensors were asked for (`grad(…, inputs)`), 0 for an ordinary backward.
     reaches_back: how many earlier steps the graph goes back to, with the line of the oldest operation crossed into.
     reused: backwards that had already run through part of the graph.
+    reduction: how the operation that made the root reduced its elements, where its node tells.
     """
 
     backward: int
@@ -301,6 +302,7 @@ class BackwardRan(Event, frozen=True):
     reaches_back_at: Location | None = None
     carried_by: str = ""
     reused: list[int] = []
+    reduction: Literal["", "mean", "sum"] = ""
     saved_bytes: int | None = None
     module: int | None = None
     in_evaluation: bool = False
@@ -350,6 +352,7 @@ class OptimizerStepped(Event, frozen=True):
     uses: the gradients it found, grouped by history. missing: its parameters that require a gradient and have none.
     frozen: its parameters that do not require one. moved: parameters whose values changed (None: not looked at).
     skipped: a gradient scaler suppressed the update. scaled_by: loss scale still multiplied into the gradients.
+    undone: parameters whose values, bit for bit, were those before the last step of this optimizer, which moved them.
     scaler_found_inf follows from `skipped`. in_closure: the optimizer was given a closure.
     """
 
@@ -359,6 +362,7 @@ class OptimizerStepped(Event, frozen=True):
     missing: list[int] = []
     frozen: list[int] = []
     moved: list[int] | None = None
+    undone: list[int] = []
     skipped: bool = False
     scaled_by: float = 1.0
     in_closure: bool = False
@@ -406,7 +410,11 @@ class ScalerUsed(Event, frozen=True):
 
 
 class SchedulerStepped(Event, frozen=True):
-    """A learning-rate scheduler stepped. `first` marks the call that its constructor makes."""
+    """A learning-rate scheduler stepped. `first` marks the call that its constructor makes.
+
+    `length` is the number of its steps after which the schedule has run through (`T_max`, `total_steps`, the last
+    milestone), None if it has no end or tells none.
+    """
 
     scheduler: int
     name: str
@@ -415,6 +423,7 @@ class SchedulerStepped(Event, frozen=True):
     location: Location | None
     learning_rates: list[float] = []
     first: bool = False
+    length: int | None = None
 
 
 # ------------------------------------------------------------------------------------------------------------- data

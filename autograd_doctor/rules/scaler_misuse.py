@@ -16,18 +16,21 @@ _NO_CHECK = "No inf checks were recorded"
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    repeats = tunables["minimum_repeats"]
+    repeats = int(tunables["minimum_repeats"])
     for optimizer, steps in steps_by_optimizer(trace).items():
         scaled = [step for step in steps if step.scaled_by > 1.0]
         if len(scaled) >= repeats or (scaled and _died_of(trace, _NO_CHECK)):
             yield _stepped_scaled(trace, optimizer, scaled, len(steps))
+    backwards = [event for event in trace.of(BackwardRan) if event.kind == "backward"]
+    if backwards and _died_of(trace, _NO_SCALE):
+        yield _unscaled_finding(trace, backwards, None)
     for scaler in sorted({event.scaler for event in trace.of(ScalerUsed)}):
         uses = [event for event in trace.of(ScalerUsed) if event.scaler == scaler]
-        steps_taken = [use for use in uses if use.call == "step"]
-        if steps_taken and _never_updated(trace, uses, steps_taken, int(repeats)):
-            yield _never_updated_finding(trace, steps_taken)
-        elif steps_taken:
-            yield from _unscaled(trace, uses, int(repeats))
+        taken = [use for use in uses if use.call == "step"]
+        if taken and _never_updated(trace, uses, taken, repeats):
+            yield _never_updated_finding(trace, taken)
+        elif taken:
+            yield from _unscaled(trace, taken[0], repeats)
 
 
 def _died_of(trace: Trace, words: str) -> bool:
@@ -42,35 +45,34 @@ def _never_updated(trace: Trace, uses: list[ScalerUsed], steps: list[ScalerUsed]
 
 
 def _unscaled_backwards(trace: Trace, scaler: int) -> dict[Location | None, list[BackwardRan]]:
-    """Backwards with no `scale` call before them since the backward or update before, by line.
+    """Backwards on losses that no `scale` call made or preceded, by line, whose gradients a step of the scaler used.
 
-    Only lines on which no backward ever ran on a scaled loss, and only gradients that a step of the scaler used.
+    A call pays for one backward; a line that ever ran on a scaled loss is beyond suspicion.
     """
-    optimizers = {use.optimizer for use in trace.of(ScalerUsed) if use.scaler == scaler and use.call == "step"}
+    calls = [use for use in trace.of(ScalerUsed) if use.scaler == scaler]
+    optimizers = {use.optimizer for use in calls if use.call == "step"}
     used = {b for step in trace.steps if step.optimizer in optimizers for use in step.uses for b in use.backwards}
+    scaling_lines = {(use.location.path, use.location.line) for use in calls if use.call == "scale" and use.location}
     unscaled: dict[Location | None, list[BackwardRan]] = {}
     fine: set[Location | None] = set()
-    tickets = 0
+    paid = 0
     for event in trace.events:
         if isinstance(event, ScalerUsed) and event.scaler == scaler:
-            tickets = tickets + 1 if event.call == "scale" else 0 if event.call == "update" else tickets
+            paid = paid + 1 if event.call == "scale" else 0 if event.call == "update" else paid
         elif isinstance(event, BackwardRan) and event.kind == "backward":
-            if tickets:
+            made_at = event.root.made_at
+            if paid or (made_at and (made_at.path, made_at.line) in scaling_lines):
                 fine.add(event.location)
             elif event.backward in used:
                 unscaled.setdefault(event.location, []).append(event)
-            tickets = max(tickets - 1, 0)
+            paid = max(paid - 1, 0)
     return {location: events for location, events in unscaled.items() if location not in fine}
 
 
-def _unscaled(trace: Trace, uses: list[ScalerUsed], repeats: int) -> Iterator[Finding]:
-    step = next(use for use in uses if use.call == "step")
-    if not any(use.call == "scale" for use in uses) and _died_of(trace, _NO_SCALE):
-        backward = next(iter(trace.of(BackwardRan)), None)
-        yield _unscaled_finding(trace, step, backward, 1)
+def _unscaled(trace: Trace, step: ScalerUsed, repeats: int) -> Iterator[Finding]:
     for backwards in _unscaled_backwards(trace, step.scaler).values():
         if len(backwards) >= repeats:
-            yield _unscaled_finding(trace, step, backwards[0], len(backwards))
+            yield _unscaled_finding(trace, backwards, step)
 
 
 def _stepped_scaled(trace: Trace, optimizer: int | None, scaled: list[OptimizerStepped], total: int) -> Finding:
@@ -108,18 +110,19 @@ def _never_updated_finding(trace: Trace, steps: list[ScalerUsed]) -> Finding:
     )
 
 
-def _unscaled_finding(trace: Trace, step: ScalerUsed, backward: BackwardRan | None, count: int) -> Finding:
+def _unscaled_finding(trace: Trace, backwards: list[BackwardRan], step: ScalerUsed | None) -> Finding:
+    first, count = backwards[0], len(backwards)
+    divides = f"divides the gradients by {step.scale:g}" if step else "refused to unscale the gradients"
     return RULE.finding(
-        f"{count} backward{'s' if count > 1 else ''} ran on a loss that was not scaled, while the scaler's step "
-        f"divides the gradients by {step.scale:g}",
-        subject=backward.root.name or "the loss" if backward else "the loss",
-        location=backward.location if backward else step.location,
+        f"{count} backward{'s' if count > 1 else ''} ran on a loss that was not scaled, while the scaler's step {divides}",
+        subject=first.root.name or "the loss",
+        location=first.location,
         help="call `scaler.scale(loss).backward()`",
-        evidence={"backwards": count, "loss_scale": step.scale},
-        related=related(("this step divides by the scale", step.location)),
-        step_first=ordinal(backward or step),
+        evidence={"backwards": count, **({"loss_scale": step.scale} if step else {})},
+        related=related(("this step takes the scale out", step.location if step else trace.crash_site)),
+        step_first=ordinal(first),
         step_count=count,
-        parameters=backward.wrote if backward else (),
+        parameters=first.wrote,
     )
 
 
@@ -167,6 +170,22 @@ def bad_never_updated() -> None:
         optimizer.zero_grad()
         scaler.scale(loss).backward()
         scaler.step(optimizer)  # <- AD107
+
+
+def bad_loss_never_scaled() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    scaler = torch.amp.GradScaler("cpu")
+    for _ in range(8):
+        inputs = torch.randn(16, 4)
+        loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()  # <- AD107
+        scaler.step(optimizer)
+        scaler.update()
 
 
 def bad_second_loss_not_scaled() -> None:
@@ -262,7 +281,7 @@ RULE = Rule(
     fine="Steps that the scaler skips while the scale settles, and steps on gradients that `unscale_` has divided.",
     needs=(BackwardRan, OptimizerBuilt, OptimizerStepped, ProgramRaised, ScalerUsed),
     examine=examine,
-    bad=(bad, bad_stepped_behind_the_scaler, bad_never_updated, bad_second_loss_not_scaled),
+    bad=(bad, bad_stepped_behind_the_scaler, bad_never_updated, bad_loss_never_scaled, bad_second_loss_not_scaled),
     good=(good, good_scale_settles, good_two_losses_scaled_first),
     tunables={"minimum_repeats": 2},
     folds=("AD405", "AD599"),

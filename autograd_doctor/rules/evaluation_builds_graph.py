@@ -1,0 +1,136 @@
+"""AD209 evaluation-builds-graph: evaluation passes built graphs that no backward used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import BackwardRan, ForwardRan, ForwardsWithoutBackward, ModuleSeen, OptimizerStepped
+from autograd_doctor.findings import Finding, Location
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    by_place: dict[tuple[int, Location | None], list[ForwardsWithoutBackward]] = {}
+    for event in trace.of(ForwardsWithoutBackward):
+        by_place.setdefault((event.module, event.location), []).append(event)
+    if trace.steps:
+        for idle in by_place.values():
+            if sum(event.passes for event in idle) >= tunables["minimum_passes"]:
+                yield _finding(trace, idle)
+
+
+def _finding(trace: Trace, idle: list[ForwardsWithoutBackward]) -> Finding:
+    """In eval mode the purpose is plain; passes in train mode may be rollouts or measurements, so only an info."""
+    passes = sum(event.passes for event in idle)
+    held, seconds = max(event.bytes_held for event in idle), sum(event.seconds for event in idle)
+    evaluating = not any(event.training for event in idle)
+    name = trace.module_name(idle[0].module)
+    size = f", each keeping {held:,} bytes for a backward" if held else ""
+    return RULE.finding(
+        f"{passes} forward {'pass' if passes == 1 else 'passes'} of `{name}` built a graph that no backward used{size}",
+        subject=name,
+        location=idle[0].location,
+        help="evaluate under `torch.no_grad()`",
+        severity=None if evaluating else "info",
+        confidence="high" if evaluating else "medium",
+        evidence={
+            "passes": passes,
+            "bytes kept per pass": held,
+            "seconds": round(seconds, 4),
+            "mode": "eval" if evaluating else "train",
+        },
+        step_first=idle[0].step,
+        step_count=len(idle),
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 32), nn.ReLU(), nn.Dropout(0.1), nn.Linear(32, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    x, held_out = torch.randn(64, 6), torch.randn(64, 6)
+    for _ in range(8):
+        model.train()
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), x.sum(1, keepdim=True)).backward()
+        optimizer.step()
+        model.eval()
+        total = 0.0
+        for part in held_out.split(16):
+            total += nn.functional.mse_loss(model(part), part.sum(1, keepdim=True)).item()  # <- AD209
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 32), nn.ReLU(), nn.Dropout(0.1), nn.Linear(32, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    x, held_out = torch.randn(64, 6), torch.randn(64, 6)
+    for _ in range(8):
+        model.train()
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), x.sum(1, keepdim=True)).backward()
+        optimizer.step()
+        model.eval()
+        with torch.no_grad():
+            for part in held_out.split(16):
+                nn.functional.mse_loss(model(part), part.sum(1, keepdim=True)).item()
+
+
+def good_adversarial_examples() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 32), nn.ReLU(), nn.Linear(32, 3))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    x, labels = torch.randn(64, 6), torch.randint(0, 3, (64,))
+    for _ in range(8):
+        model.eval()
+        attacked = x.clone().requires_grad_()
+        (slope,) = torch.autograd.grad(nn.functional.cross_entropy(model(attacked), labels), attacked)
+        model.train()
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(x + 0.05 * slope.sign()), labels).backward()
+        optimizer.step()
+
+
+def good_frozen_network() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    judge = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 1)).requires_grad_(False).eval()
+    model = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    x = torch.randn(64, 6)
+    for _ in range(8):
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), judge(x) + x[:, :1]).backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD209",
+    name="evaluation-builds-graph",
+    severity="warning",
+    title="evaluation built graphs that nothing used",
+    observes="Forward passes in eval mode whose outputs had a graph and that no backward ran through, with the bytes "
+    "that each graph kept.",
+    why="Every activation is kept until the output dies, so that evaluation needs several times the memory and more "
+    "time than it should.",
+    fix="Put evaluation under `torch.no_grad()` or `torch.inference_mode()`.",
+    fine="Saliency, adversarial examples and other evaluation whose gradients are used, and frozen networks, which build "
+    "no graph. Passes in train mode are an `info`.",
+    needs=(ForwardsWithoutBackward, ForwardRan, ModuleSeen, BackwardRan, OptimizerStepped),
+    examine=examine,
+    bad=(bad,),
+    good=(good, good_adversarial_examples, good_frozen_network),
+    tunables={"minimum_passes": 2},
+)

@@ -1,0 +1,189 @@
+"""AD211 evaluation-in-train-mode: evaluation ran with dropout active or while batch-norm statistics moved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import BackwardRan, ForwardRan, ModeSet, ModuleSeen, OptimizerStepped
+from autograd_doctor.findings import Finding, Location
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    by_place: dict[tuple[int, Location | None], list[ForwardRan]] = {}
+    for event in trace.of(ForwardRan):
+        if not event.grad_enabled and event.training and (event.in_train or event.statistics_moved):
+            by_place.setdefault((event.module, event.location), []).append(event)
+    for (module, _), passes in by_place.items():
+        if _trained(trace, module) and not _on_purpose(trace, module, passes):
+            yield _finding(trace, module, passes)
+
+
+def _trained(trace: Trace, module: int) -> bool:
+    """Target and teacher networks run without gradients in train mode as a matter of course."""
+    seen = trace.modules.get(module)
+    return seen is not None and bool(trace.learning.intersection(seen.parameters))
+
+
+def _training_passes(trace: Trace, module: int) -> list[ForwardRan]:
+    return [event for event in trace.of(ForwardRan) if event.module == module and event.grad_enabled]
+
+
+def _on_purpose(trace: Trace, module: int, passes: list[ForwardRan]) -> bool:
+    """Whether a `train()` of its own put the module in this mode, as for Monte-Carlo dropout and recalibration."""
+    by_training = {event.mode_set_at for event in _training_passes(trace, module)}
+    return all(event.mode_set_at is not None and event.mode_set_at not in by_training for event in passes)
+
+
+def _finding(trace: Trace, module: int, passes: list[ForwardRan]) -> Finding:
+    """A pass in nearly every training step is likely part of it (pseudo labels, rollouts); one now and then is not."""
+    steps = {event.step for event in _training_passes(trace, module)}
+    within = len({event.step for event in passes} & steps)
+    rare = within <= len(steps) / 2
+    name, first = trace.module_name(module), passes[0]
+    moved = sorted({part for event in passes for part in event.statistics_moved})
+    active = [part for part in first.in_train if part not in moved]
+    effects = [f"statistics of {_listed(moved)} moved"] if moved else []
+    effects += [f"{_listed(active)} {'was' if len(active) == 1 else 'were'} in train mode"] if active else []
+    return RULE.finding(
+        f"`{name}` was evaluated without gradients in train mode: {' and '.join(effects)}",
+        subject=name,
+        location=first.location,
+        help="call `eval()` on it before evaluation, and `train()` after it",
+        severity=None if rare else "info",
+        confidence="high" if rare else "low",
+        evidence={
+            "statistics moved": moved,
+            "in train mode": list(first.in_train[:20]),
+            "steps with such a pass": len({event.step for event in passes}),
+            "training steps": len(steps),
+        },
+        notes=() if rare else ("it runs so in most training steps, which pseudo labels and rollouts do by design",),
+        step_first=first.step,
+        step_count=len(passes),
+    )
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(f"`{name}`" for name in names[:3])
+    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.2), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    held_out = torch.randn(64, 6)
+    for _ in range(3):
+        model.train()
+        for _ in range(4):
+            x = torch.randn(32, 6)
+            optimizer.zero_grad()
+            nn.functional.mse_loss(model(x), x.sum(1, keepdim=True)).backward()
+            optimizer.step()
+        with torch.no_grad():
+            score = nn.functional.mse_loss(model(held_out), held_out.sum(1, keepdim=True))  # <- AD211
+        print("validation:", score.item())
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.2), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    held_out = torch.randn(64, 6)
+    for _ in range(3):
+        model.train()
+        for _ in range(4):
+            x = torch.randn(32, 6)
+            optimizer.zero_grad()
+            nn.functional.mse_loss(model(x), x.sum(1, keepdim=True)).backward()
+            optimizer.step()
+        model.eval()
+        with torch.no_grad():
+            nn.functional.mse_loss(model(held_out), held_out.sum(1, keepdim=True))
+
+
+def good_monte_carlo_dropout() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Dropout(0.2), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(8):
+        x = torch.randn(32, 6)
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), x.sum(1, keepdim=True)).backward()
+        optimizer.step()
+    model.eval()
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.train()
+    with torch.no_grad():
+        torch.stack([model(torch.ones(1, 6)) for _ in range(20)]).std()
+
+
+def good_recalibration() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 1))
+    average = torch.optim.swa_utils.AveragedModel(model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    batches = [torch.randn(32, 6) for _ in range(8)]
+    for x in batches:
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), x.sum(1, keepdim=True)).backward()
+        optimizer.step()
+        average.update_parameters(model)
+    torch.optim.swa_utils.update_bn(batches, average)
+    model.train()
+    with torch.no_grad():
+        for x in batches:
+            model(x)
+
+
+def good_rollout() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    policy = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 2))
+    optimizer = torch.optim.Adam(policy.parameters(), lr=0.01)
+    for _ in range(8):
+        state = torch.randn(32, 4)
+        with torch.no_grad():
+            action = torch.distributions.Categorical(logits=policy(state)).sample()
+        advantage = state[:, 0] * (2 * action - 1).float()
+        loss = (nn.functional.cross_entropy(policy(state), action, reduction="none") * advantage).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD211",
+    name="evaluation-in-train-mode",
+    severity="warning",
+    title="evaluation ran in train mode",
+    observes="Passes without gradients of a model that is being trained, with dropout active or while the running "
+    "statistics of batch-norm moved.",
+    why="The score is that of a crippled model, it differs from run to run, and the validation data leak into the "
+    "statistics that the model keeps.",
+    fix="Call `model.eval()` before evaluation and `model.train()` after it.",
+    fine="Monte-Carlo dropout and recalibration of batch-norm, for which the mode is set on purpose, target networks, and "
+    "networks without such layers. A pass in nearly every training step is only an `info`.",
+    needs=(ForwardRan, ModeSet, ModuleSeen, BackwardRan, OptimizerStepped),
+    examine=examine,
+    bad=(bad,),
+    good=(good, good_monte_carlo_dropout, good_recalibration, good_rollout),
+    needs_phases=("training", "evaluation"),
+)

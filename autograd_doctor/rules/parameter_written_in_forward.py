@@ -1,0 +1,151 @@
+"""AD215 parameter-written-in-forward: a forward pass in training overwrites what the optimizer learned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import BackwardRan, ForwardRan, ModuleSeen, OptimizerBuilt, OptimizerStepped
+from autograd_doctor.findings import Finding, Location, Related
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    learned = trace.learning & trace.optimized
+    by_place: dict[tuple[int, Location | None], list[ForwardRan]] = {}
+    for event in trace.of(ForwardRan):
+        if event.grad_enabled and learned.intersection(event.written_parameters):
+            by_place.setdefault((event.module, event.written_at), []).append(event)
+    for passes in by_place.values():
+        if len({event.step for event in passes}) >= tunables["minimum_steps"]:
+            yield _finding(trace, passes, learned)
+
+
+def _finding(trace: Trace, passes: list[ForwardRan], learned: frozenset[int]) -> Finding:
+    """Certain where the same values come back after each step; a projection of what was learned only looks alike."""
+    undone = sorted(learned & {p for event in passes for p in event.undone_parameters})
+    written = sorted(learned & {p for event in passes for p in event.written_parameters})
+    steps = len({event.step for event in passes})
+    first, names = passes[0], trace.parameter_names(undone or written)
+    message = f"the forward pass writes to {names} in {steps} training steps"
+    return RULE.finding(
+        f"{message}, so that each holds again what it held before the optimizer's step" if undone else message,
+        subject=trace.parameter_name((undone or written)[0]),
+        location=first.written_at or first.location,
+        help="set initial values once, in `__init__`; compute what depends on the parameter into a new tensor",
+        severity=None if undone else "warning",
+        confidence="high" if undone else "low",
+        evidence={
+            "written": [trace.parameter_name(parameter) for parameter in written[:20]],
+            "undone": [trace.parameter_name(parameter) for parameter in undone[:20]],
+            "steps": steps,
+        },
+        related=(Related("in this forward pass", first.location),)
+        if first.location and first.written_at and first.location != first.written_at
+        else (),
+        step_first=first.step + 1,
+        step_count=steps,
+        parameters=undone or written,
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.head = nn.Linear(6, 8), nn.Linear(8, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            nn.init.constant_(self.head.bias, 0.1)  # <- AD215
+            return self.head(torch.relu(self.first(x)))  # type: ignore[no-any-return]
+
+    torch.manual_seed(0)
+    model = Model()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    x = torch.randn(32, 6)
+    y = x.sum(1, keepdim=True) + 3
+    for _ in range(8):
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.head = nn.Linear(6, 8), nn.Linear(8, 1)
+            nn.init.constant_(self.head.bias, 0.1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.head(torch.relu(self.first(x)))  # type: ignore[no-any-return]
+
+    torch.manual_seed(0)
+    model = Model()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    x = torch.randn(32, 6)
+    y = x.sum(1, keepdim=True) + 3
+    for _ in range(8):
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+
+
+def good_spectral_norm() -> None:
+    import torch
+    from torch import nn
+    from torch.nn.utils import parametrizations
+
+    torch.manual_seed(0)
+    model = nn.Sequential(
+        parametrizations.spectral_norm(nn.Linear(6, 8)), nn.ReLU(), parametrizations.weight_norm(nn.Linear(8, 1))
+    )
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    x = torch.randn(32, 6)
+    y = x.sum(1, keepdim=True).tanh()
+    for _ in range(8):
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+
+
+def good_constraint() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    critic = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 1))
+    optimizer = torch.optim.RMSprop(critic.parameters(), lr=1e-3)
+    for _ in range(8):
+        optimizer.zero_grad()
+        (critic(torch.randn(32, 6)).mean() - critic(torch.randn(32, 6) + 1).mean()).backward()
+        optimizer.step()
+        with torch.no_grad():
+            for parameter in critic.parameters():
+                parameter.clamp_(-0.1, 0.1)
+
+
+RULE = Rule(
+    code="AD215",
+    name="parameter-written-in-forward",
+    severity="error",
+    title="a forward pass writes to parameters that are being trained",
+    observes="Parameters with gradients, held by an optimizer, whose values a forward pass in training changed in place "
+    "or through `.data`.",
+    why="What the optimizer has learned is overwritten at the next forward pass.",
+    fix="Initialise once, in `__init__`; derive masked or scaled weights as new tensors, or with "
+    "`torch.nn.utils.parametrize`.",
+    fine="Weight and spectral normalisation, constraints applied after the step, copies that follow an average. Where "
+    "the values do not come back bit for bit (a projection in `forward`) it is a warning.",
+    needs=(ForwardRan, ModuleSeen, BackwardRan, OptimizerBuilt, OptimizerStepped),
+    examine=examine,
+    bad=(bad,),
+    good=(good, good_spectral_norm, good_constraint),
+    tunables={"minimum_steps": 2},
+)

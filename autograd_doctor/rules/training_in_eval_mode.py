@@ -1,0 +1,194 @@
+"""AD210 training-in-eval-mode: training steps ran with dropout or batch-norm in eval mode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import BackwardRan, ForwardRan, ModeSet, ModuleSeen, OptimizerBuilt, OptimizerStepped
+from autograd_doctor.findings import Finding, Related
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    for module in sorted({event.module for event in trace.of(ForwardRan)}):
+        passes = _training_passes(trace, module)
+        resting = [event for event in passes if _all_in_eval(event, passes)]
+        if len({event.step for event in resting}) < tunables["minimum_steps"]:
+            continue
+        if not _normalisation_frozen(trace, resting[0]):
+            yield _finding(trace, resting, len({event.step for event in passes}))
+
+
+def _training_passes(trace: Trace, module: int) -> list[ForwardRan]:
+    """Passes of a module in steps that used gradients which a backward had written to its parameters."""
+    seen = trace.modules.get(module)
+    own = set(seen.parameters) if seen else set()
+    written = {event.step for event in trace.of(BackwardRan) if own.intersection(event.wrote)}
+    used = {step.step for step in trace.steps if any(own.intersection(use.parameters) for use in step.uses)}
+    passes = [event for event in trace.of(ForwardRan) if event.module == module and event.builds_graph]
+    return [event for event in passes if event.step in written & used]
+
+
+def _all_in_eval(event: ForwardRan, passes: list[ForwardRan]) -> bool:
+    """Whether no pass of the module in this step ran in train mode: attacks and probes do so before the real one."""
+    same_step = [other for other in passes if other.step == event.step]
+    return bool(event.in_eval) and not any(other.training or other.in_train for other in same_step)
+
+
+def _normalisation_frozen(trace: Trace, event: ForwardRan) -> bool:
+    """Whether all that ran in eval mode has parameters, none of which learns: batch-norm frozen on purpose."""
+    seen = trace.modules.get(event.module)
+    own = {parameter: trace.parameter_name(parameter) for parameter in (seen.parameters if seen else ())}
+    for name in event.in_eval:
+        inside = {parameter for parameter, full in own.items() if f".{name}." in f".{full}"}
+        if not inside or inside & trace.learning:
+            return False
+    return True
+
+
+def _switched_by_evaluation(trace: Trace, event: ForwardRan) -> bool:
+    """Whether the module ran without gradients, or had trained in train mode, before it trained in eval mode."""
+    before = trace.events[: trace.events.index(event)]
+    own = [other for other in before if isinstance(other, ForwardRan) and other.module == event.module]
+    return any(other.training or not other.grad_enabled for other in own)
+
+
+def _finding(trace: Trace, resting: list[ForwardRan], steps: int) -> Finding:
+    first, name = resting[0], trace.module_name(resting[0].module)
+    switched = _switched_by_evaluation(trace, first)
+    set_at = first.mode_set_at or _last_switch(trace, first)
+    count = len({event.step for event in resting})
+    names = ", ".join(f"`{part}`" for part in first.in_eval[:3])
+    return RULE.finding(
+        f"{count} of {steps} training steps ran `{name}` in eval mode, with {names} switched to evaluation",
+        subject=name,
+        location=(set_at.location if isinstance(set_at, ModeSet) else set_at) or first.location,
+        help="call `train()` on it before training, and again after every evaluation",
+        severity=None if switched else "warning",
+        confidence="high" if switched else "medium",
+        evidence={"in eval mode": list(first.in_eval[:20]), "steps in eval mode": count, "training steps": steps},
+        related=(Related("this forward pass was trained on", first.location),) if first.location else (),
+        notes=()
+        if switched
+        else ("it never trained in train mode: this may be meant, to keep normalisation as it was learned",),
+        step_first=first.step + 1,
+        step_count=count,
+    )
+
+
+def _last_switch(trace: Trace, event: ForwardRan) -> ModeSet | None:
+    before = trace.events[: trace.events.index(event)]
+    own = [other for other in before if isinstance(other, ModeSet) and other.module == event.module]
+    return own[-1] if own and not own[-1].training else None
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    def evaluate(model: nn.Module, x: torch.Tensor) -> float:
+        model.eval()  # <- AD210
+        with torch.no_grad():
+            return float(nn.functional.mse_loss(model(x), x.sum(1, keepdim=True)))
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.2), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    held_out = torch.randn(64, 6)
+    for _ in range(3):
+        for _ in range(4):
+            x = torch.randn(32, 6)
+            optimizer.zero_grad()
+            nn.functional.mse_loss(model(x), x.sum(1, keepdim=True)).backward()
+            optimizer.step()
+        evaluate(model, held_out)
+
+
+def bad_first_measured() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Dropout(0.2), nn.Linear(16, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    held_out = torch.randn(64, 6)
+    model.eval()  # <- AD210
+    with torch.no_grad():
+        print("untrained:", nn.functional.mse_loss(model(held_out), held_out.sum(1, keepdim=True)).item())
+    for _ in range(8):
+        x = torch.randn(32, 6)
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), x.sum(1, keepdim=True)).backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.2), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    held_out = torch.randn(64, 6)
+    for _ in range(3):
+        model.train()
+        for _ in range(4):
+            x = torch.randn(32, 6)
+            optimizer.zero_grad()
+            nn.functional.mse_loss(model(x), x.sum(1, keepdim=True)).backward()
+            optimizer.step()
+        model.eval()
+        with torch.no_grad():
+            nn.functional.mse_loss(model(held_out), held_out.sum(1, keepdim=True))
+
+
+def good_frozen_batch_norm() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.2), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD([*model[0].parameters(), *model[4].parameters()], lr=0.05)
+    model[1].requires_grad_(False)
+    for _ in range(8):
+        model.train()
+        model[1].eval()
+        x = torch.randn(32, 6)
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), x.sum(1, keepdim=True)).backward()
+        optimizer.step()
+
+
+def good_without_modes() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 16), nn.LayerNorm(16), nn.ReLU(), nn.Linear(16, 1)).eval()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    x = torch.randn(32, 6)
+    for _ in range(8):
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), x.sum(1, keepdim=True)).backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD210",
+    name="training-in-eval-mode",
+    severity="error",
+    title="training ran in eval mode",
+    observes="Training steps in which every mode-dependent layer of the model (dropout, batch-norm) was in eval mode, "
+    "after an evaluation had switched it or since the start, and the line that switched it.",
+    why="Dropout does nothing and batch-norm normalises by old statistics, which no longer move: the model trains "
+    "differently after the first evaluation, without a word.",
+    fix="Call `model.train()` at the start of every training phase.",
+    fine="Batch-norm frozen in fine-tuning, models without mode-dependent layers, frozen parts. A model that never was in "
+    "train mode and was not evaluated before is a warning.",
+    needs=(ForwardRan, BackwardRan, ModeSet, ModuleSeen, OptimizerBuilt, OptimizerStepped),
+    examine=examine,
+    bad=(bad, bad_first_measured),
+    good=(good, good_frozen_batch_norm, good_without_modes),
+    tunables={"minimum_steps": 2},
+)

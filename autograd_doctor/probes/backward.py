@@ -9,14 +9,22 @@ from typing import Any, ClassVar, Self
 
 import torch
 
-from autograd_doctor.events import BackwardRan, Event, GraphRetained, NonFiniteGradient, ParameterSeen, TensorFacts
+from autograd_doctor.events import (
+    BackwardRan,
+    Event,
+    GraphRetained,
+    NonFiniteGradient,
+    ParameterSeen,
+    SavedTensorChanged,
+    TensorFacts,
+)
 from autograd_doctor.findings import Location
 from autograd_doctor.probes.gradients import norms
 from autograd_doctor.probes.graph_bytes import saved_bytes
 from autograd_doctor.probes.graph_walk import (
-    NODE_KEY,
     GradientWatch,
     GraphWalk,
+    mark,
     non_finite_event,
     zeroing_events,
 )
@@ -24,6 +32,7 @@ from autograd_doctor.probes.lineage import Made, numbers_in
 from autograd_doctor.probes.naming import variable_name
 from autograd_doctor.probes.patching import Patches
 from autograd_doctor.probes.places import here, locate, place
+from autograd_doctor.probes.saved_changes import complained_of, hidden
 from autograd_doctor.probes.tensor_facts import describe
 from autograd_doctor.probes.watch import Watch
 
@@ -47,7 +56,13 @@ class _Retained:
 class Backward:
     """Emits one `BackwardRan` per run of the engine that the program asked for; nested runs belong to the outer one."""
 
-    yields: ClassVar[tuple[type[Event], ...]] = (BackwardRan, GraphRetained, NonFiniteGradient, ParameterSeen)
+    yields: ClassVar[tuple[type[Event], ...]] = (
+        BackwardRan,
+        GraphRetained,
+        NonFiniteGradient,
+        ParameterSeen,
+        SavedTensorChanged,
+    )
     order: ClassVar[int] = -5
 
     def __init__(self, watch: Watch) -> None:
@@ -114,6 +129,9 @@ class Backward:
         gradients = GradientWatch(watch, walk, look_for_zeros=watch.step < _ZERO_STEPS)
         if finite and self._gradients_were_finite and (roots[0].is_cpu or watch.step < _ZERO_STEPS):
             gradients.attach()
+        changed = hidden(watch, walk, here())
+        if changed is not None:
+            watch.emit(changed)
         if retain or create:
             self._retain(number, roots, bool(create))
         watch.backward_running = number
@@ -176,6 +194,9 @@ class Backward:
                 error=error,
             )
         )
+        complaint = complained_of(watch, walk, error, call.location) if error else None
+        if complaint is not None:
+            watch.emit(complaint)
         self._report_bad(call, wrote)
         self._mark_gradients(call, result, wrote)
         for earlier in walk.reused:
@@ -220,14 +241,13 @@ class Backward:
         """Give gradients their lineage, and with `create_graph` let a later backward through them be recognised."""
         living = dict(self._watch.parameters.living()) if call.create else {}
         outputs = [tensor for tensor in result or () if isinstance(tensor, torch.Tensor)] if call.inputs else []
-        outputs += [living[number].grad for number in wrote if number in living and call.create]
+        outputs += [gradient for number in wrote if number in living and (gradient := living[number].grad) is not None]
         for output in outputs:
             made = Made("grad", place(), self._watch.step)
             made.of_backward = call.number if call.create else None
             if call.made is not None:
                 made.absorb(call.made, connected=call.create)
-            if output.grad_fn is not None:
-                output.grad_fn.metadata[NODE_KEY] = made
+            mark(output, made)
             self._watch.tensors.put(output, made)
 
     def _settle(self, everything: bool = False) -> None:

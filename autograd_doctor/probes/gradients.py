@@ -278,8 +278,10 @@ def norms(tensors: list[torch.Tensor]) -> list[float]:
     """2-norms of dense or sparse tensors, read back in one go per device and dtype."""
     if not tensors:
         return []
-    plain = [tensor.detach() if tensor.layout is torch.strided else tensor.detach().coalesce()._values()
-             for tensor in tensors]
+    plain = [
+        tensor.detach() if tensor.layout is torch.strided else tensor.detach().coalesce()._values()
+        for tensor in tensors
+    ]
     values = torch._foreach_norm(plain)
     if len({value.device for value in values}) == 1:
         return [float(value) for value in torch.stack([value.float() for value in values]).tolist()]

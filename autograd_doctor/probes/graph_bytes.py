@@ -37,6 +37,11 @@ def saved_bytes(roots: Iterable[torch.Tensor], held_anyway: Iterable[torch.Tenso
     return GraphBytes(walk.total(), len(walk.nodes), walk.freed)
 
 
+def saved_by(node: Any) -> Iterator[torch.Tensor]:
+    """The tensors that a node keeps for its backward, as packed; none after a backward has freed them."""
+    yield from _tensors(_packed(node)[0])
+
+
 class _Walk:
     """One traversal. Nodes are kept until its end, so that their Python faces keep their identity."""
 

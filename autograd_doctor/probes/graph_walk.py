@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,19 @@ _ZERO_BY_DEFINITION = frozenset({"RoundBackward", "SignBackward", "FloorBackward
                                  "HeavisideBackward", "SgnBackward", "FloorDivideBackward", "FrexpBackward"})  # fmt: skip
 
 Node = Any
+
+
+def mark(output: torch.Tensor, made: Made) -> None:
+    """Let the backward node of an output know how it was made."""
+    node: Node = output.grad_fn
+    if node is not None:
+        node.metadata[NODE_KEY] = made
+
+
+def lineage_of(node: Node) -> Made | None:
+    """What `mark` left on a node."""
+    made: Made | None = node.metadata.get(NODE_KEY)
+    return made
 
 
 class GraphWalk:
@@ -66,8 +80,8 @@ class GraphWalk:
             self.leaves[id(node)] = leaf
             return consumer
         metadata = node.metadata
-        own = metadata.get(NODE_KEY)
-        made: Made | None = own or consumer
+        own = lineage_of(node)
+        made = own or consumer
         self.made[id(node)] = made
         ran = metadata.get(RAN_KEY)
         if ran is None:
@@ -98,7 +112,7 @@ class GraphWalk:
 class GradientWatch:
     """Hooks on every node of a walk: the first non-finite gradient, and gradients that become zero.
 
-    One maximum of magnitudes per gradient tells both. Hooks are removed after the backward.
+    One norm per gradient tells both. Hooks are removed after the backward.
     """
 
     def __init__(self, watch: Watch, walk: GraphWalk, *, look_for_zeros: bool) -> None:
@@ -128,7 +142,7 @@ class GradientWatch:
             with watch.looking():
                 found = [_magnitude(gradient) for gradient in given]
                 largest[key] = found
-                if not math.isfinite(sum(found)):
+                if not all(map(math.isfinite, found)):
                     self.first_bad = (node, _operands(node, watch))
 
         return look
@@ -156,7 +170,12 @@ class GradientWatch:
 def _magnitude(gradient: torch.Tensor | None) -> float:
     if gradient is None or not gradient.is_floating_point() or gradient.numel() == 0 or not readable(gradient):
         return 0.0
-    return float(torch.linalg.vector_norm(gradient, math.inf))
+    norm = float(torch.linalg.vector_norm(gradient))
+    if norm == 0.0:  # squares of very small numbers vanish
+        return float(gradient.any())
+    if not math.isfinite(norm) and bool(torch.isfinite(gradient).all()):  # squares of very large ones overflow
+        return sys.float_info.max
+    return norm
 
 
 def node_name(node: Node) -> str:

@@ -136,8 +136,10 @@ def own_modules() -> Iterator[ModuleType]:
 
 def stored_at(holder: str, near: Location | None) -> Location | None:
     """The line that puts things into a holder, if the user's source has exactly one such line."""
-    last = re.escape(re.split(r"\.|\[", holder.removesuffix("()"))[-1].strip("]'\"")) if "[" not in holder else (
-        re.escape(holder.split("[")[0].split(".")[-1])
+    last = (
+        re.escape(re.split(r"\.|\[", holder.removesuffix("()"))[-1].strip("]'\""))
+        if "[" not in holder
+        else (re.escape(holder.split("[")[0].split(".")[-1]))
     )
     pattern = re.compile(
         rf"\b{last}\b(\[[^\]]*\])*\s*(\.(append|appendleft|extend|insert|add|update|setdefault|put)\(|\+=|\[[^\]]+\]\s*=[^=])"
@@ -147,11 +149,7 @@ def stored_at(holder: str, near: Location | None) -> Location | None:
     for path in {near.path} if near is not None else set():
         found += [location for location in _matches(path, pattern)]
     if not found:
-        found = [
-            location
-            for module in own_modules()
-            for location in _matches(str(module.__file__), pattern)
-        ]
+        found = [location for module in own_modules() for location in _matches(str(module.__file__), pattern)]
     return found[0] if len(found) == 1 else _nearest(found, near)
 
 

@@ -7,7 +7,9 @@ is stored on the user's tensors. Sets of parameters are bit sets of their number
 from __future__ import annotations
 
 import weakref
+from collections import deque
 from collections.abc import Iterable, Iterator
+from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -46,6 +48,8 @@ Cuts = dict[CutPoint, int]
 """Per cut point, the parameters whose path ended there."""
 
 _NO_CUTS: Cuts = {}
+_MOST_HIDDEN_CHANGES = 256
+_ORDER = count()
 
 
 class Change(NamedTuple):
@@ -57,16 +61,21 @@ class Change(NamedTuple):
 
 
 class Made:
-    """How one tensor was made. `values`: parameters that flow into it; `live`: those that gradients would reach."""
+    """How one tensor was made. `values`: parameters that flow into it; `live`: those that gradients would reach.
+
+    `order` counts up over the run. `born` and `born_by` say what made it before any in-place operation. `behind` marks
+    an alias made by `.data`, changes of which autograd does not see.
+    """
 
     __slots__ = (
-        "__weakref__", "alias_of", "changes", "cuts", "live", "of_backward", "operation", "origin", "place", "reference",
-        "rewrapped", "rewrapped_by", "shape", "step", "values",
+        "__weakref__", "alias_of", "behind", "born", "born_by", "changes", "cuts", "live", "of_backward", "operation",
+        "order", "origin", "place", "reference", "rewrapped", "rewrapped_by", "shape", "step", "values",
     )  # fmt: skip
 
     def __init__(self, operation: str, place: Place | None, step: int) -> None:
         self.operation = operation
-        self.place = place
+        self.place = self.born = place
+        self.born_by = operation
         self.step = step
         self.values = 0
         self.live = 0
@@ -75,7 +84,9 @@ class Made:
         self.rewrapped: Place | None = None
         self.rewrapped_by = ""
         self.of_backward: int | None = None
+        self.order = next(_ORDER)
         self.alias_of: int | None = None
+        self.behind = False
         self.changes: list[Change] = []
         self.shape: tuple[int, ...] = ()
         self.reference: _Reference | None = None
@@ -104,6 +115,15 @@ class Made:
         self.changes = [*self.changes[-_MOST_CHANGES + 1 :], Change(operation, place, version)]
 
 
+class HiddenChange(NamedTuple):
+    """An in-place operation that bypassed the version counter, on the storage at an address."""
+
+    storage: int
+    operation: str
+    place: Place | None
+    order: int
+
+
 class _Reference(weakref.ref[torch.Tensor]):
     __slots__ = ("key", "pointer")
     key: int
@@ -117,6 +137,7 @@ class Tensors:
         self._watch = watch
         self._made: dict[int, Made] = {}
         self._by_pointer: dict[int, int] = {}
+        self.hidden_changes: deque[HiddenChange] = deque(maxlen=_MOST_HIDDEN_CHANGES)
 
     def get(self, tensor: torch.Tensor) -> Made | None:
         made = self._made.get(id(tensor))
@@ -129,7 +150,7 @@ class Tensors:
         made.reference = reference
         made.shape = tuple(tensor.shape)
         self._made[reference.key] = made
-        if reference.pointer:
+        if reference.pointer and self.sharing(reference.pointer) is None:
             self._by_pointer[reference.pointer] = reference.key
 
     def _forget(self, reference: weakref.ref[torch.Tensor]) -> None:
@@ -141,7 +162,7 @@ class Tensors:
                 del self._by_pointer[reference.pointer]
 
     def sharing(self, pointer: int) -> Made | None:
-        """The newest living tensor whose data begin at `pointer`: how aliases and NumPy views are recognised."""
+        """The living tensor, the oldest if there are several, whose data begin at `pointer`: how aliases and NumPy views are recognised."""
         made = self._made.get(self._by_pointer.get(pointer, 0))
         return made if made is not None and made.reference is not None and made.reference() is not None else None
 

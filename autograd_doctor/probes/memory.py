@@ -9,7 +9,7 @@ import torch
 from autograd_doctor.events import Event, Survivor, SurvivorsCounted
 from autograd_doctor.findings import Location
 from autograd_doctor.probes.graph_bytes import saved_bytes
-from autograd_doctor.probes.graph_walk import NODE_KEY
+from autograd_doctor.probes.graph_walk import lineage_of
 from autograd_doctor.probes.holders import Holder, Holders, stored_at
 from autograd_doctor.probes.lineage import Made
 from autograd_doctor.probes.places import Place, locate
@@ -79,9 +79,7 @@ class Memory:
         """Whether the graph of a tensor holds nodes from several earlier steps."""
         return len(_steps_in_graph(tensor)) > _SETTLED
 
-    def _survivor(
-        self, group: Group, members: list[tuple[torch.Tensor, Made]], holders: Holders
-    ) -> Survivor | None:
+    def _survivor(self, group: Group, members: list[tuple[torch.Tensor, Made]], holders: Holders) -> Survivor | None:
         place, operation, has_graph = group
         tensors = [tensor for tensor, _ in members]
         if self._holders.get(group) is None:
@@ -127,7 +125,7 @@ def _steps_in_graph(tensor: torch.Tensor) -> set[int]:
         if node is None or id(node) in seen:
             continue
         seen[id(node)] = node
-        made = node.metadata.get(NODE_KEY)
+        made = lineage_of(node)
         if made is not None:
             steps.add(made.step)
         pending.extend(following for following, _ in node.next_functions)

@@ -224,9 +224,7 @@ class Optimizers:
         if number is not None:
             added = self._group(group)
             self._parameters[number].update(added.parameters)
-            self._watch.emit(
-                ParametersAdded(step=self._watch.step, optimizer=number, group=added, location=location)
-            )
+            self._watch.emit(ParametersAdded(step=self._watch.step, optimizer=number, group=added, location=location))
 
     def _group(self, group: dict[str, Any]) -> ParameterGroup:
         betas: Iterable[Any] = group.get("betas", (0.0,))

@@ -16,8 +16,8 @@ from torch.autograd.variable import VariableMeta
 from torch.overrides import TorchFunctionMode
 
 from autograd_doctor.events import BackwardRan, Event, NonFiniteInput, NonFiniteProduced, OperationFailed
-from autograd_doctor.probes.graph_walk import NODE_KEY
-from autograd_doctor.probes.lineage import CutPoint, Made, tensors_in
+from autograd_doctor.probes.graph_walk import mark
+from autograd_doctor.probes.lineage import CutPoint, HiddenChange, Made, tensors_in
 from autograd_doctor.probes.naming import variable_name
 from autograd_doctor.probes.patching import Patches
 from autograd_doctor.probes.places import Place, is_own, locate
@@ -71,7 +71,7 @@ class Operations(TorchFunctionMode):
         self._failures = 0
 
     def __enter__(self) -> Self:
-        super().__enter__()
+        super().__enter__()  # type: ignore[no-untyped-call]
         self._patches.replace(torch.autograd.Function, "apply", self._applying(torch.autograd.Function.apply))
         self._patches.replace(torch, "from_numpy", self._importing(torch.from_numpy))
         self._patches.replace(VariableMeta, "__call__", self._rewrapping(VariableMeta.__call__))
@@ -79,7 +79,7 @@ class Operations(TorchFunctionMode):
 
     def __exit__(self, *exception: Any) -> None:
         self._patches.close()
-        super().__exit__(*exception)
+        super().__exit__(*exception)  # type: ignore[no-untyped-call]
 
     # ------------------------------------------------------------------------------------------------- the one seam
 
@@ -141,6 +141,7 @@ class Operations(TorchFunctionMode):
                 self._changed(output, made, name, place)
             if name in ("data", "detach") and inputs:
                 made.alias_of = self._watch.parameters.get(inputs[0])
+                made.behind = name == "data"
             self._tensors.put(output, made)
             self._look(output, made, inputs)
 
@@ -148,9 +149,7 @@ class Operations(TorchFunctionMode):
         """Mark the backward node of an output with its lineage, or note which paths were cut."""
         if not output.is_leaf:
             self._watch.gradients.graph_grows()
-            node = output.grad_fn
-            if node is not None:
-                node.metadata[NODE_KEY] = made
+            mark(output, made)
             return
         if made.live:
             off = not torch.is_grad_enabled()
@@ -201,9 +200,14 @@ class Operations(TorchFunctionMode):
         before = self._tensors.get(target)
         if before is not None:
             made.changes = before.changes
+            made.born, made.born_by = before.born, before.born_by
             made.alias_of = before.alias_of
+            made.behind = before.behind
         if not target.is_inference():
             made.change(name, place, target._version)
+        if made.behind:
+            address = target.untyped_storage().data_ptr()
+            self._tensors.hidden_changes.append(HiddenChange(address, name, place, made.order))
         if made.alias_of is not None:
             self._watch.gradients.written_by_hand(made.alias_of, locate(place))
         base = target._base
@@ -236,7 +240,7 @@ class Operations(TorchFunctionMode):
         if hasattr(result, "__array_interface__"):
             self._escaped_arrays[result.__array_interface__["data"][0]] = made
         else:
-            self._escaped_numbers.update({number: made for number in _numbers(result)})
+            self._escaped_numbers.update(dict.fromkeys(_numbers(result), made))
 
     def _take_numbers(
         self, made: Made, name: str, args: Sequence[Any], kwargs: dict[str, Any], output: torch.Tensor
@@ -281,7 +285,7 @@ class Operations(TorchFunctionMode):
                 made.add_cut(CutPoint(name, place, "function", None), made.live)
                 made.live = 0
             elif output.grad_fn is not None:
-                output.grad_fn.metadata[NODE_KEY] = made
+                mark(output, made)
             self._tensors.put(output, made)
             self._look(output, made, inputs)
 

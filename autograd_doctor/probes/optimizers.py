@@ -133,7 +133,7 @@ class Optimizers:
             return args, {**kwargs, "closure": wrapped}
         return (args[0], wrapped, *args[2:]), kwargs
 
-    def _wrap(self, closure: Callable[[], Any], optimizer: Optimizer, step: _Step) -> Callable[[], Any]:
+    def _wrap(self, closure: Any, optimizer: Optimizer, step: _Step) -> Callable[[], Any]:
         def wrapped() -> Any:
             self._watch.in_optimizer -= 1
             try:
@@ -181,6 +181,7 @@ class Optimizers:
             if not skipped:
                 self._watch.gradients.stepped(step.with_gradient, step.location)
         if not skipped:
+            self._watch.updated_at = step.location
             self._watch.step_taken(step.optimizer)
 
     def _emit(self, optimizer: Optimizer, step: _Step, skipped: bool, fused: bool) -> None:

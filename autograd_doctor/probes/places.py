@@ -43,7 +43,7 @@ def set_target_folder(folder: str | None) -> None:
 @cache
 def is_own(path: str) -> bool:
     """Whether a file belongs to the user's program: neither ours nor torch, a framework or the standard library."""
-    if path.startswith(_PACKAGE) or path.startswith("<frozen"):
+    if path.startswith((_PACKAGE, "<frozen")):
         return False
     if path.startswith(_target_folders or ("\0",)):
         return True

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from autograd_doctor.events import Event, GradSwitch
+from autograd_doctor.findings import Location
 from autograd_doctor.probes.gradients import Ledger
 from autograd_doctor.probes.lineage import Tensors
 from autograd_doctor.probes.naming import Modules, Optimizers, Parameters
@@ -46,6 +47,7 @@ class Watch:
         self._step_pending = False
         self.backward_running: int | None = None
         self.last_loss: float | None = None
+        self.updated_at: Location | None = None
         self.batches_per_epoch = 0
         self.steps_per_epoch: int | None = None
         self.stepped: list[Callable[[], None]] = []

@@ -16,16 +16,15 @@ class LinearProbe:
             for x, y in loader:
                 feats.append(self.encoder(x))
                 labels.append(y)
-        return torch.cat(feats), torch.cat(labels)
+            return torch.cat(feats), torch.cat(labels)
 
-    def fit(self, loader, epochs=5):
+    def fit(self, loader, epochs=12):
         feats, labels = self.extract(loader)
         for epoch in range(epochs):
-            for idx in torch.randperm(len(feats)).split(32):
-                loss = nn.functional.cross_entropy(self.probe(feats[idx]), labels[idx])
-                self.optimizer.zero_grad()
-                loss.backward()
-                self.optimizer.step()
+            loss = nn.functional.cross_entropy(self.probe(feats), labels)
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
             print(f"epoch {epoch}: {loss.item():.4f}")
 
 

@@ -18,13 +18,18 @@ PHASES = ("training", "evaluation", "training after evaluation")
 def target_facts(trace: Trace, target: Target) -> TargetFacts:
     """What was run, where. The folder is the child's, or ours if the child never came to say."""
     started = next(iter(trace.of(RunStarted)), None)
-    cwd = started.cwd if started else os.getcwd()
-    argv = [target.name, *target.arguments]
+    cwd = started.cwd if started else _text(os.getcwd())
+    argv = [_text(word) for word in (target.name, *target.arguments)]
     if target.kind == "module":
-        return TargetFacts(module=target.name, argv=argv, cwd=cwd)
+        return TargetFacts(module=argv[0], argv=argv, cwd=cwd)
     if target.kind == "model":
-        return TargetFacts(model=target.name, argv=argv, cwd=cwd)
-    return TargetFacts(script=target.name, argv=argv, cwd=cwd)
+        return TargetFacts(model=argv[0], argv=argv, cwd=cwd)
+    return TargetFacts(script=argv[0], argv=argv, cwd=cwd)
+
+
+def _text(word: str) -> str:
+    """A word of the shell whose bytes need not be text."""
+    return word.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def environment(trace: Trace) -> Environment:

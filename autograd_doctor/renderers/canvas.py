@@ -68,12 +68,12 @@ class Canvas:
             yield prefix
             prefix = Text(" " * margin)
         for number, line in enumerate(wrap(body, self.width - margin)):
-            yield (prefix if number == 0 else Text(" " * margin)) + line
+            yield Text.assemble(prefix if number == 0 else " " * margin, line)
 
     def indented(self, body: Text, indent: int = 2) -> Iterator[Text]:
         """A body whose lines after the first are indented."""
         for number, line in enumerate(wrap(body, self.width - indent)):
-            yield line if number == 0 else Text(" " * indent) + line
+            yield Text.assemble("" if number == 0 else " " * indent, line)
 
     def text(self, lines: Iterable[Text]) -> str:
         """The lines as a string, with colour if asked for."""

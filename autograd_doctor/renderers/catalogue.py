@@ -183,4 +183,4 @@ def _program(canvas: Canvas, heading: str, example: Example) -> Iterator[Text]:
         code = highlighted(shown) if canvas.options.color else Text(shown)
         if "# <- AD" in shown:
             code.stylize("bold red")
-        yield Text("    ") + code
+        yield Text.assemble("    ", code)

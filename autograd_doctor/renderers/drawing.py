@@ -34,7 +34,7 @@ class Drawing:
         previous = 0
         for number, text in self._frame.lines.items():
             if previous and number > previous + 1:
-                yield Text(f"{'...':<{self._digits + 3}}", style=GUTTER) + self._margin(previous)
+                yield Text.assemble((f"{'...':<{self._digits + 3}}", GUTTER), self._margin(previous))
             previous = number
             yield from self._source_line(number, text)
         yield self._gutter()
@@ -51,10 +51,10 @@ class Drawing:
         line = SourceLine.of(text, self._indent, unicode=self._canvas.options.unicode)
         start = line.span(marks[0].place)[0] if marks else 0
         window = line.window(start, self._room, self._canvas.glyphs.cut)
-        yield self._gutter(number) + self._edge(number) + self._code(window)
+        yield Text.assemble(self._gutter(number), self._edge(number), self._code(window))
         for mark in marks:
             yield from self._underlined(
-                mark, self._gutter() + self._margin(number), *window.cells(*line.span(mark.place))
+                mark, Text.assemble(self._gutter(), self._margin(number)), *window.cells(*line.span(mark.place))
             )
         if self._bracket and number == self._bracket.place.end_line:
             yield from self._bracket_end(self._bracket)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from autograd_doctor.findings import SEVERITIES, Number
 from autograd_doctor.report import Report, Run, StoppedBy
+from autograd_doctor.wording import in_bytes
 
 _STOPPED: dict[StoppedBy, str] = {
     "finished": "the program ran to its end",
@@ -66,14 +67,6 @@ def measured(name: str, value: Number | str | Sequence[str]) -> tuple[str, str]:
         return label, value
     if isinstance(value, int | float):
         if "bytes" in label.split() and abs(value) >= 1024:
-            return label, f"{value:,} ({_size(value)})"
+            return label, f"{value:,} ({in_bytes(value)})"
         return label, f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
     return label, listed(list(value), 8)
-
-
-def _size(value: float) -> str:
-    for unit in ("KiB", "MiB"):
-        value /= 1024
-        if abs(value) < 1000:
-            return f"{value:.3g} {unit}"
-    return f"{value / 1024:.3g} GiB"

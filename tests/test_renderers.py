@@ -1,0 +1,263 @@
+"""What people and machines read: golden pages, and properties that hold for any finding at any width.
+
+`BLESS=1 pytest tests/test_renderers.py` writes the golden files and the schema anew; read the difference.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft7Validator
+from reports import GOLDEN, REPORTS, at, finding_rule, healthy, judged, rule, sick, training
+from rich.cells import cell_len
+
+from autograd_doctor import renderers
+from autograd_doctor.events import BackwardRan
+from autograd_doctor.findings import Evidence, Location, Related
+from autograd_doctor.renderers import catalogue, formats, render, shows_unicode
+from autograd_doctor.renderers.json_ import schema
+from autograd_doctor.report import Report
+
+SCHEMA = Path(renderers.__file__).parent / "report.schema.json"
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def check_golden(path: Path, text: str) -> None:
+    if os.environ.get("BLESS"):
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8"), "run with BLESS=1 if the change is wanted"
+
+
+# ----------------------------------------------------------------------------------------------------------- golden
+
+
+@pytest.mark.parametrize("width", [80, 100])
+@pytest.mark.parametrize("name", REPORTS)
+def test_full(name: str, width: int) -> None:
+    check_golden(GOLDEN / f"{name}.{width}.txt", render("full", REPORTS[name](), width=width))
+
+
+def test_full_in_ascii() -> None:
+    text = render("full", sick(), width=80, unicode=False)
+    assert text.isascii()
+    check_golden(GOLDEN / "sick.ascii.txt", text)
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_concise(name: str) -> None:
+    check_golden(GOLDEN / f"{name}.concise.txt", render("concise", REPORTS[name](), width=40))
+
+
+def documented() -> Any:
+    def bad() -> None:
+        import torch
+
+        loss = torch.ones(1)  # <- AD101
+        print(loss)
+
+    def bad_in_a_loop() -> None:
+        print("another")
+
+    def good() -> None:
+        # a comment comes first
+        print("all is well")
+
+    def good_with_accumulation() -> None:
+        print("well too")
+
+    return rule(
+        name="missing-zero-grad",
+        title="gradients of earlier steps are still there",
+        observes="what each backward wrote,\nand what each step used\n\nnothing else",
+        needs=(BackwardRan,),
+        tunables={"share": 0.5},
+        bad=(bad, bad_in_a_loop),
+        good=(good, good_with_accumulation),
+    )
+
+
+def test_catalogue() -> None:
+    rules = [documented(), rule("AD201", severity="warning"), rule("AD102", severity="info")]
+    check_golden(GOLDEN / "rules.txt", catalogue.rules_text(rules, width=80))
+    check_golden(GOLDEN / "explain.txt", catalogue.explain_text(documented(), width=80))
+
+
+def test_catalogue_in_json() -> None:
+    (entry,) = json.loads(catalogue.rules_json([documented()]))
+    assert entry["code"] == "AD101"
+    assert entry["tunables"] == {"share": 0.5}
+    (page,) = json.loads(catalogue.explain_json([documented()]))
+    assert page["needs"] == ["BackwardRan"]
+    assert page["bad"][0] == "import torch\n\nloss = torch.ones(1)  # <- AD101\nprint(loss)\n"
+    assert page["good"][0] == '# a comment comes first\nprint("all is well")\n'
+
+
+# ----------------------------------------------------------------------------------------------------------- plainly
+
+
+def test_formats_are_found_by_walking_the_folder() -> None:
+    assert {"full", "concise", "json"} <= set(formats())
+    with pytest.raises(KeyError):
+        render("no such format", healthy())
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_colour_adds_nothing_but_colour(name: str) -> None:
+    colored = render("full", REPORTS[name](), color=True)
+    assert ANSI.search(colored)
+    assert ANSI.sub("", colored) == render("full", REPORTS[name](), color=False)
+
+
+def test_streams_that_cannot_show_unicode() -> None:
+    assert shows_unicode("utf-8")
+    assert not shows_unicode("ascii")
+    assert not shows_unicode("latin-1")
+    assert not shows_unicode("no such encoding")
+    assert not shows_unicode(None)
+
+
+def test_a_healthy_run_is_told_in_a_few_lines() -> None:
+    text = render("full", healthy())
+    assert text.startswith("✓ train.py is healthy: 2 checks found nothing in 30 steps of training, 12.3 s\n")
+    assert len(text.splitlines()) <= 6
+
+
+def framed(tmp_path: Path, line: str, column: int, end_column: int, *, width: int = 60, **changes: Any) -> str:
+    """The source line and the line of carets below it, as rendered."""
+    (tmp_path / "train.py").write_bytes(line.encode())
+    found = {"location": at(tmp_path / "train.py", 1, column, end_column), "message": "here"}
+    report = judged(training(cwd=str(tmp_path)), finding_rule("AD101", found))
+    lines = render("full", report, width=width, **changes).splitlines()
+    start = next(number for number, text in enumerate(lines) if text.startswith(" 1 "))
+    return "\n".join(text[5:] for text in lines[start : start + 2])
+
+
+def test_carets_stand_below_what_they_mean(tmp_path: Path) -> None:
+    assert framed(tmp_path, "a = b + c", 5, 6) == "a = b + c\n    ^ here"
+    assert framed(tmp_path, "    a = b\r\n", 9, 10) == "a = b\n    ^ here"
+    assert framed(tmp_path, "\ta =\tb", 6, 7) == "a = b\n    ^ here"
+    assert framed(tmp_path, "x = '日本' + b", 13, 14) == "x = '日本' + b\n              ^ here"
+    assert framed(tmp_path, "a = b", 0, 0) == "a = b\n^^^^^ here"
+    assert framed(tmp_path, "a = b", 5, 3) == "a = b\n    ^ here"
+    assert framed(tmp_path, "a = b", 99, 120) == "a = b\n     ^ here"
+
+
+def test_carets_stand_right_in_ascii_too(tmp_path: Path) -> None:
+    assert framed(tmp_path, "x = '日本' + b", 13, 14, unicode=False) == "x = '????' + b\n              ^ here"
+
+
+def test_long_lines_are_cut_around_the_span(tmp_path: Path) -> None:
+    source, carets = framed(tmp_path, "x = " + "a + " * 100 + "culprit" + " + b" * 100, 405, 412, width=40).split("\n")
+    assert cell_len(source) <= 35
+    assert source.startswith("…")
+    assert source.endswith("…")
+    assert source[carets.index("^") : carets.rindex("^") + 1] == "culprit"
+
+
+def test_a_file_that_is_gone_leaves_the_quoted_line(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("a = 1\nb = 2\n", encoding="utf-8")
+    report = judged(training(cwd=str(tmp_path)), finding_rule("AD101", {"location": at(script, 2, 1, 2)}))
+    assert " 1 │ a = 1\n 2 │ b = 2\n   │ ^ it went wrong\n" in render("full", report)
+    script.unlink()
+    assert " 2 │ b = 2\n   │ ^ it went wrong\n" in render("full", report)
+    script.write_text("something\nelse\n", encoding="utf-8")
+    assert " 2 │ b = 2\n   │ ^ it went wrong\n" in render("full", report)
+
+
+def test_a_finding_without_a_place_says_its_message() -> None:
+    text = render("full", judged(training(), finding_rule("AD101", {"message": "seen nowhere"})))
+    assert "seen nowhere" in text
+    assert "-->" not in text
+
+
+# ------------------------------------------------------------------------------------------------------------- JSON
+
+
+def test_the_schema_is_that_of_the_reports_types() -> None:
+    check_golden(SCHEMA, json.dumps(schema(), indent=2, ensure_ascii=False) + "\n")
+    Draft7Validator.check_schema(schema())
+
+
+def test_the_schema_refuses_what_is_no_report() -> None:
+    validator = Draft7Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
+    value = json.loads(render("json", sick()))
+    assert validator.is_valid(value)
+    assert not validator.is_valid({**value, "verdict": "fine"})
+    assert not validator.is_valid({key: part for key, part in value.items() if key != "exit_code"})
+    value["findings"][0]["evidence"]["a"] = None
+    assert not validator.is_valid(value)
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_json_can_be_read_again(name: str) -> None:
+    report = REPORTS[name]()
+    text = render("json", report)
+    Draft7Validator(schema()).validate(json.loads(text))
+    assert msgspec.json.decode(text, type=Report) == report
+
+
+# ------------------------------------------------------------------------------------------- whatever a finding holds
+
+texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=60) | st.sampled_from(
+    ["", "\n", "a\tb", "\x1b[31mred", "`code` and\r\nmore", "日本語" * 30, "word" * 60, "e\u0301\u202e", "::error::x"]
+)
+numbers = st.integers(0, 12)
+locations = st.builds(
+    Location,
+    path=st.sampled_from(["train.py", "gone.py", "\0", "a b.py"]) | texts,
+    line=numbers,
+    column=st.integers(0, 200),
+    end_line=numbers,
+    end_column=st.integers(0, 200),
+    function=texts,
+)
+evidence: st.SearchStrategy[Evidence] = st.dictionaries(
+    texts, st.integers() | st.floats() | texts | st.lists(texts, max_size=3), max_size=3
+)
+findings = st.fixed_dictionaries(
+    {
+        "message": texts,
+        "subject": texts,
+        "help": texts,
+        "location": st.none() | locations,
+        "evidence": evidence,
+        "related": st.lists(st.builds(Related, texts, locations), max_size=3).map(tuple),
+        "notes": st.lists(texts, max_size=2).map(tuple),
+        "severity": st.sampled_from(["error", "warning", "info"]),
+        "confidence": st.sampled_from(["high", "medium", "low"]),
+        "step_first": numbers,
+        "step_count": numbers,
+    }
+)
+sources = st.lists(texts, max_size=12).map("\n".join)
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.lists(findings, max_size=3), sources, texts, st.integers(1, 220), st.booleans(), st.booleans())
+def test_any_finding_renders_at_any_width(
+    found: list[dict[str, Any]], text: str, title: str, width: int, color: bool, unicode: bool
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "train.py").write_text(text, encoding="utf-8", newline="")
+        report = judged(training(2, cwd=folder), finding_rule("AD101", *found, title=title) if found else rule())
+        drawn = {name: render(name, report, width=width, color=color, unicode=unicode) for name in formats()}
+    value = json.loads(drawn["json"])
+    Draft7Validator(schema()).validate(value)
+    assert [each["message"] for each in value["findings"]] == [each.message for each in report.findings]
+    assert len(drawn["concise"].splitlines()) == len(report.findings) + 1
+    plain = ANSI.sub("", drawn["full"])
+    assert not [character for character in plain if unicodedata.category(character) == "Cc" and character != "\n"]
+    assert unicode or plain.isascii()
+    for line in plain.split("\n"):
+        assert cell_len(line) <= max(width, 40) or "-->" in line or ":::" in line

@@ -39,8 +39,11 @@ class _Pass:
     @property
     def is_cut_here(self) -> bool:
         """Whether the next batch is one too many; a pass that is over anyway ends by itself."""
-        over = self.length is not None and self.batches >= self.length
-        return bool(self.limit) and self.batches >= self.limit and not over
+        return bool(self.limit) and self.batches >= self.limit and not self.is_whole
+
+    @property
+    def is_whole(self) -> bool:
+        return self.length is not None and self.batches >= self.length
 
 
 class Data:
@@ -59,7 +62,7 @@ class Data:
         self._loaders = Numbers()
         self._names: dict[int, str] = {}
         self._passes: weakref.WeakKeyDictionary[_BaseDataLoaderIter, _Pass] = weakref.WeakKeyDictionary()
-        self._counts: dict[int, int] = {}
+        self._latest: dict[int, _Pass] = {}
         self._cut_before = False
 
     def __enter__(self) -> Self:
@@ -114,12 +117,15 @@ class Data:
         if number is None:
             number = self._loaders.add(loader)
             self._names[number] = variable_name(loader)
-        self._counts[number] = self._counts.get(number, 0) + 1
-        self._passes[iterator] = _Pass(
+        latest = self._latest.get(number)
+        if latest is not None and (latest.is_cut_here or latest.is_whole):
+            # Whoever counts batches does not ask for the one that is not there.
+            self._end(latest, cut=latest.is_cut_here)
+        self._passes[iterator] = self._latest[number] = _Pass(
             loader=number,
             name=self._names[number],
             location=here(),
-            number=self._counts[number],
+            number=latest.number + 1 if latest else 1,
             length=_length(loader),
             limit=self._watch.batches_per_epoch if ends_with_the_iterator() else 0,
         )

@@ -54,6 +54,9 @@ class Polite:
                 "tensorboardX.writer": self._tensorboard,
                 **dict.fromkeys(_TRACKERS, self._tracker),
                 "mlflow": self._mlflow,
+                "lightning.pytorch.trainer.trainer": self._lightning,
+                "pytorch_lightning.trainer.trainer": self._lightning,
+                "transformers.trainer": self._transformers,
             }
         )
 
@@ -111,6 +114,25 @@ class Polite:
         module.save_file = self._scratch.saving(module.save_file, "save_file", 1, "filename")
         module.load_file = self._scratch.loading(module.load_file, 0, "filename")
         module.safe_open = self._scratch.loading(module.safe_open, 0, "filename")
+
+    def _lightning(self, module: Any) -> None:
+        initialise = module.Trainer.__init__
+
+        @functools.wraps(initialise)
+        def __init__(trainer: Any, **kwargs: Any) -> None:  # noqa: N807
+            self._say("Lightning was given a scratch folder for logs and checkpoints")
+            initialise(trainer, **{**kwargs, "default_root_dir": str(self._folder / "lightning")})
+
+        module.Trainer.__init__ = __init__
+
+    def _transformers(self, module: Any) -> None:
+        """Whole folders of checkpoints move, because the trainer also removes the oldest of those that it finds."""
+
+        def _get_output_dir(trainer: Any, trial: Any = None) -> str:
+            self._say(f"checkpoints went to a scratch folder instead of `{trainer.args.output_dir}`")
+            return str(self._folder / "transformers")
+
+        module.Trainer._get_output_dir = _get_output_dir
 
     def _fsspec(self, module: ModuleType) -> None:
         """Lightning writes its checkpoints through fsspec. Only what ends in `.ckpt` is redirected."""

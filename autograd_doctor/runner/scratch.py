@@ -35,7 +35,9 @@ class Scratch:
     def redirect(self, path: Any, kind: str) -> Any:
         """Where to write a file instead. Anything but a path in an existing folder is left for the writer to judge."""
         wanted = _path(path)
-        if wanted is None or not os.path.isdir(os.path.dirname(wanted)) or os.path.isdir(wanted):
+        if wanted is None or wanted.startswith(f"{self._folder}/"):
+            return path
+        if not os.path.isdir(os.path.dirname(wanted)) or os.path.isdir(wanted):
             return path
         if not self._moved:
             self._follow()

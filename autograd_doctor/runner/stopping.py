@@ -84,7 +84,8 @@ class Stopper:
             self._evaluated |= not event.grad_enabled or not event.training
         elif isinstance(event, BatchDrawn) and self._boundary != "seen":
             within_reach = self._watch.batches_per_epoch or (event.length or math.inf) <= _EXTENSION * self._steps
-            self._boundary = "seen" if event.ended else "near" if within_reach else "unknown"
+            seen = event.ended or event.pass_number > 1
+            self._boundary = "seen" if seen else "near" if within_reach else "unknown"
 
     def _trained(self) -> None:
         if not self._training:

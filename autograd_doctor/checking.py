@@ -119,7 +119,7 @@ def _target(request: Request, loaded: Loaded) -> tuple[Target, ModelPlan | None]
     file = model_file.look(request.name)
     section = loaded.settings.model
     # A section that was found rather than asked for is not for a program of the same folder that trains by itself.
-    if section and loaded.file and (request.config or file.only_defines):
+    if section and loaded.file and (request.config or file.is_for_model_mode):
         return Target("model", found.name, found.arguments), model_section.plan(
             file, section, config_file.shown(loaded.file)
         )

@@ -10,6 +10,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 from typer import Argument, Option
+from typer.core import TyperCommand
 
 from autograd_doctor import __version__
 from autograd_doctor.findings import ExitCode
@@ -69,7 +70,27 @@ OutputFile = Annotated[
 Color = Annotated[str | None, Option(metavar="WHEN", help="auto, always or never.", rich_help_panel=_OUTPUT)]
 
 
-@app.command(context_settings=_TARGET_FIRST)
+class _Check(TyperCommand):
+    """Everything after the target is the program's, except after a file that only defines: there is no program."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        given = list(args)
+        rest = super().parse_args(ctx, args)
+        target, after = ctx.params.get("target"), len(ctx.params.get("arguments") or ())
+        if not after or ctx.params.get("is_module") or not _only_defines(target):
+            return rest
+        return super().parse_args(ctx, [*given[: -after - 1], *given[-after:], given[-after - 1]])
+
+
+def _only_defines(target: str | None) -> bool:
+    if not target or not target.endswith(".py") or not Path(target).is_file():
+        return False
+    from autograd_doctor.model_file import look
+
+    return look(target).is_for_model_mode
+
+
+@app.command(cls=_Check, context_settings=_TARGET_FIRST)
 def check(
     target: Annotated[str, Argument(metavar="SCRIPT", help="A Python program, or with `-m` a module.")],
     arguments: Annotated[list[str] | None, Argument(metavar="ARGS", help="Passed to the program as they are.")] = None,
@@ -103,7 +124,8 @@ def check(
 ) -> None:
     """Run a training program under probes for a few steps, and say what is wrong with it.
 
-    Everything after SCRIPT belongs to the program.
+    Everything after SCRIPT belongs to the program, unless SCRIPT is a file that
+    only defines a model: then `--config FILE` says how to train it.
 
     Exit codes: 0 nothing to fail on, 1 findings, 2 a mistake in the command or
     the settings, 3 the program failed before it trained, 4 too little training

@@ -25,6 +25,7 @@ _LOOK_EVERY = 0.05
 _GRACE = 2.0
 _INTERRUPT_GRACE = 10.0
 _MODULE = "autograd_doctor.runner"
+_PACKAGE = str(Path(__file__).parent)
 
 
 class Recording(NamedTuple):
@@ -155,15 +156,30 @@ class Child:
 
     def _outcome(self, timed_out: bool, interrupted: bool) -> Outcome:
         status = self._process.returncode
-        stacks = Path(self._plan.scratch, STACKS)
         return Outcome(
             exit_code=status if status >= 0 else None,
             signal=-status if status < 0 else None,
             timed_out=timed_out,
             interrupted=interrupted,
-            stacks=stacks.read_text(errors="replace") if timed_out and stacks.is_file() else "",
+            stacks=_program_stacks(Path(self._plan.scratch, STACKS)) if timed_out else "",
             seconds=time.monotonic() - self._began,
         )
+
+
+def _program_stacks(file: Path) -> str:
+    """The stacks that `faulthandler` wrote, innermost frame first, without threads and frames of our own."""
+    if not file.is_file():
+        return ""
+    threads = file.read_text(errors="replace").strip().split("\n\n")
+    return "\n\n".join(filter(None, map(_without_ours, threads)))
+
+
+def _without_ours(thread: str) -> str:
+    """One thread down to where the program was called; nothing if only waiting for our own sake is left."""
+    lines = thread.splitlines()
+    ours = next((number for number, line in enumerate(lines) if f'"{_PACKAGE}' in line), None)
+    waits = all("threading.py" in line for line in lines[1:ours])
+    return "" if ours is not None and waits else "\n".join(lines[:ours])
 
 
 def _interpreter_flags() -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +11,12 @@ from pathlib import Path
 from autograd_doctor.target import compiled, read
 
 _MODULE_BASES = ("nn.Module", "torch.nn.Module", "Module")
+_TRAINING = frozenset({"backward", "step", "fit", "train", "run", "main", "launch"})
 _DEFINES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+
+
+FUNCTIONS = ("training_step", "configure_optimizers", "batches", "train")
+"""What a file may define to do itself what the settings would say."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +29,11 @@ class ModelFile:
     others: frozenset[str] = frozenset()
     open: bool = False
     only_defines: bool = False
+
+    @property
+    def is_for_model_mode(self) -> bool:
+        """Whether running the file would do nothing, while it holds something to train."""
+        return self.only_defines and bool(self.modules or self.classes or self.functions)
 
     @property
     def names(self) -> list[str]:
@@ -51,7 +62,7 @@ def look(name: str) -> ModelFile:
         open=any(
             isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in ast.walk(ast.Module(body, []))
         ),
-        only_defines=all(_defines(node, body) for node in body),
+        only_defines=all(_defines(node) for node in body),
     )
 
 
@@ -63,20 +74,18 @@ def _other_bindings(body: Sequence[ast.stmt]) -> Iterator[str]:
             yield (node.asname or node.name).partition(".")[0]
 
 
-def _defines(node: ast.stmt, body: Sequence[ast.stmt]) -> bool:
-    """Whether a statement only defines: an import, a definition, a docstring, or an assignment that runs no training.
-
-    An assignment that calls a function of the file itself may well train, and so may one that calls a method.
-    """
+def _defines(node: ast.stmt) -> bool:
+    """Whether a statement only defines: an import, a definition, a docstring, an assignment that cannot train."""
     if isinstance(node, ast.Assign | ast.AnnAssign):
-        own = {other.name for other in body if isinstance(other, ast.FunctionDef)}
-        calls = [call.func for call in ast.walk(node) if isinstance(call, ast.Call)]
-        trains = (isinstance(call, ast.Attribute) and call.attr in _TRAINING for call in calls)
-        return not any(trains) and not any(isinstance(call, ast.Name) and call.id in own for call in calls)
+        return not any(_may_train(call.func) for call in ast.walk(node) if isinstance(call, ast.Call))
     return isinstance(node, _DEFINES) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
 
 
-_TRAINING = frozenset({"backward", "step", "fit", "train", "run", "main"})
+def _may_train(called: ast.expr) -> bool:
+    """Any function may, unless it is Python's own; making an object (`Path(…)`) or asking a library does not."""
+    if isinstance(called, ast.Name):
+        return called.id[:1].islower() and not hasattr(builtins, called.id)
+    return not isinstance(called, ast.Attribute) or called.attr in _TRAINING
 
 
 def initializer(node: ast.ClassDef) -> ast.arguments | None:

@@ -11,10 +11,8 @@ from typing import Any
 from autograd_doctor.config import DataSection, ModelSection
 from autograd_doctor.config_file import describe
 from autograd_doctor.mistakes import Mistake, nearest
-from autograd_doctor.model_file import ModelFile, initializer, required
+from autograd_doctor.model_file import FUNCTIONS, ModelFile, initializer, required
 from autograd_doctor.plan import Build, DataPlan, ModelPlan, TensorPlan
-
-FUNCTIONS = ("training_step", "configure_optimizers", "batches", "train")
 
 
 def plan(file: ModelFile, section: ModelSection, config: str) -> ModelPlan:

@@ -1,0 +1,150 @@
+"""AD504: a backward ran into a graph that an earlier backward had freed."""
+# mypy: allow-untyped-defs, allow-untyped-calls
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import BackwardRan, ProgramRaised
+from autograd_doctor.findings import Finding, Location, Related
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+
+_ERROR = "Trying to backward through the graph a second time"
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    if trace.crash is None or _ERROR not in trace.crash.message:
+        return
+    failed = trace.fatal_backward
+    first = trace.backwards.get(failed.reused[-1]) if failed and failed.reused else None
+    location = (failed.location if failed else None) or trace.crash_site
+    yield RULE.finding(
+        _message(failed, first),
+        subject=failed.carried_by or failed.root.name if failed else "",
+        location=location,
+        help=_help(failed, first),
+        evidence=_evidence(failed, first),
+        related=tuple(_related(failed, first, location)),
+        step_first=trace.crash.step + 1,
+        step_count=1,
+    )
+
+
+def _message(failed: BackwardRan | None, first: BackwardRan | None) -> str:
+    if failed is None:
+        return "this backward needs tensors that an earlier backward had freed"
+    root = f"`{failed.root.name}`" if failed.root.name else "this backward"
+    carried = f", handed on by `{failed.carried_by}`" if failed.carried_by else ""
+    if first is not None and first.step == failed.step:
+        return f"the graph of {root} was freed by an earlier backward in the same step{carried}"
+    if failed.reaches_back:
+        ago = f"{failed.reaches_back} step{'' if failed.reaches_back == 1 else 's'} ago"
+        return f"the graph of {root} contains operations from {ago}, which an earlier backward had freed{carried}"
+    return f"the graph of {root} was freed by an earlier backward{carried}"
+
+
+def _help(failed: BackwardRan | None, first: BackwardRan | None) -> str:
+    if failed is not None and (failed.reaches_back or (first is not None and first.step != failed.step)):
+        return "compute the shared part anew in every step, or detach it if no gradient should flow into it"
+    return "add the losses and call backward once, or pass `retain_graph=True` to the first of the two"
+
+
+def _evidence(failed: BackwardRan | None, first: BackwardRan | None) -> dict[str, int | float | str | list[str]]:
+    if failed is None:
+        return {}
+    known = {"first_backward_in_step": first.step + 1} if first else {}
+    return {"reaches_back": failed.reaches_back, "nodes": failed.nodes, **known}
+
+
+def _related(failed: BackwardRan | None, first: BackwardRan | None, location: Location | None) -> Iterator[Related]:
+    if first is not None and first.location is not None:
+        again = " (the same line, earlier)" if first.location == location else ""
+        yield Related(f"this backward freed the graph{again}", first.location)
+    if failed is not None and failed.reaches_back_at is not None:
+        yield Related("the shared part begins here", failed.reaches_back_at)
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, first, second = nn.Linear(8, 16), nn.Linear(16, 1), nn.Linear(16, 1)
+    optimizer = torch.optim.SGD([*body.parameters(), *first.parameters(), *second.parameters()], lr=0.05)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        features = torch.tanh(body(x))
+        sum_loss = nn.functional.mse_loss(first(features), x.sum(1, keepdim=True))
+        max_loss = nn.functional.mse_loss(second(features), x.amax(1, keepdim=True))
+        optimizer.zero_grad()
+        sum_loss.backward()
+        max_loss.backward()  # <- AD504
+        optimizer.step()
+
+
+def bad_features_computed_once() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, head = nn.Linear(8, 16), nn.Linear(16, 1)
+    optimizer = torch.optim.SGD(head.parameters(), lr=0.05)
+    x = torch.randn(64, 8)
+    features = torch.tanh(encoder(x))
+    for _ in range(10):
+        loss = nn.functional.mse_loss(head(features), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()  # <- AD504
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, first, second = nn.Linear(8, 16), nn.Linear(16, 1), nn.Linear(16, 1)
+    optimizer = torch.optim.SGD([*body.parameters(), *first.parameters(), *second.parameters()], lr=0.05)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        features = torch.tanh(body(x))
+        sum_loss = nn.functional.mse_loss(first(features), x.sum(1, keepdim=True))
+        max_loss = nn.functional.mse_loss(second(features), x.amax(1, keepdim=True))
+        optimizer.zero_grad()
+        (sum_loss + max_loss).backward()
+        optimizer.step()
+
+
+def good_features_without_a_graph() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, head = nn.Linear(8, 16).requires_grad_(False), nn.Linear(16, 1)
+    optimizer = torch.optim.SGD(head.parameters(), lr=0.05)
+    x = torch.randn(64, 8)
+    features = torch.tanh(encoder(x))
+    for _ in range(10):
+        loss = nn.functional.mse_loss(head(features), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD504",
+    name="backward-through-freed-graph",
+    severity="error",
+    title="backward through a graph that was already freed",
+    observes="for the backward that failed, which earlier backward had run through a part of its graph, and where that "
+    "part was computed",
+    why="a backward frees the saved tensors on its way; a second one through the same operations finds them gone",
+    fix="one backward over the sum of the losses, `retain_graph=True` on the first of two, or a detached shared part",
+    fine="graphs that are retained for the second backward",
+    needs=(BackwardRan, ProgramRaised),
+    examine=examine,
+    bad=(bad, bad_features_computed_once),
+    good=(good, good_features_without_a_graph),
+    folds=("AD599",),
+)

@@ -1,0 +1,98 @@
+"""AD506: backward on a tensor that has no graph."""
+# mypy: allow-untyped-defs, allow-untyped-calls
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import BackwardRan, ProgramRaised, TensorFacts
+from autograd_doctor.findings import Finding, Related
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+from autograd_doctor.wording import tensor
+
+_ERROR = "does not require grad and does not have a grad_fn"
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    if trace.crash is None or _ERROR not in trace.crash.message:
+        return
+    failed = trace.fatal_backward
+    root = failed.root if failed else _only_candidate(trace)
+    made_at = root.made_at if root else None
+    values = sorted(failed.values or ()) if failed else []
+    yield RULE.finding(
+        f"backward ran on {tensor(root) if root else 'a tensor'}, which has no graph{_depends(trace, values)}",
+        subject=root.name if root else "",
+        location=(failed.location if failed else None) or trace.crash_site,
+        help="compute the loss from the outputs of modules with parameters that require a gradient, gradients being on",
+        evidence={"parameters_in_its_value": len(values), "operation": root.operation if root else ""},
+        related=(Related("computed here", made_at),) if made_at else (),
+        step_first=trace.crash.step + 1,
+        step_count=1,
+        parameters=values,
+    )
+
+
+def _only_candidate(trace: Trace) -> TensorFacts | None:
+    """The only single number in the frame that raised."""
+    own = [frame for frame in trace.crash.frames if frame.own] if trace.crash else []
+    scalars = [facts for frame in own[-1:] for facts in frame.tensors if facts.numel == 1 and not facts.requires_grad]
+    return scalars[0] if len(scalars) == 1 else None
+
+
+def _depends(trace: Trace, values: list[int]) -> str:
+    if not values:
+        return " and does not depend on any parameter that requires a gradient"
+    return f", although its value depends on {trace.parameter_names(values)}"
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    for parameter in model.parameters():
+        parameter.requires_grad = False
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()  # <- AD506
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
+    for parameter in model[0].parameters():
+        parameter.requires_grad = False
+    optimizer = torch.optim.SGD(model[2].parameters(), lr=0.05)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD506",
+    name="backward-without-graph",
+    severity="error",
+    title="backward on a tensor without a graph",
+    observes="the tensor on which backward failed, the line that computed it, and the parameters behind its value",
+    why="without a graph there is nothing to go back through: no parameter can get a gradient",
+    fix="compute the loss from outputs that require a gradient",
+    fine="models of which some part requires a gradient and reaches the loss",
+    needs=(BackwardRan, ProgramRaised),
+    examine=examine,
+    bad=(bad,),
+    good=(good,),
+    folds=("AD599",),
+)

@@ -1,0 +1,142 @@
+"""AD503: a change that the version counter did not see altered a value that a later backward used."""
+# mypy: allow-untyped-defs, allow-untyped-calls
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from autograd_doctor.events import ParameterSeen, SavedTensorChanged
+from autograd_doctor.findings import Finding, Related
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+from autograd_doctor.wording import tensor
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    by_line: dict[object, list[SavedTensorChanged]] = defaultdict(list)
+    for event in trace.of(SavedTensorChanged):
+        if event.silently and (event.relative_error is None or event.relative_error > tunables["relative_error"]):
+            by_line[event.changed.location, event.changed.operation].append(event)
+    for events in by_line.values():
+        yield _finding(events)
+
+
+def _finding(events: Sequence[SavedTensorChanged]) -> Finding:
+    measured = [event.relative_error for event in events if event.relative_error is not None]
+    worst = max(events, key=lambda event: event.relative_error or 0.0)
+    error = f"; the gradient was off by {max(measured):.0%} of its norm" if measured else ""
+    places = (
+        ("made here", worst.tensor.made_at),
+        (f"saved for backward by `{worst.saved_by}` here", worst.saved_at),
+        ("used by this backward", worst.needed_at),
+    )
+    return RULE.finding(
+        f"{tensor(worst.tensor)} was saved for backward by `{worst.saved_by}` and then changed by "
+        f"`{worst.changed.operation}` without autograd noticing{error}",
+        subject=worst.tensor.name or worst.saved_by,
+        location=worst.changed.location or worst.needed_at,
+        confidence="high" if measured else "medium",
+        help="make the change without `.data` before the forward pass or after backward, or on a copy",
+        evidence={
+            "operation": worst.changed.operation,
+            "saved_by": worst.saved_by,
+            "times": len(events),
+            "relative_error": max(measured) if measured else "not measured",
+        },
+        related=tuple(Related(text, place) for text, place in places if place is not None),
+        step_first=events[0].step + 1,
+        step_count=len(events),
+        parameters=sorted({parameter for event in events for parameter in event.parameters}),
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    first, second = nn.Linear(8, 16), nn.Linear(16, 1)
+    optimizer = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.05)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        hidden = torch.tanh(first(x))
+        output = second(hidden)
+        hidden.data.mul_(3)  # <- AD503
+        loss = nn.functional.mse_loss(output, x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_weights_clamped_before_backward() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    first, second = nn.Linear(8, 16), nn.Linear(16, 1)
+    optimizer = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.05)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(second(torch.tanh(first(x))), x.sum(1, keepdim=True))
+        second.weight.data.clamp_(-0.05, 0.05)  # <- AD503
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    first, second = nn.Linear(8, 16), nn.Linear(16, 1)
+    nn.init.xavier_uniform_(first.weight.data)
+    first.bias.data.fill_(0.1)
+    optimizer = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.05)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(second(torch.tanh(first(x))), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        second.weight.data.clamp_(-0.5, 0.5)
+
+
+def good_moving_average() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    average = copy.deepcopy(model).requires_grad_(False)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+        for slow, fast in zip(average.parameters(), model.parameters(), strict=True):
+            slow.data.mul_(0.9).add_(fast.data, alpha=0.1)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD503",
+    name="data-mutation",
+    severity="error",
+    title="`.data` changed a value that backward used",
+    observes="writes through `.data` and other aliases that escape the version counter, between the operation that "
+    "saved the tensor and the backward that used it; the gradient error, where it can be measured",
+    why="the version counter exists to refuse gradients computed from changed values. `.data` goes round it: "
+    "backward runs and its gradients are wrong, without a word",
+    fix="change values before the forward pass or after backward, under `torch.no_grad()` instead of `.data`",
+    fine="updates of parameters after the step, initialisation, moving averages and targets outside a live graph",
+    needs=(SavedTensorChanged, ParameterSeen),
+    examine=examine,
+    bad=(bad, bad_weights_clamped_before_backward),
+    good=(good, good_moving_average),
+    tunables={"relative_error": 1e-4},
+)

@@ -1,0 +1,173 @@
+"""AD501: a tensor that backward needs was changed in place before backward came."""
+# mypy: allow-untyped-defs, allow-untyped-calls
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import BackwardRan, ProgramRaised, SavedTensorChanged
+from autograd_doctor.findings import Finding, Related
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+from autograd_doctor.wording import first_line, tensor
+
+_ERROR = "has been modified by an inplace operation"
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    if trace.crash is None or _ERROR not in trace.crash.message:
+        return
+    seen = [event for event in trace.of(SavedTensorChanged) if not event.silently]
+    failed = trace.fatal_backward
+    mine = [event for event in seen if failed is not None and event.backward == failed.backward]
+    yield _explained(mine[0], trace.crash) if mine else _unexplained(trace, trace.crash)
+
+
+def _explained(event: SavedTensorChanged, crash: ProgramRaised) -> Finding:
+    changed = event.changed
+    places = (
+        ("made here", event.tensor.made_at),
+        (f"saved for backward by `{event.saved_by}` here", event.saved_at),
+        ("needed by this backward", event.needed_at),
+    )
+    return RULE.finding(
+        f"{tensor(event.tensor)} was saved for backward by `{event.saved_by}` and then changed in place by "
+        f"`{changed.operation}`, so that backward failed",
+        subject=event.tensor.name or event.saved_by,
+        location=changed.location or event.needed_at,
+        help=f"use the operation that returns a new tensor instead of `{changed.operation}`, or change a `.clone()`",
+        evidence={
+            "operation": changed.operation,
+            "saved_by": event.saved_by,
+            "version": changed.version,
+            "shape": str(tuple(event.tensor.shape)),
+        },
+        related=tuple(Related(text, place) for text, place in places if place is not None),
+        notes=(f"the error was: {first_line(crash.message)}",),
+        step_first=event.step + 1,
+        step_count=1,
+        parameters=event.parameters,
+    )
+
+
+def _unexplained(trace: Trace, crash: ProgramRaised) -> Finding:
+    """The change itself was not seen: say what autograd said."""
+    return RULE.finding(
+        "a tensor that backward needs was changed in place after it had been saved",
+        subject="",
+        location=trace.crash_site,
+        help="look between the forward pass and this line for in-place operations (`+=`, `x[...] = ...`, `relu_`, "
+        "`optimizer.step()`) on tensors of the graph, and use operations that return a new tensor",
+        evidence={"error": first_line(crash.message)},
+        step_first=crash.step + 1,
+        step_count=1,
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    first, second = nn.Linear(8, 16), nn.Linear(16, 1)
+    optimizer = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.05)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        hidden = torch.tanh(first(x))
+        hidden += 1  # <- AD501
+        loss = nn.functional.mse_loss(second(hidden), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_masked_write() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.Sigmoid())
+    head = nn.Linear(16, 1)
+    optimizer = torch.optim.SGD([*model.parameters(), *head.parameters()], lr=0.05)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        gates = model(x)
+        gates[:, 0] = 0.0  # <- AD501
+        loss = nn.functional.mse_loss(head(gates), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_step_before_the_second_backward() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, head = nn.Linear(8, 16), nn.Linear(16, 1)
+    head_optimizer = torch.optim.SGD(head.parameters(), lr=0.05)
+    body_optimizer = torch.optim.SGD(body.parameters(), lr=0.05)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        output = head(torch.tanh(body(x)))
+        head_loss = nn.functional.mse_loss(output, x.sum(1, keepdim=True))
+        body_loss = output.square().mean()
+        head_optimizer.zero_grad()
+        head_loss.backward(retain_graph=True)
+        head_optimizer.step()  # <- AD501
+        body_optimizer.zero_grad()
+        body_loss.backward()
+        body_optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    first, second = nn.Linear(8, 16), nn.Linear(16, 1)
+    optimizer = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.05)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        hidden = torch.tanh(first(x)) + 1
+        loss = nn.functional.mse_loss(second(hidden), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_changes_that_autograd_allows() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(inplace=True), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        output = model(x)
+        output += 1
+        output[:, 0] *= 0.5
+        loss = nn.functional.mse_loss(output, x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD501",
+    name="in-place-modification",
+    severity="error",
+    title="a tensor needed by backward was changed in place",
+    observes="when backward fails on a changed tensor: where the tensor was made, which operation saved it, and which "
+    "operation changed it in between",
+    why="the derivative is computed from values of the forward pass; after a change in place they are gone, and "
+    "autograd refuses to compute a wrong gradient",
+    fix="use the operation that returns a new tensor, or clone before the change",
+    fine="in-place operations on tensors that no derivative needs, which autograd allows",
+    needs=(SavedTensorChanged, BackwardRan, ProgramRaised),
+    examine=examine,
+    bad=(bad, bad_masked_write, bad_step_before_the_second_backward),
+    good=(good, good_changes_that_autograd_allows),
+    folds=("AD599",),
+)

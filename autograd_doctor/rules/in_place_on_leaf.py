@@ -1,0 +1,122 @@
+"""AD502: an in-place operation on a leaf that requires grad."""
+# mypy: allow-untyped-defs, allow-untyped-calls
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import OperationFailed, ProgramRaised, TensorFacts
+from autograd_doctor.findings import Finding
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+from autograd_doctor.wording import first_line
+
+_ERROR = "leaf Variable that requires grad is being used in an in-place operation"
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    if trace.crash is None or _ERROR not in trace.crash.message:
+        return
+    failed = trace.fatal_operation
+    leaf = _leaf(trace, failed)
+    name = f"`{leaf.name}`" if leaf and leaf.name else "a tensor"
+    operation = f"`{failed.operation}`" if failed else "an in-place operation"
+    view = "a view of " if "a view of a leaf" in trace.crash.message else ""
+    yield RULE.finding(
+        f"{operation} would change {view}{name} in place, which is a leaf that requires grad",
+        subject=leaf.name if leaf else "",
+        location=(failed.location if failed else None) or trace.crash_site,
+        help="update parameters under `torch.no_grad()`; in a forward pass, compute a new tensor instead",
+        evidence={"error": first_line(trace.crash.message)},
+        step_first=trace.crash.step + 1,
+        step_count=1,
+    )
+
+
+def _leaf(trace: Trace, failed: OperationFailed | None) -> TensorFacts | None:
+    """The leaf that was to be changed, or the only candidate in the frame that raised."""
+    if failed is not None:
+        return next((facts for facts in failed.operands if facts.is_leaf and facts.requires_grad), None)
+    own = [frame for frame in trace.crash.frames if frame.own] if trace.crash else []
+    leaves = [facts for frame in own[-1:] for facts in frame.tensors if facts.is_leaf and facts.requires_grad]
+    return leaves[0] if len(leaves) == 1 else None
+
+
+def bad() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    weight = torch.zeros(8, requires_grad=True)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        loss = (x @ weight - x.mean(1)).square().mean()
+        loss.backward()
+        weight -= 0.1 * weight.grad  # <- AD502
+        weight.grad = None
+
+
+def bad_initialisation() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    model.bias[0] = 0.5  # <- AD502
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    weight = torch.zeros(8, requires_grad=True)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        loss = (x @ weight - x.mean(1)).square().mean()
+        loss.backward()
+        with torch.no_grad():
+            weight -= 0.1 * weight.grad
+        weight.grad = None
+
+
+def good_error_that_was_caught() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    try:
+        model.bias.fill_(0.0)
+    except RuntimeError:
+        nn.init.zeros_(model.bias)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD502",
+    name="in-place-on-leaf",
+    severity="error",
+    title="an in-place operation on a leaf that requires grad",
+    observes="the operation that failed, and which of its operands is a leaf that requires grad",
+    why="a leaf is where gradients end up; changed in place while gradients are recorded, it would become a result of "
+    "itself, so autograd refuses",
+    fix="update it under `torch.no_grad()`",
+    fine="updates under `no_grad`, and `nn.init`",
+    needs=(OperationFailed, ProgramRaised),
+    examine=examine,
+    bad=(bad, bad_initialisation),
+    good=(good, good_error_that_was_caught),
+    folds=("AD599",),
+)

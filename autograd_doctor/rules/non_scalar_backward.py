@@ -1,0 +1,127 @@
+"""AD505: backward on a tensor of more than one element."""
+# mypy: allow-untyped-defs, allow-untyped-calls
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+from autograd_doctor.events import BackwardRan, ProgramRaised, TensorFacts
+from autograd_doctor.findings import Finding, Related
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+from autograd_doctor.wording import tensor
+
+_ERROR = "grad can be implicitly created only for scalar outputs"
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    if trace.crash is None or _ERROR not in trace.crash.message:
+        return
+    root = _root(trace)
+    made_at = root.made_at if root else None
+    seen = f"backward ran on {tensor(root)}, {prod(root.shape)} numbers" if root else "backward ran on many numbers"
+    yield RULE.finding(
+        f"{seen} where one was needed",
+        subject=root.name if root else "",
+        location=(trace.fatal_backward.location if trace.fatal_backward else None) or trace.crash_site,
+        help=_help(root),
+        evidence={"shape": str(tuple(root.shape)), "operation": root.operation} if root else {},
+        related=(Related("computed here, and not reduced since", made_at),) if made_at else (),
+        step_first=trace.crash.step + 1,
+        step_count=1,
+    )
+
+
+def _root(trace: Trace) -> TensorFacts | None:
+    """What backward ran on: as the probe saw it, or the only candidate in the frame that raised."""
+    if trace.fatal_backward is not None:
+        return trace.fatal_backward.root
+    own = [frame for frame in trace.crash.frames if frame.own] if trace.crash else []
+    candidates = [facts for frame in own[-1:] for facts in frame.tensors if facts.requires_grad and not facts.is_leaf]
+    many = [facts for facts in candidates if facts.numel > 1]
+    return many[0] if len(many) == 1 else None
+
+
+def _help(root: TensorFacts | None) -> str:
+    name = root.name if root and root.name else "loss"
+    if root is not None and ("loss" in root.operation or root.operation.startswith("binary_cross_entropy")):
+        return f'leave `reduction="none"` out of `{root.operation}`, or call `{name}.mean().backward()`'
+    return f"reduce it to one number first, as in `{name}.mean().backward()`"
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True), reduction="none")
+        optimizer.zero_grad()
+        loss.backward()  # <- AD505
+        optimizer.step()
+
+
+def bad_squared_difference() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        loss = (model(x) - x.mean(1, keepdim=True)).square().sum(dim=1)
+        optimizer.zero_grad()
+        torch.autograd.backward(loss)  # <- AD505
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_with_a_gradient_argument() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        losses = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True), reduction="none")
+        optimizer.zero_grad()
+        losses.backward(torch.full_like(losses, 1 / losses.numel()))
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD505",
+    name="non-scalar-backward",
+    severity="error",
+    title="backward on a tensor that is not a single number",
+    observes="the shape of the tensor on which backward failed, and the operation that computed it",
+    why="a gradient is that of one number; for several, autograd has to be told how to weigh them",
+    fix="reduce the loss with `mean()` or `sum()`",
+    fine="backward with a `gradient` argument",
+    needs=(BackwardRan, ProgramRaised),
+    examine=examine,
+    bad=(bad, bad_squared_difference),
+    good=(good, good_with_a_gradient_argument),
+    folds=("AD599",),
+)

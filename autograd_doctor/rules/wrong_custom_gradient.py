@@ -1,0 +1,305 @@
+"""AD507: a custom function's backward is not the derivative of its forward."""
+# mypy: allow-untyped-defs, allow-untyped-calls
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from autograd_doctor.events import FunctionJudged, ProgramRaised
+from autograd_doctor.findings import Finding, Related
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+from autograd_doctor.wording import first_line
+
+_REFUSED = re.compile(
+    r"[Ff]unction (?P<function>\w+)Backward returned an (?:incorrect number of gradients|invalid gradient at index)"
+)
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    judged = [event for event in trace.of(FunctionJudged) if not event.double]
+    for event in judged:
+        if event.verdict == "wrong":
+            yield _wrong(event)
+        elif event.verdict != "right":
+            yield _set_aside(event)
+    refused = _REFUSED.search(trace.crash.message) if trace.crash else None
+    if trace.crash and refused and refused["function"] not in {event.function for event in judged}:
+        yield _refused(trace, trace.crash, refused["function"])
+
+
+def _wrong(event: FunctionJudged) -> Finding:
+    which = f" for input {event.input + 1}" if event.input is not None else ""
+    numbers = ""
+    if event.expected is not None and event.found is not None:
+        numbers = f": it returned {event.found:.4g} where the difference quotient is {event.expected:.4g}"
+    evidence = {"input": event.input, "largest_error": event.error, "expected": event.expected, "found": event.found}
+    return RULE.finding(
+        f"the backward of `{event.function}` is not the derivative of its forward{which}{numbers}",
+        subject=event.function,
+        location=event.location or event.applied_at,
+        help="compare `backward` with the derivative of `forward`: one gradient per input, in the order of the inputs, "
+        "each multiplied by the incoming gradient",
+        evidence={name: value for name, value in evidence.items() if value is not None},
+        related=_applied(event),
+        notes=(event.reason,) if event.reason else (),
+        step_first=event.step,
+    )
+
+
+def _set_aside(event: FunctionJudged) -> Finding:
+    judged = "is a surrogate by design" if event.verdict == "surrogate" else "was not judged"
+    return RULE.finding(
+        f"the backward of `{event.function}` {judged}: {event.reason or 'its forward is piecewise constant'}",
+        subject=event.function,
+        location=event.location or event.applied_at,
+        severity="info",
+        help="nothing to change if that is meant",
+        related=_applied(event),
+        step_first=event.step,
+    )
+
+
+def _refused(trace: Trace, crash: ProgramRaised, function: str) -> Finding:
+    return RULE.finding(
+        f"autograd refused what the backward of `{function}` returned: {first_line(crash.message)}",
+        subject=function,
+        location=trace.crash_site,
+        help="return one gradient per input of `forward`, with that input's shape, and `None` for inputs without one",
+        evidence={"error": first_line(crash.message)},
+        step_first=crash.step + 1,
+    )
+
+
+def _applied(event: FunctionJudged) -> tuple[Related, ...]:
+    return (Related("applied here", event.applied_at),) if event.applied_at else ()
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    class Cube(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx, grad):  # <- AD507
+            (x,) = ctx.saved_tensors
+            return grad * 2 * x**2
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(Cube.apply(model(x)), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_gradients_swapped() -> None:
+    import torch
+    from torch import nn
+
+    class Multiply(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            ctx.save_for_backward(a, b)
+            return a * b
+
+        @staticmethod
+        def backward(ctx, grad):  # <- AD507
+            a, b = ctx.saved_tensors
+            return grad * a, grad * b
+
+    torch.manual_seed(0)
+    left, right = nn.Linear(8, 4), nn.Linear(8, 4)
+    optimizer = torch.optim.SGD([*left.parameters(), *right.parameters()], lr=0.01)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(Multiply.apply(left(x), right(x)), x[:, :4] * x[:, 4:])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_number_of_gradients() -> None:
+    import torch
+    from torch import nn
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factor):
+            ctx.factor = factor
+            return x * factor
+
+        @staticmethod
+        def backward(ctx, grad):  # <- AD507
+            return grad * ctx.factor
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(Scale.apply(model(x), torch.tensor(0.5)), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_mask_forgotten() -> None:
+    import torch
+    from torch import nn
+
+    class MyReLU(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.clamp(min=0)
+
+        @staticmethod
+        def backward(ctx, grad):  # <- AD507
+            return grad
+
+    torch.manual_seed(0)
+    first, second = nn.Linear(8, 16), nn.Linear(16, 1)
+    optimizer = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.01)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(second(MyReLU.apply(first(x))), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    class Cube(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return grad * 3 * x**2
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(Cube.apply(model(x)), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_straight_through() -> None:
+    import torch
+    from torch import nn
+
+    class Binarise(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return torch.where(x >= 0, 1.0, -1.0)
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return grad * (x.abs() <= 1)
+
+    torch.manual_seed(0)
+    first, second = nn.Linear(8, 16), nn.Linear(16, 1)
+    optimizer = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.01)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(second(Binarise.apply(first(x))), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_reversed_gradient() -> None:
+    import torch
+    from torch import nn
+
+    class Reverse(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, weight):
+            ctx.weight = weight
+            return x.view_as(x)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return -ctx.weight * grad, None
+
+    torch.manual_seed(0)
+    body, task, domain = nn.Linear(8, 16), nn.Linear(16, 1), nn.Linear(16, 1)
+    parameters = [*body.parameters(), *task.parameters(), *domain.parameters()]
+    optimizer = torch.optim.SGD(parameters, lr=0.01)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        where = (torch.arange(16) % 2).float().unsqueeze(1)
+        features = torch.tanh(body(x + where))
+        task_loss = nn.functional.mse_loss(task(features), x.sum(1, keepdim=True))
+        seen = domain(Reverse.apply(features, 0.5))
+        loss = task_loss + nn.functional.binary_cross_entropy_with_logits(seen, where)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_with_randomness() -> None:
+    import torch
+    from torch import nn
+
+    class Noise(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            mask = (torch.rand_like(x) > 0.1).to(x.dtype)
+            ctx.save_for_backward(mask)
+            return x * mask
+
+        @staticmethod
+        def backward(ctx, grad):
+            (mask,) = ctx.saved_tensors
+            return grad * mask
+
+    torch.manual_seed(0)
+    first, second = nn.Linear(8, 16), nn.Linear(16, 1)
+    optimizer = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.01)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(second(Noise.apply(first(x))), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD507",
+    name="wrong-custom-gradient",
+    severity="error",
+    title="a custom function's backward is not the derivative of its forward",
+    observes="every `autograd.Function` of the program, on the inputs it met, cut to a small size and in float64: its "
+    "gradients against difference quotients (`gradcheck`)",
+    why="autograd believes what a custom backward returns: training runs, in a wrong direction",
+    fix="return the derivative of the forward, one gradient per input and in their order",
+    fine="straight-through and other surrogate gradients, gradients that are changed on purpose while the forward is the "
+    "identity (both are named as info); functions with randomness or side effects are said not to be judged",
+    needs=(FunctionJudged, ProgramRaised),
+    examine=examine,
+    bad=(bad, bad_gradients_swapped, bad_number_of_gradients, bad_mask_forgotten),
+    good=(good, good_straight_through, good_reversed_gradient, good_with_randomness),
+)

@@ -175,6 +175,15 @@ def test_a_file_that_is_gone_leaves_the_quoted_line(tmp_path: Path) -> None:
     assert " 2 │ b = 2\n   │ ^ it went wrong\n" in render("full", report)
 
 
+def test_a_place_that_is_not_in_its_file_still_has_its_label(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("a = 1\nb = 2\n", encoding="utf-8")
+    found = {"location": at(script, 9), "related": (Related("made here", at(script, 1, 1, 2)),)}
+    text = render("full", judged(training(cwd=str(tmp_path)), finding_rule("AD101", found)))
+    assert " 1 │ a = 1\n   │ - made here\n" in text
+    assert "\n   it went wrong\n" in text
+
+
 def test_a_finding_without_a_place_says_its_message() -> None:
     text = render("full", judged(training(), finding_rule("AD101", {"message": "seen nowhere"})))
     assert "seen nowhere" in text
@@ -248,6 +257,8 @@ sources = st.lists(texts, max_size=12).map("\n".join)
 def test_any_finding_renders_at_any_width(
     found: list[dict[str, Any]], text: str, title: str, width: int, color: bool, unicode: bool
 ) -> None:
+    for number, fields in enumerate(found):
+        fields["message"] = f"m{number}q {fields['message']}"
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "train.py").write_text(text, encoding="utf-8", newline="")
         report = judged(training(2, cwd=folder), finding_rule("AD101", *found, title=title) if found else rule())
@@ -259,5 +270,6 @@ def test_any_finding_renders_at_any_width(
     plain = ANSI.sub("", drawn["full"])
     assert not [character for character in plain if unicodedata.category(character) == "Cc" and character != "\n"]
     assert unicode or plain.isascii()
+    assert all(f"m{number}q" in plain for number in range(len(found)))
     for line in plain.split("\n"):
         assert cell_len(line) <= max(width, 40) or "-->" in line or ":::" in line

@@ -24,7 +24,7 @@ def finding_lines(canvas: Canvas, finding: ReportedFinding, cwd: str) -> Iterato
     yield from canvas.indented(_headline(canvas, finding, style))
     for position, frame in enumerate(made):
         yield from _frame(canvas, frame, digits, style, "-->" if position == 0 else ":::")
-    if not (made and made[0].lines and finding.location):
+    if finding.location is None:
         yield from canvas.beside(Text(" " * (digits + 1)), canvas.prose(finding.message))
     yield from _rows(canvas, finding, digits)
 
@@ -45,9 +45,8 @@ def _frame(canvas: Canvas, frame: Frame, digits: int, style: str, arrow: str) ->
     yield Text.assemble(" " * digits, (arrow, GUTTER), " ", place)
     if frame.lines:
         yield from Drawing(canvas, frame, digits, style).lines()
-        return
     for mark in frame.marks:
-        if not mark.primary:
+        if mark.place.line not in frame.lines:
             yield from canvas.beside(Text(" " * (digits + 1)), canvas.prose(mark.label))
 
 

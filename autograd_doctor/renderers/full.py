@@ -113,5 +113,7 @@ def _limits(report: Report) -> str:
 def _next(report: Report) -> Iterator[tuple[str, str]]:
     if report.findings:
         yield "next", f"doctor explain {report.findings[0].code}"
+    elif report.verdict == "program-failed":
+        yield "next", "make the program run by itself: what it wrote before it ended says why it failed"
     elif report.verdict == "not-judged":
         yield "next", "let the program reach its training: pass its arguments, raise `--max-seconds`"

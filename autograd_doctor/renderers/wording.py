@@ -43,7 +43,8 @@ def summary(report: Report) -> str:
         return ", ".join([sentence, *counts])
     if not counts:
         return f"{report.target.name} is healthy: {count(len(report.checks.ran), 'check')} found nothing in {seen}"
-    return f"{', '.join(counts)} in {seen}"
+    ending = f"; {stopped(report.run)}" if report.run.stopped_by in ("raised", "killed", "timeout") else ""
+    return f"{', '.join(counts)} in {seen}{ending}"
 
 
 def stopped(run: Run) -> str:

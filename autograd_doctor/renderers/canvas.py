@@ -65,7 +65,7 @@ class Canvas:
         margin = prefix.cell_len
         if self.width - margin < NARROW:
             margin = 4
-            yield prefix
+            yield from self.indented(prefix, margin)
             prefix = Text(" " * margin)
         for number, line in enumerate(wrap(body, self.width - margin)):
             yield Text.assemble(prefix if number == 0 else " " * margin, line)

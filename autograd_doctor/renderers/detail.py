@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rich.cells import cell_len
 from rich.text import Text
 
+from autograd_doctor.findings import Evidence
 from autograd_doctor.renderers.canvas import GUTTER, SEVERITY_STYLES, Canvas
 from autograd_doctor.renderers.drawing import Drawing
 from autograd_doctor.renderers.frames import Frame, Mark, frames
-from autograd_doctor.renderers.printable import one_line
+from autograd_doctor.renderers.printable import one_line, printable
 from autograd_doctor.renderers.wording import count, measured
 from autograd_doctor.report import Place, ReportedFinding
 
@@ -57,27 +59,36 @@ def _where(place: Place) -> str:
 
 
 def _rows(canvas: Canvas, finding: ReportedFinding, digits: int) -> Iterator[Text]:
-    for label, text, style in _facts(finding):
-        prefix = Text.assemble(" " * digits, (" = ", GUTTER), (f"{label}: ", style))
-        yield from canvas.beside(prefix, canvas.prose(text))
-
-
-def _facts(finding: ReportedFinding) -> Iterator[tuple[str, str, str]]:
     if finding.subject and finding.subject not in finding.message + finding.title:
-        yield "subject", f"`{finding.subject}`", "bold"
+        yield from _row(canvas, digits, "subject", f"`{finding.subject}`")
     if finding.evidence:
-        yield "measured", _table(finding), "bold"
+        yield from _table(canvas, digits, finding.evidence)
     if finding.step_count > 1:
-        yield "seen", f"in {count(finding.step_count, 'step')}, first in step {finding.step_first}", "bold"
+        seen = f"in {count(finding.step_count, 'step')}, first in step {finding.step_first}"
+        yield from _row(canvas, digits, "seen", seen)
     if finding.confidence in _CONFIDENCE:
-        yield "confidence", _CONFIDENCE[finding.confidence], "bold"
+        yield from _row(canvas, digits, "confidence", _CONFIDENCE[finding.confidence])
     for note in finding.notes:
-        yield "note", note, "bold"
+        yield from _row(canvas, digits, "note", note)
     if finding.help:
-        yield "help", finding.help, "bold green"
+        yield from _row(canvas, digits, "help", finding.help, "bold green")
 
 
-def _table(finding: ReportedFinding) -> str:
-    rows = [measured(one_line(name), value) for name, value in finding.evidence.items()]
-    width = max(len(label) for label, _ in rows)
-    return "\n".join(f"{label:<{width}}  {one_line(value)}" for label, value in rows)
+def _row(canvas: Canvas, digits: int, label: str, text: str, style: str = "bold") -> Iterator[Text]:
+    return canvas.beside(_label(digits, label, style), canvas.prose(text))
+
+
+def _label(digits: int, label: str, style: str = "bold") -> Text:
+    return Text.assemble(" " * digits, (" = ", GUTTER), (f"{label}: ", style))
+
+
+def _table(canvas: Canvas, digits: int, evidence: Evidence) -> Iterator[Text]:
+    label = _label(digits, "measured")
+    rows = [
+        measured(printable(one_line(name), unicode=canvas.options.unicode), value) for name, value in evidence.items()
+    ]
+    width = max(cell_len(name) for name, _ in rows)
+    for position, (name, value) in enumerate(rows):
+        before = label if position == 0 else " " * label.cell_len
+        prefix = Text.assemble(before, name, " " * (width - cell_len(name) + 2))
+        yield from canvas.beside(prefix, canvas.prose(one_line(value)))

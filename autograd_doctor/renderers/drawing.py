@@ -75,7 +75,8 @@ class Drawing:
             yield Text.assemble(margin, " " * start, (carets, style), " ", label)
             return
         yield Text.assemble(margin, " " * start, (carets, style))
-        column = max(0, min(start, self._room - LABEL_ROOM))
+        fits = "\n" not in label.plain and start + label.cell_len <= self._room
+        column = start if fits else max(0, min(start, self._room - LABEL_ROOM))
         for line in wrap(label, self._room - column):
             yield Text.assemble(margin, " " * column, line)
 

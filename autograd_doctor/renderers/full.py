@@ -12,7 +12,7 @@ from autograd_doctor.renderers.canvas import FAINT, GOOD, SEVERITY_STYLES, Canva
 from autograd_doctor.renderers.detail import finding_lines
 from autograd_doctor.renderers.printable import one_line
 from autograd_doctor.renderers.wording import count, listed, stopped, summary
-from autograd_doctor.report import Report
+from autograd_doctor.report import OptimizerFacts, Report
 
 NAME = "full"
 
@@ -50,8 +50,7 @@ def _machine(report: Report) -> list[str]:
     about = report.environment
     if not about.torch:
         return []
-    others = [f"{name} {version}" for name, version in about.packages.items() if name != "torch"]
-    return [f"torch {about.torch} on {about.device}", f"Python {about.python}", *others]
+    return [f"torch {about.torch} on {about.device}", f"Python {about.python}"]
 
 
 def _seen(report: Report) -> list[str]:
@@ -61,8 +60,13 @@ def _seen(report: Report) -> list[str]:
 
 
 def _optimizers(report: Report) -> str:
-    names = [f"`{each.name}` ({each.kind})" if each.name != each.kind else each.kind for each in report.run.optimizers]
-    return listed([name.removesuffix(" ()") for name in names], 3)
+    return listed([_optimizer(each) for each in report.run.optimizers], 3)
+
+
+def _optimizer(facts: OptimizerFacts) -> str:
+    if not facts.kind:
+        return facts.name
+    return f"`{facts.name}` ({facts.kind})" if facts.name and facts.name != facts.kind else f"`{facts.kind}`"
 
 
 # ------------------------------------------------------------------------------------------------------------ footer
@@ -106,8 +110,8 @@ def _rows(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _limits(report: Report) -> str:
-    seen = "one step" if report.run.steps == 1 else f"{report.run.steps} steps"
-    return f"what comes after these {seen}, what other processes do, and whether the model learns well"
+    seen = "this one step" if report.run.steps == 1 else f"these {report.run.steps} steps"
+    return f"what comes after {seen}, what other processes do, and whether the model learns well"
 
 
 def _next(report: Report) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,215 @@
+"""AD402 non-finite-backward: the first backward node that made NaN or Inf out of finite gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import BackwardRan, NonFiniteGradient, NonFiniteProduced, OptimizerStepped, TensorFacts
+from autograd_doctor.findings import Finding, Location, Related
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+
+_REASONS = {
+    "sqrt": (
+        "the slope of the square root is infinite at 0",
+        "add a small constant under the root: `(x + 1e-8).sqrt()`",
+    ),
+    "norm": ("the norm has no slope at 0", "add a small constant under the root, or mask the rows that are zero first"),
+    "log": ("the slope of the logarithm is 1/x", "bound its argument, as in `x.clamp_min(1e-8).log()`"),
+    "div": ("the slope of a quotient grows with the divisor's inverse square", "keep the divisor away from 0"),
+    "pow": ("the slope of a power below 1 is infinite at 0", "bound the base away from 0"),
+    "acos": ("the slope is infinite at -1 and 1", "clamp the argument to slightly less than [-1, 1]"),
+    "exp": ("`exp` has grown to the limits of its dtype", "bound its argument from above"),
+    "std": (
+        "the slope of the deviation is infinite where all values are equal",
+        "add a small constant to the variance",
+    ),
+    "atan2": ("`atan2` has no slope at (0, 0)", "move points off the origin before it"),
+}
+_LIKE = {
+    "linalg_norm": "norm", "linalg_vector_norm": "norm", "vector_norm": "norm", "cdist": "norm", "pairwise_distance":
+    "norm", "dist": "norm", "normalize": "norm", "rsqrt": "sqrt", "sqrt_": "sqrt", "log2": "log", "log10": "log",
+    "log1p": "log", "xlogy": "log", "logit": "log", "true_divide": "div", "__truediv__": "div", "__rtruediv__": "div",
+    "reciprocal": "div", "__rdiv__": "div", "__pow__": "pow", "float_power": "pow", "asin": "acos", "arccos": "acos",
+    "arcsin": "acos", "expm1": "exp", "var": "std", "std_mean": "std",
+}  # fmt: skip
+_HIDDEN = "a value that `where` leaves out still gets a gradient: 0 times Inf is NaN"
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    """A loss that was spoiled before, on its way forward, is the business of the operation that spoiled it."""
+    forward = min((born.step for born in trace.of(NonFiniteProduced) if born.reached != "gradient"), default=None)
+    seen: set[Location | None] = set()
+    for bad in trace.of(NonFiniteGradient):
+        if bad.location in seen or _skipped(trace, bad) or (forward is not None and forward <= bad.step):
+            continue
+        seen.add(bad.location)
+        yield _finding(trace, bad)
+        if not bad.absorbed:
+            return
+
+
+def _skipped(trace: Trace, bad: NonFiniteGradient) -> bool:
+    """Whether a gradient scaler suppressed the step that these gradients were made for."""
+    return bad.skipped or any(step.skipped and step.step == bad.step for step in trace.of(OptimizerStepped))
+
+
+def _finding(trace: Trace, bad: NonFiniteGradient) -> Finding:
+    operation = bad.operation or bad.node.removesuffix("Backward0")
+    reason, help = _REASONS.get(_LIKE.get(operation, operation), ("", ""))
+    backward = trace.backwards.get(bad.backward)
+    reached = "every gradient ended finite all the same" if bad.absorbed else trace.parameter_names(bad.parameters)
+    spoiled = f", which spoils {reached}" if bad.parameters and not bad.absorbed else ""
+    spoiled = f", and {reached}" if bad.absorbed else spoiled
+    operands = {f"operand {place}": operand.described for place, operand in enumerate(bad.operands, start=1)}
+    culprit = next((operand for operand in bad.operands if _at_the_edge(operand)), None)
+    where = f" at {culprit.described}" if culprit else ""
+    return RULE.finding(
+        f"the backward of `{operation}` made NaN or Inf out of finite gradients{where}{spoiled}",
+        subject=culprit.name if culprit and culprit.name else operation,
+        location=bad.location or (backward.location if backward else None),
+        help=help or "keep the operands away from where the operation has no slope; mask them before it, not after",
+        severity="info" if bad.absorbed else None,
+        evidence={
+            "node": bad.node,
+            "operation": operation,
+            "parameters spoiled": [trace.parameter_name(parameter) for parameter in bad.parameters[:20]],
+            "number of parameters": len(bad.parameters),
+            **operands,
+        },
+        related=(Related("this backward ran into it", backward.location),) if backward and backward.location else (),
+        notes=tuple(text for text in (reason, _HIDDEN if reason else "") if text),
+        step_first=bad.step + 1,
+        step_count=1,
+        parameters=bad.parameters,
+    )
+
+
+def _at_the_edge(operand: TensorFacts) -> bool:
+    """Whether a range touches 0, where most of these operations lose their slope."""
+    return operand.low is not None and operand.high is not None and operand.low <= 0 <= operand.high
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 4))
+    optimizer = torch.optim.SGD(encoder.parameters(), lr=0.05)
+    x = torch.randn(16, 6)
+    for _ in range(8):
+        code = encoder(x)
+        differences = code.unsqueeze(1) - code.unsqueeze(0)
+        distances = differences.square().sum(-1).sqrt()  # <- AD402
+        loss = (distances - torch.cdist(x, x)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_where() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1), nn.ReLU())
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    x = torch.randn(32, 4)
+    for _ in range(8):
+        amount = model(x)
+        logarithm = torch.log(amount)  # <- AD402
+        loss = torch.where(amount > 0, logarithm, amount - 1).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_norm() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 4, bias=False)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    x = torch.randn(32, 4)
+    x[5] = 0
+    for _ in range(8):
+        lengths = model(x).square().sum(1).pow(0.5)  # <- AD402
+        loss = (lengths - 1).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 4))
+    optimizer = torch.optim.SGD(encoder.parameters(), lr=0.05)
+    x = torch.randn(16, 6)
+    for _ in range(8):
+        code = encoder(x)
+        differences = code.unsqueeze(1) - code.unsqueeze(0)
+        distances = (differences.square().sum(-1) + 1e-8).sqrt()
+        loss = (distances - torch.cdist(x, x)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_masked_before() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1), nn.ReLU())
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    x = torch.randn(32, 4)
+    for _ in range(8):
+        amount = model(x)
+        logarithm = torch.log(torch.where(amount > 0, amount, 1.0).clamp_min(1e-3))
+        loss = torch.where(amount > 0, logarithm, amount - 1).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_skipped_by_scaler() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**127)
+    x = torch.randn(32, 4)
+    for _ in range(60):
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+
+RULE = Rule(
+    code="AD402",
+    name="non-finite-backward",
+    severity="error",
+    title="a backward node made NaN or Inf out of finite gradients",
+    observes="The first node of a backward with finite incoming gradients and a non-finite result, by the line of the "
+    "forward operation that made it, with the ranges of that operation's operands.",
+    why="The loss looks healthy, and one step later every weight is NaN. Anomaly mode misses Inf, and it blames nodes "
+    "that only pass the value on.",
+    fix="Change what goes into the operation. A `where` or a mask after it comes too late: the gradient of the branch "
+    "that was not taken is 0 times Inf.",
+    fine="Values that a later node removes, so that every gradient ends finite, are an `info`; steps that a gradient "
+    "scaler skipped are not reported.",
+    needs=(NonFiniteGradient, NonFiniteProduced, BackwardRan, OptimizerStepped),
+    examine=examine,
+    bad=(bad, bad_where, bad_norm),
+    good=(good, good_masked_before, good_skipped_by_scaler),
+    folds=("AD401", "AD403", "AD405", "AD406", "AD413", "AD111", "AD599"),
+)

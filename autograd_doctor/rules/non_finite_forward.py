@@ -1,0 +1,209 @@
+"""AD401 non-finite-forward: the first operation that made NaN or Inf out of finite numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import BackwardRan, NonFiniteGradient, NonFiniteProduced, TensorFacts
+from autograd_doctor.findings import Finding, Related
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+
+_REASONS = {
+    "log": ("the logarithm is -inf at 0 and NaN below it", "bound its argument, as in `x.clamp_min(1e-8).log()`, or use "
+            "a function that stays in log space (`log_softmax`, `logsigmoid`, `logsumexp`)"),
+    "div": ("something was divided by 0", "keep the divisor away from 0: `clamp_min`, a small constant, or a mask"),
+    "sqrt": ("the square root of a negative number is NaN", "bound its argument from below with `clamp_min`"),
+    "exp": ("`exp` overflows float32 above 88.7", "subtract the maximum first, or use `logsumexp` or `softmax`"),
+    "pow": ("a power overflowed, or a negative base met a fraction", "bound the base and the exponent"),
+    "acos": ("the argument lies outside [-1, 1]", "clamp the argument to slightly less than [-1, 1]"),
+    "softmax": ("a softmax over nothing but -inf is NaN", "leave at least one entry unmasked in each row"),
+    "std": ("the unbiased deviation of one value is NaN", "use `correction=0`, or take it over more than one value"),
+    "mean": ("the mean of no values is NaN", "skip the loss when its mask or batch is empty"),
+    "cross_entropy": ("all targets are ignored, or a logit is not finite", "skip batches without a valid target"),
+}  # fmt: skip
+_LIKE = {
+    "log2": "log", "log10": "log", "log1p": "log", "log_": "log", "logit": "log", "xlogy": "log", "binary_cross_entropy":
+    "log", "true_divide": "div", "__truediv__": "div", "__rtruediv__": "div", "__rdiv__": "div", "__div__": "div",
+    "reciprocal": "div", "div_": "div", "normalize": "div", "__itruediv__": "div", "rsqrt": "div", "sqrt_": "sqrt",
+    "expm1": "exp", "exp_": "exp", "sinh": "exp", "cosh": "exp", "__pow__": "pow", "__rpow__": "pow", "square": "pow",
+    "float_power": "pow", "asin": "acos", "arccos": "acos", "arcsin": "acos", "log_softmax": "softmax", "var": "std",
+    "std_mean": "std", "var_mean": "std", "nll_loss": "cross_entropy",
+    "scaled_dot_product_attention": "softmax",
+}  # fmt: skip
+_HUGE = 1e15
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    """Spoiled weights spoil later passes: only what precedes the first spoiled gradient is a cause of its own."""
+    spoiled = min((bad.step for bad in trace.of(NonFiniteGradient) if not bad.absorbed), default=None)
+    for born in trace.of(NonFiniteProduced)[:1]:
+        hidden = born.reached == "gradient" and spoiled == born.step
+        if not born.low_precision and not hidden and (spoiled is None or born.step <= spoiled):
+            yield _finding(born)
+
+
+def _finding(born: NonFiniteProduced) -> Finding:
+    output, grown = born.output, any(_magnitude(operand) > _HUGE for operand in born.operands)
+    reason, help = _REASONS.get(_LIKE.get(born.operation, born.operation), ("", ""))
+    if grown:
+        reason, help = (
+            "the operands had already grown out of all proportion",
+            "look for what made them grow: the rate, ",
+        )
+        help += "missing normalisation or clipping, a sum where a mean was meant"
+    kind = " and ".join(f"{count} {name}" for name, count in (("NaN", output.nan), ("Inf", output.inf)) if count)
+    from_what = "; ".join(operand.described for operand in born.operands)
+    operands = {f"operand {place}": operand.described for place, operand in enumerate(born.operands, start=1)}
+    return RULE.finding(
+        f"`{born.operation}` made {kind or 'NaN or Inf'} out of finite values"
+        + (f": {from_what}" if from_what else ""),
+        subject=output.name or born.operation,
+        location=born.location,
+        help=help or "bound what goes into the operation, and look at the rows named here",
+        confidence="medium" if grown else "high",
+        evidence={
+            "operation": born.operation,
+            "values": output.numel,
+            "NaN": output.nan,
+            "Inf": output.inf,
+            **({"rows of the batch": ", ".join(map(str, born.rows))} if born.rows else {}),
+            **operands,
+        },
+        related=tuple(
+            Related(f"{operand.described.split(' of ')[0]} was made here", operand.made_at)
+            for operand in born.operands
+            if operand.made_at is not None and operand.made_at != born.location
+        )[:3],
+        notes=tuple(text for text in (reason, f"it happened in `{born.module}`" if born.module else "") if text),
+        step_first=born.step + 1,
+        step_count=1,
+    )
+
+
+def _magnitude(operand: TensorFacts) -> float:
+    return max(abs(operand.low or 0.0), abs(operand.high or 0.0))
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 1), nn.ReLU())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    x = torch.randn(32, 4)
+    y = x.square().sum(1, keepdim=True)
+    for _ in range(8):
+        rate = model(x)
+        loss = (rate - y * torch.log(rate)).mean()  # <- AD401
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_division() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for step in range(8):
+        x = torch.randn(16, 4)
+        mask = (x[:, :1] > (0.0 if step < 5 else 9.0)).float()
+        error = (model(x) - x.sum(1, keepdim=True)).square() * mask
+        loss = error.sum() / mask.sum()  # <- AD401
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_empty_softmax() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    scores, values = nn.Linear(6, 1), nn.Linear(6, 1)
+    optimizer = torch.optim.SGD([*scores.parameters(), *values.parameters()], lr=0.05)
+    x = torch.randn(16, 5, 6)
+    padding = torch.arange(5) >= torch.arange(16).remainder(6).unsqueeze(1)
+    for _ in range(8):
+        masked = scores(x).squeeze(2).masked_fill(padding, float("-inf"))
+        weights = masked.softmax(dim=1)  # <- AD401
+        loss = ((weights * values(x).squeeze(2)).sum(1) - x[:, 0, 0]).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 1), nn.Softplus())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    x = torch.randn(32, 4)
+    y = x.square().sum(1, keepdim=True)
+    for _ in range(8):
+        rate = model(x)
+        loss = (rate - y * torch.log(rate.clamp_min(1e-6))).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_mask_of_infinities() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    attention = nn.MultiheadAttention(8, 2, batch_first=True)
+    head = nn.Linear(8, 1)
+    optimizer = torch.optim.Adam([*attention.parameters(), *head.parameters()], lr=0.01)
+    mask = torch.full((5, 5), float("-inf")).triu(1)
+    for _ in range(8):
+        x = torch.randn(16, 5, 8)
+        hidden, _weights = attention(x, x, x, attn_mask=mask)
+        loss = (head(torch.tanh(hidden)).squeeze(2) - x.cumsum(1)[..., 0].tanh()).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_infinity_removed() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(8):
+        x = torch.randn(32, 4).relu()
+        target = torch.log(x.sum(1, keepdim=True) - x[:, :1] - x[:, 1:2]).clamp(min=-3.0)
+        target = torch.where(target.isfinite(), target, 0.0)
+        loss = nn.functional.mse_loss(model(x), target)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD401",
+    name="non-finite-forward",
+    severity="error",
+    title="an operation made NaN or Inf out of finite values",
+    observes="The first operation of the run with finite operands and a non-finite result that reached a loss, with the "
+    "ranges of its operands and the rows of the batch.",
+    why="One such value spoils the loss, every gradient and after one step every weight. By the time it is noticed, "
+    "usually in the printed loss, its origin is gone.",
+    fix="Bound the argument of the operation, or use the numerically stable function of torch for the whole expression.",
+    fine="Masks of `-inf` that a softmax absorbs, and infinities that `where` or `clamp` removes before the loss.",
+    needs=(NonFiniteProduced, NonFiniteGradient, BackwardRan),
+    examine=examine,
+    bad=(bad, bad_division, bad_empty_softmax),
+    good=(good, good_mask_of_infinities, good_infinity_removed),
+    needs_phases=(),
+    folds=("AD402", "AD403", "AD405", "AD406", "AD413", "AD111", "AD599"),
+)

@@ -1,0 +1,245 @@
+"""AD410 zero-gradients: parameters that take part in the loss get gradients of exactly zero."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from autograd_doctor.events import BackwardRan, Cut, OptimizerBuilt, OptimizerStepped, Zeroing
+from autograd_doctor.findings import Finding, Location, Related
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+
+_NUMBER = re.compile(r"(?<=[.\[])\d+(?=[.\]])|\.\d+$")
+_SCALES = frozenset({"mul", "mul_", "__mul__", "__rmul__", "__imul__", "multiply"})
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    zero = _always_zero(trace, int(tunables["minimum_steps"]))
+    zero -= {p for event in trace.of(BackwardRan) for cut in event.cuts if _is_cut(cut) for p in cut.parameters}
+    left = set(zero)
+    for zeroing, backward in _first_zeroings(trace):
+        found = left.intersection(zeroing.parameters)
+        if _weighty(trace, found):
+            left -= set(zeroing.parameters)
+            yield _finding(trace, sorted(found), zeroing, backward)
+    if _weighty(trace, left):
+        yield _finding(trace, sorted(left), None, None)
+
+
+def _always_zero(trace: Trace, minimum: int) -> set[int]:
+    """Parameters that backwards with a nonzero loss wrote to, and whose gradient was zero in every step."""
+    written = {p for event in trace.of(BackwardRan) if event.loss != 0.0 for p in event.wrote}
+    zero = {p for p, norms in trace.gradient_norms.items() if len(norms) >= minimum and not any(norms)}
+    chosen = {_pattern(trace, p) for p, norms in trace.gradient_norms.items() if any(norms) and not all(norms)}
+    return {p for p in zero & written - trace.frozen if _pattern(trace, p) not in chosen}
+
+
+def _pattern(trace: Trace, parameter: int) -> str:
+    """A name without its numbers: an expert with a gate of zero has siblings that were chosen in some step."""
+    return _NUMBER.sub("*", trace.parameter_name(parameter))
+
+
+def _is_cut(cut: Cut) -> bool:
+    return cut.reason == "zero-derivative"
+
+
+def _weighty(trace: Trace, parameters: set[int]) -> bool:
+    """Vectors alone may be zero by mathematics: a bias in front of a normalisation, or one that cancels."""
+    return any(len(trace.parameters[p].shape) > 1 for p in parameters if p in trace.parameters)
+
+
+def _first_zeroings(trace: Trace) -> Iterator[tuple[Zeroing, BackwardRan]]:
+    seen: set[tuple[str, Location | None]] = set()
+    for backward in trace.of(BackwardRan):
+        for zeroing in backward.zeroings:
+            if (zeroing.operation, zeroing.location) not in seen:
+                seen.add((zeroing.operation, zeroing.location))
+                yield zeroing, backward
+
+
+def _finding(trace: Trace, parameters: list[int], zeroing: Zeroing | None, backward: BackwardRan | None) -> Finding:
+    """Certain where the operation was seen. A term weighted with 0 beside a loss that trains may be switched off."""
+    steps = max(len(trace.gradient_norms[parameter]) for parameter in parameters)
+    beside = bool(zeroing and zeroing.operation in _SCALES and backward and _others_learn(trace, backward, parameters))
+    operation = f"`{zeroing.operation}` passes no gradient on: " if zeroing else ""
+    holder = next((o for o, held in trace.optimizer_parameters.items() if held.intersection(parameters)), None)
+    built = trace.optimizers.get(holder) if holder is not None else None
+    location = zeroing.location if zeroing else None
+    return RULE.finding(
+        f"{operation}{trace.parameter_names(parameters)} got gradients of exactly zero in all of {steps} steps",
+        subject=trace.parameter_name(parameters[0]),
+        location=location or (built.location if built else None),
+        help="look at the operation's inputs: units that are never active, values outside a clamp, a factor or mask of 0"
+        if zeroing
+        else "look for a factor of 0, a mask that removes everything, or units that are never active on the way",
+        severity="warning" if beside or zeroing is None else None,
+        confidence="high" if zeroing and not beside else "medium",
+        evidence={
+            "parameters": [trace.parameter_name(parameter) for parameter in parameters[:20]],
+            "number of parameters": len(parameters),
+            "steps": steps,
+            **({"operation": zeroing.operation} if zeroing else {}),
+        },
+        related=(Related("this backward brought them only zeros", backward.location),)
+        if backward and backward.location
+        else (),
+        notes=("other parameters learn from the same loss: a term may be switched off on purpose",) if beside else (),
+        step_first=1,
+        step_count=steps,
+        parameters=parameters,
+    )
+
+
+def _others_learn(trace: Trace, backward: BackwardRan, parameters: list[int]) -> bool:
+    others = set(backward.wrote) - set(parameters)
+    return any(any(trace.gradient_norms.get(parameter, ())) for parameter in others)
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 1))
+    nn.init.constant_(model[0].bias, -50.0)  # type: ignore[arg-type]
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    x = torch.randn(32, 4)
+    y = x.sum(1, keepdim=True)
+    for _ in range(8):
+        prediction = model(x)  # <- AD410
+        loss = nn.functional.mse_loss(prediction, y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_clamp() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    x = torch.randn(32, 4)
+    y = 20 + x.sum(1, keepdim=True)
+    for _ in range(8):
+        prediction = model(x).clamp(10, 30)  # <- AD410
+        loss = nn.functional.mse_loss(prediction, y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_mask() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    embedding, mixer, head = nn.Embedding(12, 8), nn.Linear(8, 8), nn.Linear(8, 12)
+    parameters = [*embedding.parameters(), *mixer.parameters(), *head.parameters()]
+    optimizer = torch.optim.Adam(parameters, lr=0.01)
+    for _ in range(8):
+        tokens = torch.randint(1, 12, (16, 6))
+        mask = (tokens == 0).unsqueeze(2)
+        hidden = torch.tanh(mixer(embedding(tokens))) * mask  # <- AD410
+        loss = nn.functional.cross_entropy(head(hidden).flatten(0, 1), tokens.flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    x = torch.randn(32, 4)
+    y = x.sum(1, keepdim=True)
+    for _ in range(8):
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+
+
+def good_low_rank_adapter() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    base = nn.Linear(8, 8).requires_grad_(False)
+    down, up = nn.Linear(8, 2, bias=False), nn.Linear(2, 8, bias=False)
+    nn.init.zeros_(up.weight)
+    optimizer = torch.optim.Adam([*down.parameters(), *up.parameters()], lr=0.01)
+    x = torch.randn(32, 8)
+    y = x.flip(1).tanh()
+    for _ in range(8):
+        optimizer.zero_grad()
+        nn.functional.mse_loss(base(x) + up(down(x)), y).backward()
+        optimizer.step()
+
+
+def good_zero_initialised_head() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 3))
+    nn.init.zeros_(model[2].weight)  # type: ignore[arg-type]
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    x = torch.randn(32, 4)
+    labels = x[:, :3].argmax(1)
+    for _ in range(8):
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(x), labels).backward()
+        optimizer.step()
+
+
+def good_rare_rows() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    embedding, head = nn.Embedding(500, 8), nn.Linear(8, 1)
+    optimizer = torch.optim.SGD([*embedding.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(8):
+        items = torch.randint(0, 500, (16,))
+        optimizer.zero_grad()
+        nn.functional.mse_loss(head(embedding(items)), (items % 7).float().unsqueeze(1) / 7).backward()
+        optimizer.step()
+
+
+def good_critic() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    critic = nn.Sequential(nn.Linear(4, 16), nn.LeakyReLU(0.2), nn.Linear(16, 1))
+    optimizer = torch.optim.RMSprop(critic.parameters(), lr=1e-3)
+    for _ in range(8):
+        optimizer.zero_grad()
+        (critic(torch.randn(32, 4)).mean() - critic(torch.randn(32, 4) + 1).mean()).backward()
+        nn.utils.clip_grad_norm_(critic.parameters(), 1.0)
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD410",
+    name="zero-gradients",
+    severity="error",
+    title="parameters that take part in the loss get gradients of exactly zero",
+    observes="Parameters that every step found with a gradient of exactly zero, and the operation whose backward turned "
+    "a nonzero gradient into zeros, where it was seen.",
+    why="The parameters are connected to the loss, so nothing is missing and nothing warns, but they never move.",
+    fix="Bring the operation back to where it has a slope: initial values, scale of the inputs, bounds of a clamp, mask.",
+    fine="Biases whose effect cancels by mathematics (in front of a normalisation, in a difference of scores), rows of an "
+    "embedding that were not in the batch, experts that were not chosen, and zero initialisation, which lasts a step.",
+    needs=(BackwardRan, OptimizerBuilt, OptimizerStepped),
+    examine=examine,
+    bad=(bad, bad_clamp, bad_mask),
+    good=(good, good_low_rank_adapter, good_zero_initialised_head, good_rare_rows, good_critic),
+    tunables={"minimum_steps": 5},
+    folds=("AD111", "AD407", "AD408"),
+)

@@ -55,8 +55,7 @@ def _statistics(event: CheckpointRan) -> Finding:
         subject=event.statistics_moved_twice[0],
         location=event.location,
         severity="warning",
-        help="leave batch-norm out of the checkpointed segment, or take the square root of `1 - momentum` for what is "
-        "left of the old statistics at each pass",
+        help="leave batch-norm out of the checkpointed segment, or give it `momentum=1 - (1 - momentum) ** 0.5`",
         evidence={"batch_norms": list(event.statistics_moved_twice)},
         step_first=event.step + 1,
     )
@@ -176,10 +175,10 @@ RULE = Rule(
     name="checkpoint-recompute-differs",
     severity="error",
     title="a checkpointed segment computes something else the second time",
-    observes="the results of the operations in a checkpointed segment, in the forward pass and when it is recomputed; the "
-    "running statistics of batch-norms in both",
-    why="the gradient is computed from the second pass, the loss from the first: where they differ, the gradient is not "
-    "that of the loss. torch compares only shapes and dtypes of the two",
+    observes="the results of the operations in a checkpointed segment, in the forward pass and when it is recomputed; "
+    "the running statistics of batch-norms in both",
+    why="the gradient is computed from the second pass, the loss from the first: where they differ, the gradient is "
+    "not that of the loss. torch compares only shapes and dtypes of the two",
     fix="make the segment repeatable",
     fine="dropout with the random state preserved, as is the default",
     needs=(CheckpointRan, ParameterSeen, ProgramRaised),

@@ -296,8 +296,8 @@ RULE = Rule(
     "gradients against difference quotients (`gradcheck`)",
     why="autograd believes what a custom backward returns: training runs, in a wrong direction",
     fix="return the derivative of the forward, one gradient per input and in their order",
-    fine="straight-through and other surrogate gradients, gradients that are changed on purpose while the forward is the "
-    "identity (both are named as info); functions with randomness or side effects are said not to be judged",
+    fine="straight-through and other surrogate gradients, gradients that are changed on purpose while the forward is "
+    "the identity (both are named as info); functions with randomness or side effects are said not to be judged",
     needs=(FunctionJudged, ProgramRaised),
     examine=examine,
     bad=(bad, bad_gradients_swapped, bad_number_of_gradients, bad_mask_forgotten),

@@ -1,0 +1,218 @@
+"""AD511: a loss function refused its target."""
+# mypy: allow-untyped-defs, allow-untyped-calls
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from autograd_doctor.events import OperationFailed, ProgramRaised, TensorFacts
+from autograd_doctor.findings import Evidence, Finding, Related
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+from autograd_doctor.wording import first_line, shape, tensor, value_range
+
+_LOSS = re.compile(r"_loss$|^cross_entropy|^binary_cross_entropy|^kl_div$|_loss_functional$")
+_INDEX = re.compile(r"Target (-?\d+) is out of bounds")
+_DTYPE = re.compile(
+    r"expected target dtype|expected scalar type|result type \w+ can't be cast|Found dtype|multi-target not supported"
+)
+_SHAPE = re.compile(
+    r"Expected input batch_size|Target size \(|must match the size of tensor|batch size mismatch|Expected target size|"
+    r"0D or 1D target tensor expected|only batches of spatial targets"
+)
+_NOT_THE_TARGET = re.compile(r"same device|expected device|should be between 0 and 1")
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    crash, failed = trace.crash, trace.fatal_operation
+    if crash is None or _NOT_THE_TARGET.search(crash.message):
+        return
+    if failed is not None and _LOSS.search(failed.operation) and len(failed.operands) > 1:
+        yield _explained(failed, failed.operands[0], failed.operands[1], crash)
+    elif failed is None and _only_a_target_raises(crash.message):
+        yield _unexplained(trace, crash)
+
+
+def _only_a_target_raises(message: str) -> bool:
+    return bool(
+        _INDEX.search(message) or "target" in message.lower() and (_DTYPE.search(message) or _SHAPE.search(message))
+    )
+
+
+def _explained(failed: OperationFailed, given: TensorFacts, target: TensorFacts, crash: ProgramRaised) -> Finding:
+    message, help = _diagnosis(failed.operation, given, target, crash.message)
+    made = [("the target comes from here", target.made_at), ("the prediction is computed here", given.made_at)]
+    return RULE.finding(
+        message,
+        subject=target.name,
+        location=failed.location,
+        help=help,
+        evidence=_evidence(given, target),
+        related=tuple(Related(text, place) for text, place in made if place is not None),
+        notes=(f"the error was: {first_line(crash.message)}",),
+        step_first=crash.step + 1,
+        step_count=1,
+    )
+
+
+def _diagnosis(operation: str, given: TensorFacts, target: TensorFacts, error: str) -> tuple[str, str]:
+    """What is wrong with the target, and what to do about it."""
+    classes = _classes(given)
+    outside = _INDEX.search(error)
+    if outside:
+        return (
+            f"`{operation}` got class index {outside[1]} in {tensor(target)} for {classes} classes: the targets range "
+            f"from {value_range(target)}, the classes from 0 to {classes - 1}",
+            f"number the classes from 0 to {classes - 1}, give the model one output per class, or pass `ignore_index`",
+        )
+    if _DTYPE.search(error) and "multi-target" not in error:
+        wanted = "long" if _takes_indices(operation) else given.dtype
+        return (
+            f"`{operation}` got a target of dtype {target.dtype} for {tensor(given)}: {tensor(target)}",
+            f"convert the target to {wanted}: `target.{'long' if wanted == 'long' else f'to(torch.{wanted})'}"
+            f"{'()' if wanted == 'long' else ''}`",
+        )
+    return (
+        f"`{operation}` got a prediction of shape {shape(given.shape)} and a target of shape {shape(target.shape)}: "
+        f"{tensor(given)}, {tensor(target)}",
+        "for class indices, the target has the shape of the prediction without the class dimension (often `squeeze(1)`)"
+        if _takes_indices(operation)
+        else "give prediction and target the same shape",
+    )
+
+
+def _takes_indices(operation: str) -> bool:
+    return operation in ("cross_entropy", "nll_loss", "multi_margin_loss")
+
+
+def _classes(given: TensorFacts) -> int:
+    return given.shape[1] if len(given.shape) > 1 else (given.shape[0] if given.shape else 1)
+
+
+def _evidence(given: TensorFacts, target: TensorFacts) -> Evidence:
+    ranges: Evidence = {}
+    if target.low is not None and target.high is not None:
+        ranges = {"target_low": target.low, "target_high": target.high}
+    return {
+        "prediction_shape": shape(given.shape),
+        "prediction_dtype": given.dtype,
+        "target_shape": shape(target.shape),
+        "target_dtype": target.dtype,
+        **ranges,
+    }
+
+
+def _unexplained(trace: Trace, crash: ProgramRaised) -> Finding:
+    own = [frame for frame in crash.frames if frame.own]
+    seen = tuple(f"{tensor(facts)}, values {value_range(facts)}" for frame in own[-1:] for facts in frame.tensors)
+    return RULE.finding(
+        f"the loss refused its target: {first_line(crash.message)}",
+        subject="",
+        location=trace.crash_site,
+        help="compare dtype, shape and range of the target with what this loss expects",
+        evidence={"error": first_line(crash.message)},
+        notes=seen[:6],
+        step_first=crash.step + 1,
+        step_count=1,
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        labels = x[:, :3].argmax(1) + 1
+        loss = nn.functional.cross_entropy(model(x), labels)  # <- AD511
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_dtype() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, criterion = nn.Linear(8, 3), nn.CrossEntropyLoss()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        labels = x[:, :3].argmax(1).float()
+        loss = criterion(model(x), labels)  # <- AD511
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_shape() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, criterion = nn.Linear(8, 1), nn.BCEWithLogitsLoss()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        labels = (x.sum(1) > 0).float()
+        loss = criterion(model(x), labels)  # <- AD511
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        labels = x[:, :3].argmax(1)
+        loss = nn.functional.cross_entropy(model(x), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_ignored_targets() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        labels = x[:, :3].argmax(1)
+        labels[torch.rand(16) < 0.2] = -100
+        loss = nn.functional.cross_entropy(model(x), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD511",
+    name="invalid-target",
+    severity="error",
+    title="a loss function refused its target",
+    observes="the loss function that raised, with shape, dtype and range of its prediction and its target as they "
+    "reached it",
+    why="a class index outside the classes, a wrong dtype or shape has no loss; on an accelerator the error comes late "
+    "and names neither",
+    fix="number classes from 0, convert the target, or reshape it",
+    fine="targets equal to `ignore_index`",
+    needs=(OperationFailed, ProgramRaised),
+    examine=examine,
+    bad=(bad, bad_dtype, bad_shape),
+    good=(good, good_ignored_targets),
+    folds=("AD512", "AD599"),
+)

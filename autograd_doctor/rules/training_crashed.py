@@ -1,0 +1,149 @@
+"""AD599: the program died of an exception that no other rule explains."""
+# mypy: allow-untyped-defs, allow-untyped-calls
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from autograd_doctor.events import ProgramRaised, StackFrame
+from autograd_doctor.findings import Finding, Related
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+from autograd_doctor.wording import first_line, tensor, value_range
+
+_EXPLAINED_BY_AD507 = re.compile(r"Backward returned an (?:incorrect number of gradients|invalid gradient at index)")
+_EXPLAINED_BY_AD510 = "CheckpointError"
+_MOST_FRAMES, _MOST_TENSORS = 8, 8
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    crash = trace.crash
+    if crash is not None and not _on_purpose(crash) and not _explained(crash):
+        yield _finding(trace, crash)
+
+
+def _on_purpose(crash: ProgramRaised) -> bool:
+    """Whether the program ended by will: `sys.exit()` or Ctrl-C."""
+    ended_well = crash.kind == "SystemExit" and crash.message in ("", "0", "None")
+    return ended_well or crash.kind == "KeyboardInterrupt"
+
+
+def _explained(crash: ProgramRaised) -> bool:
+    """Whether a rule claims every crash of this kind; those that explain some of them fold this rule instead."""
+    return crash.kind == _EXPLAINED_BY_AD510 or _EXPLAINED_BY_AD507.search(crash.message) is not None
+
+
+def _finding(trace: Trace, crash: ProgramRaised) -> Finding:
+    own = [frame for frame in crash.frames if frame.own]
+    where = "in backward" if crash.in_backward else "before the first step" if crash.step == 0 else ""
+    when = where or f"after {crash.step} step{'' if crash.step == 1 else 's'}"
+    said = f": {first_line(crash.message)}" if crash.message.strip() else ""
+    return RULE.finding(
+        f"the program died of `{crash.kind}` {when}{said}",
+        subject=crash.kind,
+        location=trace.crash_site,
+        help="follow the calls and the tensors below to the line where they stop being what the program expects",
+        evidence={"exception": crash.kind, "steps_before": crash.step, "tensors": _tensors(own)},
+        related=tuple(Related("called from here", frame.location) for frame in reversed(own[-_MOST_FRAMES:-1])),
+        notes=tuple(f"in the failing frame: {text}" for text in _tensors(own)),
+        step_first=crash.step + 1,
+        step_count=1,
+    )
+
+
+def _tensors(own: list[StackFrame]) -> list[str]:
+    """The tensors of the innermost frame of the user's."""
+    facts = own[-1].tensors if own else []
+    return [f"{tensor(each)}, values {value_range(each)}" for each in facts[:_MOST_TENSORS]]
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    rates = dict.fromkeys(range(6), 0.05)
+    for step in range(10):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        optimizer.param_groups[0]["lr"] = rates[step]  # <- AD599
+
+
+def bad_in_forward() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(8, 1)
+
+        def forward(self, x):
+            return self.linear(x) * self.temperature  # <- AD599
+
+    torch.manual_seed(0)
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for step in range(10):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        optimizer.param_groups[0]["lr"] = 0.05 / (step + 1)
+
+
+def good_exit_with_zero() -> None:
+    import sys
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for step in range(20):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if step == 9:
+            sys.exit(0)
+
+
+RULE = Rule(
+    code="AD599",
+    name="training-crashed",
+    severity="error",
+    title="the program crashed",
+    observes="the exception that ended the program: the program's own frames, and the tensors of the one that raised",
+    why="training did not come to its end",
+    fix="follow the traceback through the program's own lines",
+    fine="`sys.exit(0)` and Ctrl-C; crashes that another finding explains are told there",
+    needs=(ProgramRaised,),
+    examine=examine,
+    bad=(bad, bad_in_forward),
+    good=(good, good_exit_with_zero),
+)

@@ -10,7 +10,6 @@ from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 
-_ZERO_DERIVATIVE = frozenset({"round", "floor", "ceil", "trunc", "fix", "sign", "sgn", "frac", "heaviside"})
 _HELP = {
     "detach": "remove the `detach`, or keep it only on the side that must not learn",
     "data": "use the tensor itself instead of its `.data`",
@@ -55,7 +54,7 @@ def _gather(trace: Trace, backward: BackwardRan, found: dict[tuple[str, Location
     """Blame each deprived parameter on the first operation that cut it; later ones on its way are only related."""
     first: _Found | None = None
     blamed: set[int] = set()
-    for cut in _cuts(backward):
+    for cut in (cut for cut in backward.cuts if cut.reason != "grad-mode"):
         lost = _lost(trace, backward, cut)
         if lost - blamed:
             first = found.setdefault((cut.operation, cut.location), _Found(cut))
@@ -64,18 +63,6 @@ def _gather(trace: Trace, backward: BackwardRan, found: dict[tuple[str, Location
             blamed |= lost
         elif lost and first is not None and cut.location is not None and cut.location != first.cut.location:
             first.others[cut.location] = cut
-
-
-def _cuts(backward: BackwardRan) -> Iterator[Cut]:
-    yield from (cut for cut in backward.cuts if cut.reason != "grad-mode")
-    for zeroing in backward.zeroings:
-        if zeroing.operation.strip("_") in _ZERO_DERIVATIVE:
-            yield Cut(
-                operation=zeroing.operation,
-                location=zeroing.location,
-                parameters=zeroing.parameters,
-                reason="zero-derivative",
-            )
 
 
 def _lost(trace: Trace, backward: BackwardRan, cut: Cut) -> set[int]:

@@ -63,7 +63,8 @@ class Canvas:
     def beside(self, prefix: Text, body: Text) -> Iterator[Text]:
         """A body wrapped to the right of a prefix, or below it where there is too little room."""
         margin = prefix.cell_len
-        if self.width - margin < NARROW:
+        fits = "\n" not in body.plain and margin + body.cell_len <= self.width
+        if self.width - margin < NARROW and not fits:
             margin = 4
             yield from self.indented(prefix, margin)
             prefix = Text(" " * margin)

@@ -51,10 +51,12 @@ class Screen:
         self._draw()
 
     def drain(self) -> None:
-        """Pass on what is left, take the status line away, and end."""
+        """Pass on what is left, take the status line away, and end at the start of a line."""
         while self._forward(0):
             pass
         self._wipe()
+        if not self._at_line_start:
+            self._write(b"\r\n")
         os.close(self._slave)
         os.close(self._master)
 

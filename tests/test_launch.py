@@ -1,0 +1,311 @@
+"""The child process: started as the parent was, listened to, ended when it hangs, and always giving its trace."""
+
+from __future__ import annotations
+
+import ast
+import os
+import pty
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from autograd_doctor import launch
+from autograd_doctor.events import Event, Noted, RunEnded
+from autograd_doctor.launch import Recording
+from autograd_doctor.plan import Plan, Target
+from autograd_doctor.progress import Progress
+from autograd_doctor.screen import Screen
+
+PRELUDE = """
+import faulthandler, os, signal, subprocess, sys, time
+import msgspec
+from pathlib import Path
+from autograd_doctor.events import Noted, RunEnded
+from autograd_doctor.plan import Plan, STACKS
+from autograd_doctor.trace import TraceWriter
+plan = msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=Plan)
+trace = open(plan.trace, "ab")
+write = TraceWriter(trace).write
+def note_stacks():
+    faulthandler.register(signal.SIGUSR2, file=open(Path(plan.scratch, STACKS), "w"), all_threads=True)
+"""
+
+
+class Stage:
+    """Runs a few lines in place of the runner, so that a child starts in a tenth of a second and does one odd thing."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder = folder
+        monkeypatch.setattr(launch, "_MODULE", "stand_in_runner")
+        paths = [str(folder), str(Path(__file__).parent.parent)]
+        monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+
+    def plan(self, body: str) -> Plan:
+        (self.folder / "stand_in_runner.py").write_text(PRELUDE + body)
+        scratch = self.folder / "scratch"
+        scratch.mkdir(exist_ok=True)
+        target = Target(kind="script", name="train.py", arguments=["--lr", "3"])
+        return Plan(target=target, trace=str(self.folder / "trace"), scratch=str(scratch), probes=["data"])
+
+    def play(self, body: str, timeout: float | None = 30) -> Recording:
+        return launch.record(self.plan(body), timeout=timeout)
+
+
+@pytest.fixture
+def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
+    return Stage(tmp_path, monkeypatch)
+
+
+def texts(recording: Recording) -> list[str]:
+    return [event.text for event in recording.trace.of(Noted)]
+
+
+# --------------------------------------------------------------------------------------------------- the usual ends
+
+
+def test_events_and_the_exit_code_come_back(stage: Stage) -> None:
+    recording = stage.play("write(Noted(text=' '.join(plan.target.arguments)))\nsys.exit(7)")
+    assert texts(recording) == ["--lr 3"]
+    assert (recording.outcome.exit_code, recording.outcome.signal) == (7, None)
+    assert not recording.outcome.timed_out
+    assert recording.outcome.seconds > 0
+
+
+def test_events_arrive_while_the_child_runs(stage: Stage) -> None:
+    arrived: list[tuple[Event, bool]] = []
+    body = "write(Noted(text='early'))\nwhile not Path(plan.scratch, 'seen').exists(): time.sleep(0.01)"
+    plan = stage.plan(body)
+
+    def on_event(event: Event) -> None:
+        arrived.append((event, child._process.poll() is None))
+        Path(plan.scratch, "seen").touch()
+
+    child = launch.Child(plan)
+    child.watch(timeout=30, on_event=on_event)
+    assert arrived == [(Noted(text="early"), True)]
+
+
+def test_a_killed_child_leaves_what_it_wrote(stage: Stage) -> None:
+    recording = stage.play("write(Noted(text='before'))\nos.kill(os.getpid(), signal.SIGKILL)")
+    assert texts(recording) == ["before"]
+    assert (recording.outcome.exit_code, recording.outcome.signal) == (None, signal.SIGKILL)
+
+
+def test_a_hard_exit_leaves_what_it_wrote(stage: Stage) -> None:
+    recording = stage.play("write(Noted(text='before'))\nos._exit(3)")
+    assert (texts(recording), recording.outcome.exit_code) == (["before"], 3)
+
+
+def test_an_unfinished_record_is_left_out(stage: Stage) -> None:
+    recording = stage.play("write(Noted(text='whole'))\ntrace.write(b'\\x40\\0\\0\\0half'); trace.flush()")
+    assert texts(recording) == ["whole"]
+
+
+def test_what_follows_a_damaged_record_is_given_up_with_a_note(stage: Stage) -> None:
+    recording = stage.play("write(Noted(text='whole'))\ntrace.write(b'\\x02\\0\\0\\0??')\nwrite(Noted(text='lost'))")
+    assert texts(recording)[0] == "whole"
+    assert texts(recording)[1].startswith("the trace is damaged, and what follows is lost: ")
+    assert len(texts(recording)) == 2
+
+
+def test_a_flood_of_output_does_not_block(stage: Stage, capfd: pytest.CaptureFixture[str]) -> None:
+    recording = stage.play("sys.stdout.write('x' * 5_000_000)\nwrite(Noted(text='after'))")
+    assert texts(recording) == ["after"]
+    assert len(capfd.readouterr().out) == 5_000_000
+
+
+def test_interpreter_flags_are_passed_on() -> None:
+    code = "from autograd_doctor import launch; print(launch._interpreter_flags())"
+    command = [sys.executable, "-O", "-X", "dev", "-W", "error::FutureWarning", "-c", code]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parent.parent)
+    assert {"-O", "-Werror::FutureWarning", "-X", "dev"} <= set(ast.literal_eval(printed.stdout))
+
+
+# ------------------------------------------------------------------------------------------------- hangs and Ctrl-C
+
+
+def test_a_hang_shows_its_stacks_and_is_ended(stage: Stage) -> None:
+    body = "note_stacks()\nwrite(Noted(text='before'))\ndef wait_for_ever():\n    time.sleep(100)\nwait_for_ever()"
+    recording = stage.play(body, timeout=1)
+    assert texts(recording) == ["before"]
+    assert recording.outcome.timed_out
+    assert "in wait_for_ever" in recording.outcome.stacks
+    assert "runpy" in recording.outcome.stacks
+    assert recording.outcome.signal == signal.SIGTERM
+
+
+def test_a_hang_that_ignores_termination_is_killed_with_its_children(stage: Stage) -> None:
+    body = (
+        "note_stacks()\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import signal, time; "
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(100)'])\n"
+        "write(Noted(text=str(child.pid)))\ntime.sleep(100)"
+    )
+    recording = stage.play(body, timeout=1)
+    assert recording.outcome.signal == signal.SIGKILL
+    assert _is_gone(int(texts(recording)[0]))
+
+
+def test_own_frames_and_threads_are_left_out_of_the_stacks(tmp_path: Path) -> None:
+    ours = Path(launch.__file__).parent
+    file = tmp_path / "stacks"
+    file.write_text(
+        "Thread 0x1 (most recent call first):\n"
+        '  File "/lib/threading.py", line 331 in wait\n'
+        f'  File "{ours}/runner/stopping.py", line 1 in _watch_time\n'
+        '  File "/lib/threading.py", line 982 in run\n\n'
+        "Current thread 0x2 (most recent call first):\n"
+        '  File "/lib/socket.py", line 5 in accept\n'
+        '  File "/home/train.py", line 6 in <module>\n'
+        f'  File "{ours}/runner/program.py", line 1 in execute\n'
+    )
+    assert launch._program_stacks(file) == (
+        "Current thread 0x2 (most recent call first):\n"
+        '  File "/lib/socket.py", line 5 in accept\n'
+        '  File "/home/train.py", line 6 in <module>'
+    )
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupt_of_the_parent_reaches_the_program(stage: Stage, number: signal.Signals) -> None:
+    body = (
+        "write(Noted(text='ready'))\n"
+        "try:\n    time.sleep(100)\n"
+        "except KeyboardInterrupt:\n    write(RunEnded(reason='interrupted', exit_code=130)); sys.exit(130)"
+    )
+    plan = stage.plan(body)
+
+    def on_event(event: Event) -> None:
+        if isinstance(event, Noted):
+            os.kill(os.getpid(), number)
+
+    before = signal.getsignal(number)
+    recording = launch.record(plan, timeout=30, on_event=on_event)
+    assert recording.outcome.interrupted
+    assert recording.outcome.exit_code == 130
+    assert [event.reason for event in recording.trace.of(RunEnded)] == ["interrupted"]
+    assert signal.getsignal(number) is before
+
+
+def test_a_second_interrupt_does_not_wait(stage: Stage) -> None:
+    body = "signal.signal(signal.SIGINT, signal.SIG_IGN)\nwrite(Noted(text='ready'))\ntime.sleep(100)"
+    plan = stage.plan(body)
+
+    def on_event(_: Event) -> None:
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    began = time.monotonic()
+    recording = launch.record(plan, on_event=on_event)
+    assert recording.outcome.interrupted
+    assert recording.outcome.signal == signal.SIGKILL
+    assert time.monotonic() - began < 8
+
+
+def _is_gone(process: int) -> bool:
+    """Whether a process ended within a second; an orphan may stay as a zombie until it is reaped."""
+    until = time.monotonic() + 1
+    while time.monotonic() < until:
+        try:
+            state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+        except FileNotFoundError:
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.02)
+    return False
+
+
+# ------------------------------------------------------------------------------------------------------- the terminal
+
+
+@contextmanager
+def terminal(kind: str = "xterm") -> Iterator[int]:
+    """A terminal in place of our standard output and error; gives what it shows."""
+    shown, ours = pty.openpty()
+    kept = [os.dup(1), os.dup(2)]
+    os.dup2(ours, 1)
+    os.dup2(ours, 2)
+    try:
+        with mock.patch.dict(os.environ, TERM=kind):
+            yield shown
+    finally:
+        for number, file in enumerate(kept, start=1):
+            os.dup2(file, number)
+            os.close(file)
+        os.close(shown)
+        os.close(ours)
+
+
+def test_the_status_line_and_the_output_do_not_tear_each_other(stage: Stage) -> None:
+    body = (
+        "print(sys.stdout.isatty(), sys.stderr.isatty(), flush=True)\ntime.sleep(0.2)\n"
+        "sys.stderr.write('\\rbar 1'); time.sleep(0.2); sys.stderr.write('\\rbar 2\\n')\ntime.sleep(0.2)\n"
+        "print('no end of line', end='')"
+    )
+    with terminal() as screen:
+        launch.record(stage.plan(body), timeout=30, screen=Screen(lambda: "STATUS"))
+        shown = os.read(screen, 1 << 16).decode().replace("\r\n", "\n").replace("\r\n", "\n")
+    drawn, wipe = "\x1b[2mSTATUS\x1b[0m", "\r\x1b[K"
+    assert shown.replace(drawn + wipe, "") == "True True\n\rbar 1\rbar 2\nno end of line\n"
+    assert 1 <= shown.count(drawn) <= 3
+
+
+def test_a_screen_needs_a_terminal_that_can_wipe_a_line() -> None:
+    with terminal():
+        possible = Screen.is_possible()
+    with terminal("dumb"):
+        dumb = Screen.is_possible()
+    with terminal(), open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+        redirected = Screen.is_possible()
+    assert (possible, dumb, redirected) == (True, False, False)
+
+
+def test_progress_says_step_phase_and_loss() -> None:
+    from autograd_doctor.events import BackwardRan, ForwardRan, OptimizerStepped, RunStarted, TensorFacts
+
+    progress = Progress(30)
+    assert progress.line().startswith("starting · ")
+    progress(RunStarted(target="t", arguments=[], cwd="/", python="", torch="", device="cpu"))
+    assert progress.line().startswith("before the first step · ")
+    root = TensorFacts(shape=[], dtype="float32")
+    progress(BackwardRan(backward=0, location=None, kind="backward", root=root, loss=0.73412))
+    progress(OptimizerStepped(step=11, optimizer=0, location=None))
+    progress(OptimizerStepped(step=12, optimizer=0, location=None, skipped=True))
+    assert progress.line().startswith("step 12 of 30 · training · loss 0.7341 · ")
+    progress(ForwardRan(step=12, module=0, location=None, training=False, grad_enabled=False))
+    assert progress.line().startswith("step 12 of 30 · evaluation · ")
+
+
+# -------------------------------------------------------------------------------------------------------- for real
+
+
+def test_the_real_runner_answers_a_hang_with_the_programs_stack(tmp_path: Path) -> None:
+    script = tmp_path / "hang.py"
+    script.write_text("import time\ndef stuck():\n    time.sleep(100)\nstuck()\n")
+    with launch.workspace() as workspace:
+        plan = Plan(
+            target=Target(kind="script", name=str(script)),
+            trace=workspace.trace,
+            scratch=workspace.scratch,
+            probes=[],
+        )
+        child = launch.Child(plan)
+        while not Path(workspace.trace).stat().st_size:
+            time.sleep(0.05)
+        recording = child.watch(timeout=2)
+    assert recording.outcome.timed_out
+    assert recording.outcome.stacks.splitlines()[1:] == [
+        f'  File "{script}", line 3 in stuck',
+        f'  File "{script}", line 4 in <module>',
+    ]
+    assert not Path(workspace.scratch).exists()

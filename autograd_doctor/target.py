@@ -120,11 +120,27 @@ def _check_zip(path: Path) -> None:
 def _find_spec(name: str, folders: list[str] | None) -> ModuleSpec | None:
     """As the import system does, but with the working directory first, as the child will have it."""
     for finder in sys.meta_path:
-        path = [os.getcwd(), *sys.path] if finder is PathFinder and folders is None else folders
-        spec = finder.find_spec(name, path)
+        if finder is PathFinder:
+            spec = _on_path(name, [os.getcwd(), *sys.path] if folders is None else folders)
+        else:
+            spec = finder.find_spec(name, folders)
         if spec is not None:
             return spec
     return None
+
+
+def _on_path(name: str, folders: list[str]) -> ModuleSpec | None:
+    """What `PathFinder` finds; that one would look up the parent of a namespace package among imported modules."""
+    portions: list[str] = []
+    for folder in folders:
+        finder = pkgutil.get_importer(folder)
+        spec = finder.find_spec(name) if finder else None
+        if spec and spec.loader:
+            return spec
+        portions += (spec and spec.submodule_search_locations) or []
+    namespace = ModuleSpec(name, None, is_package=True)
+    namespace.submodule_search_locations = portions
+    return namespace if portions else None
 
 
 def _nearest_module(package: list[str], part: str, folders: list[str] | None) -> str:

@@ -1,9 +1,10 @@
 """Who draws from a loader: may its iterator end early, or would somebody's explicit `next()` fail on that?
 
 Decided from the instruction at which the calling frame stands. A `for` statement, a comprehension, `yield from`,
-`enumerate`, `zip`, `map` and `filter` end with their iterator. `iter(loader)` in the user's own code, and every other
-call, may be followed by a `next()` that expects no end: such passes are left whole, and so are those of a generator
-whose own consumer calls `next()`. The frameworks named below call `iter()` themselves and handle its end.
+`enumerate`, `zip`, `map`, `filter` and functions that sum up, such as `sum` and `max`, end with their iterator.
+`iter(loader)` in the user's own code, and every other call, may be followed by a `next()` that expects no end: such
+passes are left whole, and so are those of a generator whose own consumer calls `next()`. The frameworks named below
+call `iter()` themselves and handle its end.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from autograd_doctor.probes.places import locate
 FRAMEWORKS = ("lightning", "pytorch_lightning", "lightning_fabric", "accelerate", "transformers")
 
 _LOOPS = {"GET_ITER", "GET_YIELD_FROM_ITER", "FOR_ITER", "SEND"}
-_LAZY_CALLS = {"enumerate", "zip", "map", "filter"}
+_COPING_CALLS = {"enumerate", "zip", "map", "filter", "sum", "max", "min", "any", "all"}
 _OURS = __name__.partition(".")[0]
 
 
@@ -60,7 +61,7 @@ def _is_loop(frame: FrameType) -> bool:
     if names[0] in _LOOPS:
         return True
     following = next((name for name in names[1:] if name != "CACHE"), "")
-    return following == "GET_ITER" or _called_name(frame) in _LAZY_CALLS
+    return following == "GET_ITER" or _called_name(frame) in _COPING_CALLS
 
 
 def _called_name(frame: FrameType) -> str:

@@ -58,7 +58,7 @@ def _script(target: Target) -> Program:
 
 
 def _folder_or_archive(path: str) -> Any:
-    importer = pkgutil.get_importer(path)
+    importer = pkgutil.get_importer(os.path.abspath(path))
     return importer if importer is not None and importer.find_spec("__main__") else None
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from autograd_doctor import __version__, facts
-from autograd_doctor.consequences import Case, cases
+from autograd_doctor.consequences import PROGRAM_CRASHED, Case, cases
 from autograd_doctor.examination import Examination, examine
 from autograd_doctor.findings import SEVERITIES, Finding, Number
 from autograd_doctor.plan import Outcome, Target
@@ -70,6 +70,8 @@ def _reported(case: Case, ignores: Ignores, presenter: Presenter) -> ReportedFin
 
 
 def _consequence(finding: Finding, presenter: Presenter) -> str:
+    if finding.code == PROGRAM_CRASHED:
+        return f"this is what the program died of (`{finding.code}` {finding.name})"
     place = f" at {presenter.path(finding.location.path)}:{finding.location.line}" if finding.location else ""
     return f"as a consequence, {finding.message} (`{finding.code}` {finding.name}{place})"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Iterable
 from pathlib import Path, PurePath
 from typing import Any
@@ -73,7 +74,8 @@ class Presenter:
 
     def text(self, text: str) -> str:
         """Prose in which the paths are relative too."""
-        return text.replace(f"{self._cwd.rstrip('/')}/", "") if self._cwd.strip("/") else text
+        folder = self._cwd.rstrip("/")
+        return re.sub(rf"(?<![\w./-]){re.escape(folder)}/", "", text) if folder else text
 
 
 def fingerprint(finding: Finding, location: Place | None) -> str:

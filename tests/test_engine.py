@@ -13,6 +13,7 @@ from reports import at, finding_rule, judged, rule, training
 from autograd_doctor.events import ForwardRan, Noted, ProgramRaised, RunEnded
 from autograd_doctor.findings import ExitCode, Finding, Related
 from autograd_doctor.plan import Outcome, Target
+from autograd_doctor.presentation import Presenter
 from autograd_doctor.report import Report, to_json
 from autograd_doctor.rules import Tunables
 from autograd_doctor.trace import Trace
@@ -139,7 +140,7 @@ def test_consequences_of_consequences_belong_to_the_first_cause() -> None:
     assert codes(report) == ["AD201"]
     assert [note.split(" (")[0] for note in report.findings[0].notes] == [
         "as a consequence, no graph",
-        "as a consequence, it died",
+        "this is what the program died of",
     ]
 
 
@@ -312,6 +313,7 @@ def test_paths_are_relative_to_the_programs_folder(tmp_path: Path) -> None:
     outside = {"location": at("/elsewhere/lib.py", 3)}
     report = judged(training(cwd=str(tmp_path)), finding_rule("AD101", inside, outside))
     assert {each.location.path for each in report.findings if each.location} == {"pkg/train.py", "/elsewhere/lib.py"}
+    assert Presenter("/a/b").text("/a/b/x.py, /z/a/b/y.py and `/a/b/`") == "x.py, /z/a/b/y.py and ``"
     assert "see pkg/train.py:1" in [each.message for each in report.findings]
 
 

@@ -11,7 +11,7 @@ import re
 import tempfile
 import unicodedata
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import pytest
@@ -23,10 +23,10 @@ from rich.cells import cell_len
 
 from autograd_doctor import renderers
 from autograd_doctor.events import BackwardRan
-from autograd_doctor.findings import Evidence, Location, Related
+from autograd_doctor.findings import Evidence, ExitCode, Location, Related
 from autograd_doctor.renderers import catalogue, formats, render, shows_unicode
 from autograd_doctor.renderers.json_ import schema
-from autograd_doctor.report import Report
+from autograd_doctor.report import Place, Report, ReportedFinding, Run, Verdict
 
 SCHEMA = Path(renderers.__file__).parent / "report.schema.json"
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -184,6 +184,15 @@ def test_a_place_that_is_not_in_its_file_still_has_its_label(tmp_path: Path) -> 
     assert "\n   it went wrong\n" in text
 
 
+def test_what_is_said_of_one_place_is_said_together(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("a = 1\nb = 2\n", encoding="utf-8")
+    made, saved = Related("made here", at(script, 1, 1, 2)), Related("saved here", at(script, 1, 1, 2))
+    found = {"location": at(script, 2, 1, 2), "related": (made, saved)}
+    text = render("full", judged(training(cwd=str(tmp_path)), finding_rule("AD101", found)))
+    assert " 1 │ a = 1\n   │ - made here; saved here\n 2 │ b = 2\n" in text
+
+
 def test_a_finding_without_a_place_says_its_message() -> None:
     text = render("full", judged(training(), finding_rule("AD101", {"message": "seen nowhere"})))
     assert "seen nowhere" in text
@@ -214,6 +223,14 @@ def test_json_can_be_read_again(name: str) -> None:
     text = render("json", report)
     Draft7Validator(schema()).validate(json.loads(text))
     assert msgspec.json.decode(text, type=Report) == report
+
+
+def test_the_page_on_output_knows_every_format_exit_code_and_field() -> None:
+    page = (GOLDEN.parents[1] / "docs" / "output.md").read_text(encoding="utf-8")
+    fields = {*Report.__struct_fields__, *Run.__struct_fields__, *ReportedFinding.__struct_fields__, *formats()}
+    assert not [name for name in sorted(fields | set(Place.__struct_fields__)) if f"`{name}`" not in page]
+    assert not [verdict for verdict in get_args(Verdict) if f"`{verdict}`" not in page]
+    assert not [code for code in ExitCode if f"| {int(code)} | " not in page]
 
 
 # ------------------------------------------------------------------------------------------- whatever a finding holds

@@ -39,7 +39,10 @@ def _headline(canvas: Canvas, finding: ReportedFinding, style: str) -> Text:
 
 def _marks(finding: ReportedFinding) -> list[Mark]:
     primary = [Mark(finding.location, finding.message, primary=True)] if finding.location else []
-    return primary + [Mark(related.location, related.message, primary=False) for related in finding.related]
+    labels: dict[Place, list[str]] = {}
+    for related in finding.related:
+        labels.setdefault(related.location, []).append(related.message)
+    return primary + [Mark(place, "; ".join(said), primary=False) for place, said in labels.items()]
 
 
 def _frame(canvas: Canvas, frame: Frame, digits: int, style: str, arrow: str) -> Iterator[Text]:

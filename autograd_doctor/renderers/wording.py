@@ -37,14 +37,15 @@ def summary(report: Report) -> str:
     counts = [
         count(n, s) if s != "info" else f"{n} info" for s in SEVERITIES if (n := report.statistics.by_severity[s])
     ]
-    seen = f"{count(report.run.steps, 'step')} of training, {seconds(report.run.seconds)}"
+    steps, took = count(report.run.steps, "step"), seconds(report.run.seconds)
+    seen = f"in {steps} of training, {took}" if report.run.steps else f"before the first step of training, {took}"
     if report.verdict in ("program-failed", "not-judged", "interrupted"):
-        sentence = f"{report.verdict.replace('-', ' ')}: {report.exit_reason} in {seconds(report.run.seconds)}"
+        sentence = f"{report.verdict.replace('-', ' ')}: {report.exit_reason} in {took}"
         return ", ".join([sentence, *counts])
     if not counts:
-        return f"{report.target.name} is healthy: {count(len(report.checks.ran), 'check')} found nothing in {seen}"
+        return f"{report.target.name} is healthy: {count(len(report.checks.ran), 'check')} found nothing {seen}"
     ending = f"; {stopped(report.run)}" if report.run.stopped_by in ("raised", "killed", "timeout") else ""
-    return f"{', '.join(counts)} in {seen}{ending}"
+    return f"{', '.join(counts)} {seen}{ending}"
 
 
 def stopped(run: Run) -> str:

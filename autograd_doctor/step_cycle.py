@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from autograd_doctor.events import BackwardRan, Event, GradientUse, OptimizerStepped
+from autograd_doctor.events import (
+    BackwardRan,
+    Event,
+    GradientUse,
+    OptimizerStepped,
+    ParameterGroup,
+    ParametersAdded,
+)
 from autograd_doctor.findings import Location, Related
 from autograd_doctor.trace import Trace
 
@@ -107,3 +114,9 @@ def related(*places: tuple[str, Location | None]) -> tuple[Related, ...]:
     """The places that are known, each once."""
     known = {location: message for message, location in reversed(places) if location is not None}
     return tuple(Related(message, location) for location, message in reversed(known.items()))
+
+
+def groups_of(trace: Trace, optimizer: int) -> list[ParameterGroup]:
+    """The parameter groups of an optimizer in their order, with those that were added later."""
+    added = [event.group for event in trace.of(ParametersAdded) if event.optimizer == optimizer]
+    return [*trace.optimizers[optimizer].groups, *added]

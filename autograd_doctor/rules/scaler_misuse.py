@@ -114,7 +114,8 @@ def _unscaled_finding(trace: Trace, backwards: list[BackwardRan], step: ScalerUs
     first, count = backwards[0], len(backwards)
     divides = f"divides the gradients by {step.scale:g}" if step else "refused to unscale the gradients"
     return RULE.finding(
-        f"{count} backward{'s' if count > 1 else ''} ran on a loss that was not scaled, while the scaler's step {divides}",
+        f"{count} backward{'s' if count > 1 else ''} ran on a loss that was not scaled, while the scaler's step "
+        f"{divides}",
         subject=first.root.name or "the loss",
         location=first.location,
         help="call `scaler.scale(loss).backward()`",

@@ -1,0 +1,150 @@
+"""AD110: every observed step of a parameter group ran with a learning rate of zero."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import OptimizerBuilt, OptimizerStepped, ParametersAdded, SchedulerStepped
+from autograd_doctor.findings import Finding, Location
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.step_cycle import called, groups_of, ordinal, related, steps_by_optimizer
+from autograd_doctor.trace import Trace
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    for optimizer, steps in steps_by_optimizer(trace).items():
+        if optimizer is None or len(steps) < tunables["minimum_steps"]:
+            continue
+        still = _still_groups(steps, int(tunables["minimum_steps"]))
+        if still and not _may_rise(trace, optimizer):
+            yield _finding(trace, optimizer, steps, still)
+
+
+def _still_groups(steps: list[OptimizerStepped], minimum: int) -> list[int]:
+    """Positions of the groups whose rate was 0 in every step that they took part in."""
+    still = []
+    for group in range(len(steps[-1].learning_rates)):
+        rates = [step.learning_rates[group] for step in steps if len(step.learning_rates) > group]
+        if len(rates) >= minimum and not any(rates):
+            still.append(group)
+    return still
+
+
+def _calls(trace: Trace, optimizer: int) -> list[SchedulerStepped]:
+    return [call for call in trace.of(SchedulerStepped) if call.optimizer == optimizer]
+
+
+def _may_rise(trace: Trace, optimizer: int) -> bool:
+    """Whether a warm-up has not got going: a scheduler is there that has not stepped twice, or has just raised it."""
+    calls = _calls(trace, optimizer)
+    return bool(calls) and (sum(not call.first for call in calls) < 2 or any(calls[-1].learning_rates[:1]))
+
+
+def _finding(trace: Trace, optimizer: int, steps: list[OptimizerStepped], still: list[int]) -> Finding:
+    groups = groups_of(trace, optimizer)
+    parameters = [p for index in still if index < len(groups) for p in groups[index].parameters]
+    total = len(steps[-1].learning_rates)
+    which = "" if len(still) == total else f" of {len(still)} of its {total} parameter groups"
+    return RULE.finding(
+        f"the learning rate{which} of {called(trace, optimizer)} was 0 in all {len(steps)} steps: "
+        f"{trace.parameter_names(parameters)} did not learn",
+        subject=trace.optimizer_name(optimizer),
+        location=_cause(trace, optimizer) or steps[0].location,
+        help="give the group a rate above 0, or leave its parameters out of the optimizer if they are to stay fixed",
+        severity="error" if len(still) == total else "warning",
+        confidence="medium" if _calls(trace, optimizer) or len(still) < total else "high",
+        evidence={"steps": len(steps), "groups": len(still)},
+        related=related(("the steps are taken here", steps[0].location)),
+        step_first=ordinal(steps[0]),
+        step_count=len(steps),
+        parameters=parameters,
+    )
+
+
+def _cause(trace: Trace, optimizer: int) -> Location | None:
+    """The line that made the scheduler, if there is one, else the one that made the optimizer."""
+    scheduled = next((call.location for call in _calls(trace, optimizer)), None)
+    return scheduled or trace.optimizers[optimizer].location
+
+
+def bad() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)  # <- AD110
+    for _ in range(8):
+        inputs = torch.randn(16, 4)
+        loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_schedule_by_integer_division() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    warmup = 100
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1, step // warmup))  # <- AD110
+    for _ in range(12):
+        inputs = torch.randn(16, 4)
+        loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        scheduler.step()
+
+
+def good() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(8):
+        inputs = torch.randn(16, 4)
+        loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_warm_up_from_zero() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    warmup = 4
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1.0, step / warmup))
+    for _ in range(12):
+        inputs = torch.randn(16, 4)
+        loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        scheduler.step()
+
+
+RULE = Rule(
+    code="AD110",
+    name="learning-rate-zero",
+    severity="error",
+    title="an optimizer stepped with a learning rate of zero throughout",
+    observes="The rate of every parameter group at every step, and the calls of the scheduler that sets it.",
+    why="The loop looks alive, with losses and gradients, while the weights never change.",
+    fix="Set a rate above 0; in a schedule look for integer division, a factor of 0 and a warm-up that never ends.",
+    fine=(
+        "A warm-up that starts at 0 and rises. Where a scheduler has hardly stepped within the run, the rate may still "
+        "rise, and nothing is said. A single group that is held at 0 beside others that learn is only a warning."
+    ),
+    needs=(OptimizerBuilt, OptimizerStepped, ParametersAdded, SchedulerStepped),
+    examine=examine,
+    bad=(bad, bad_schedule_by_integer_division),
+    good=(good, good_warm_up_from_zero),
+    tunables={"minimum_steps": 3},
+    folds=("AD111",),
+)

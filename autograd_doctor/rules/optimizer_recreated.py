@@ -1,0 +1,197 @@
+"""AD109: the optimizer over the same parameters was built anew in the loop, and its state was lost each time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from autograd_doctor.events import BatchDrawn, OptimizerBuilt, OptimizerStepped
+from autograd_doctor.findings import Finding, Location
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.step_cycle import ordinal, steps_by_optimizer
+from autograd_doctor.trace import Trace
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    lives = {optimizer: len(steps) for optimizer, steps in steps_by_optimizer(trace).items()}
+    for builds in _rebuilt_in_place(trace).values():
+        lost = [lives.get(build.optimizer, 0) for build in builds[:-1]]
+        often = len(lost) >= tunables["minimum_rebuilds"] and all(lost)
+        if often and (max(lost) <= tunables["longest_life"] or _one_pass_each(trace, builds)):
+            yield _finding(trace, builds, lost)
+
+
+def _rebuilt_in_place(trace: Trace) -> dict[Location | None, list[OptimizerBuilt]]:
+    """By line, optimizers that were built over the same parameters with the same settings, and that hold a state.
+
+    Plain gradient descent has none to lose; another rate or other parameters begin another phase.
+    """
+    grouped: dict[Location | None, list[OptimizerBuilt]] = {}
+    for build in trace.of(OptimizerBuilt):
+        if not _stateless(build):
+            grouped.setdefault(build.location, []).append(build)
+    return {
+        location: builds
+        for location, builds in grouped.items()
+        if all(before.groups == after.groups and before.kind == after.kind for before, after in pairwise(builds))
+    }
+
+
+def _stateless(build: OptimizerBuilt) -> bool:
+    return build.kind == "SGD" and not any(group.momentum for group in build.groups)
+
+
+def _one_pass_each(trace: Trace, builds: list[OptimizerBuilt]) -> bool:
+    """Whether each optimizer lived for one pass over the very same loader: it is built anew every epoch."""
+    passes: dict[int, list[int]] = {}
+    current = None
+    numbers = {build.optimizer for build in builds}
+    for event in trace.events:
+        if isinstance(event, OptimizerBuilt) and event.optimizer in numbers:
+            current = event.optimizer
+            passes[current] = []
+        elif isinstance(event, BatchDrawn) and not event.ended and current is not None:
+            passes[current].append(event.loader)
+    complete = [passes[build.optimizer] for build in builds[:-1]]
+    shared = set.intersection(*(set(loaders) for loaders in complete))
+    return any(all(loaders.count(loader) == 1 for loaders in complete) for loader in shared)
+
+
+def _finding(trace: Trace, builds: list[OptimizerBuilt], lives: list[int]) -> Finding:
+    first, again = builds[0], builds[1]
+    parameters = [parameter for group in again.groups for parameter in group.parameters]
+    longest = max(lives)
+    each = "every step" if longest == 1 else f"every {min(lives)} to {longest} steps"
+    each = f"every {longest} steps" if min(lives) == longest > 1 else each
+    name = again.name or again.kind
+    return RULE.finding(
+        f"`{name}` ({again.kind}) was built {len(builds)} times over the same {len(parameters)} parameters, "
+        f"{each}, and lost its state each time",
+        subject=name,
+        location=again.location,
+        help="build the optimizer once, before the loop",
+        confidence="high" if longest == 1 else "medium",
+        evidence={"builds": len(builds), "longest_life": longest, "parameters": len(parameters)},
+        step_first=ordinal(first),
+        step_count=sum(lives),
+        parameters=parameters,
+    )
+
+
+def bad() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    for _ in range(8):
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)  # <- AD109
+        inputs = torch.randn(16, 4)
+        loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_every_epoch() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    def train_one_epoch(model: nn.Module, loader: DataLoader[tuple[torch.Tensor, ...]]) -> None:
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)  # <- AD109
+        for inputs, targets in loader:
+            loss = nn.functional.mse_loss(model(inputs), targets)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+    torch.manual_seed(0)
+    inputs = torch.randn(48, 4)
+    loader = DataLoader(TensorDataset(inputs, inputs.sum(dim=1, keepdim=True)), batch_size=8, shuffle=True)
+    model = nn.Linear(4, 1)
+    for _ in range(4):
+        train_one_epoch(model, loader)
+
+
+def good() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(8):
+        inputs = torch.randn(16, 4)
+        loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_once_per_phase_and_fold() -> None:
+    import torch
+    from torch import nn
+
+    def fit(model: nn.Module, inputs: torch.Tensor, rate: float) -> None:
+        optimizer = torch.optim.Adam(model.parameters(), lr=rate)
+        for _ in range(4):
+            batch = inputs[torch.randperm(len(inputs))[:16]]
+            loss = nn.functional.mse_loss(model(batch), batch.sum(dim=1, keepdim=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+    torch.manual_seed(0)
+    for fold in torch.randn(96, 4).chunk(3):
+        model = nn.Linear(4, 1)
+        for rate in (0.05, 0.01):
+            fit(model, fold, rate)
+
+
+def good_inner_loop() -> None:
+    import copy
+
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    outer = torch.optim.Adam(model.parameters(), lr=0.05)
+    for _ in range(6):
+        task = torch.randn(4, 1)
+        fast = copy.deepcopy(model)
+        inner = torch.optim.Adam(fast.parameters(), lr=0.01)
+        for _ in range(2):
+            inputs = torch.randn(16, 4)
+            inner.zero_grad()
+            torch.nn.functional.mse_loss(fast(inputs), inputs @ task).backward()
+            inner.step()
+        outer.zero_grad()
+        for slow, adapted in zip(model.parameters(), fast.parameters(), strict=True):
+            slow.grad = slow.detach() - adapted.detach()
+        outer.step()
+
+
+RULE = Rule(
+    code="AD109",
+    name="optimizer-recreated",
+    severity="warning",
+    title="the optimizer is built anew in the loop, so that its state is lost",
+    observes=(
+        "Optimizers built at one line, over the same parameters with the same settings, each stepped only a few times "
+        "(or for one pass over a loader) before the next one took its place."
+    ),
+    why=(
+        "Momentum and second moments start from zero each time. Adam's first steps move every weight by the full "
+        "rate, whatever its gradient, and a schedule attached to the old optimizer drives nothing."
+    ),
+    fix="Build the optimizer once, before the loop, and pass it to the function that trains.",
+    fine=(
+        "Building it once per phase or fold, over other parameters or with other settings, in the inner loop of "
+        "meta-learning over a copy, and plain gradient descent, which has no state to lose."
+    ),
+    needs=(BatchDrawn, OptimizerBuilt, OptimizerStepped),
+    examine=examine,
+    bad=(bad, bad_every_epoch),
+    good=(good, good_once_per_phase_and_fold, good_inner_loop),
+    tunables={"minimum_rebuilds": 2, "longest_life": 12},
+    folds=("AD108",),
+)

@@ -1,0 +1,197 @@
+"""AD111: steps with gradients and a rate left parameters bit for bit as they were."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod, sqrt
+
+from autograd_doctor.events import OptimizerBuilt, OptimizerStepped, ParametersAdded, ParameterSeen
+from autograd_doctor.findings import Finding
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.step_cycle import called, groups_of, ordinal, related, steps_by_optimizer
+from autograd_doctor.trace import Trace
+
+_LOW_PRECISION = ("bfloat16", "float16")
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    for optimizer, steps in steps_by_optimizer(trace).items():
+        looked = [step for step in steps if step.moved is not None]
+        if optimizer is None or not looked:
+            continue
+        pushed, stuck, undone = _counts(trace, optimizer, looked, tunables["noise"])
+        repeats = tunables["minimum_repeats"]
+        never = [p for p, count in pushed.items() if count >= repeats and stuck.get(p) == count]
+        lost = [p for p, count in pushed.items() if count > repeats and undone.get(p, 0) >= count - 1]
+        if never:
+            yield _finding(trace, optimizer, looked, never, len(pushed), undone=False)
+        elif lost and _no_other_moves(trace, optimizer, lost):
+            yield _finding(trace, optimizer, looked, lost, len(pushed), undone=True)
+
+
+def _counts(
+    trace: Trace, optimizer: int, steps: list[OptimizerStepped], noise: float
+) -> tuple[dict[int, int], dict[int, int], dict[int, int]]:
+    """Per parameter, how many steps had a real gradient and a rate for it, left it where it was, or found it undone."""
+    pushed: dict[int, int] = {}
+    stuck: dict[int, int] = {}
+    undone: dict[int, int] = {}
+    for step in steps:
+        for parameter in _with_real_gradient(trace, step, noise) & _with_rate(trace, optimizer, step):
+            pushed[parameter] = pushed.get(parameter, 0) + 1
+            stuck[parameter] = stuck.get(parameter, 0) + (parameter not in (step.moved or ()))
+            undone[parameter] = undone.get(parameter, 0) + (parameter in step.undone)
+    return pushed, stuck, undone
+
+
+def _with_real_gradient(trace: Trace, step: OptimizerStepped, noise: float) -> set[int]:
+    """Parameters whose gradient is more than rounding noise beside the others' (a bias before a normalisation)."""
+    norms = {p: norm for use in step.uses for p, norm in zip(use.parameters, use.norms, strict=True) if norm > 0}
+    sizes = {p: prod(trace.parameters[p].shape) if p in trace.parameters else 1 for p in norms}
+    overall = sqrt(sum(norm**2 for norm in norms.values()) / max(sum(sizes.values()), 1))
+    return {p for p, norm in norms.items() if norm / sqrt(max(sizes[p], 1)) >= noise * overall}
+
+
+def _with_rate(trace: Trace, optimizer: int, step: OptimizerStepped) -> set[int]:
+    groups = groups_of(trace, optimizer)
+    return {p for group, rate in zip(groups, step.learning_rates, strict=False) if rate for p in group.parameters}
+
+
+def _no_other_moves(trace: Trace, optimizer: int, parameters: list[int]) -> bool:
+    """Whether nothing else updates these parameters: inner loops start again from weights that an outer one moves."""
+    others = (step for step in trace.steps if step.optimizer != optimizer)
+    return not any(set(parameters) & set(use.parameters) for step in others for use in step.uses)
+
+
+def _finding(
+    trace: Trace, optimizer: int, steps: list[OptimizerStepped], parameters: list[int], pushed: int, *, undone: bool
+) -> Finding:
+    first = steps[0]
+    rates = sorted({rate for step in steps for rate in step.learning_rates})
+    dtypes = sorted({trace.parameters[p].dtype for p in parameters if p in trace.parameters})
+    low = [dtype for dtype in dtypes if dtype in _LOW_PRECISION]
+    norm = max(norm for use in first.uses for p, norm in zip(use.parameters, use.norms, strict=True) if p in parameters)
+    how = "found the values of before the last step again in" if undone else "left unchanged, bit for bit,"
+    advice = "look for what writes the old values back after the step, such as a `load_state_dict` in the loop"
+    if low and not undone:
+        advice = f"keep the weights in float32 (`torch.autocast` computes in {low[0]}), or raise the learning rate"
+    elif not undone:
+        advice = "raise the learning rate: the updates are smaller than the precision of the weights"
+    return RULE.finding(
+        f"{len(steps)} steps of {called(trace, optimizer)} {how} {trace.parameter_names(parameters)} "
+        f"({', '.join(dtypes)}), with a gradient norm of {norm:.2g} and a rate of {rates[0]:g}",
+        subject=trace.parameter_name(parameters[0]),
+        location=first.location,
+        help=advice,
+        severity="error" if 2 * len(parameters) >= pushed else "warning",
+        evidence={"steps": len(steps), "unchanged": len(parameters), "with_gradient": pushed, "gradient_norm": norm},
+        related=related(("the optimizer and its rate are made here", trace.optimizers[optimizer].location)),
+        step_first=ordinal(first),
+        step_count=len(steps),
+        parameters=parameters,
+    )
+
+
+def bad() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-12)
+    for _ in range(8):
+        inputs = torch.randn(16, 4)
+        loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()  # <- AD111
+
+
+def bad_bfloat16_weights() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1)).bfloat16()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(parameter.sign() * 0.5)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
+    for _ in range(8):
+        inputs = torch.randn(16, 4, dtype=torch.bfloat16)
+        loss = (model(inputs) - inputs.sum(dim=1, keepdim=True)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()  # <- AD111
+
+
+def good() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(8):
+        inputs = torch.randn(16, 4)
+        loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_frozen_tied_and_normalised() -> None:
+    import torch
+    from torch import nn
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embedding = nn.Embedding(12, 8)
+            self.body = nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8), nn.ReLU())
+            self.head = nn.Linear(8, 12, bias=False)
+            self.head.weight = self.embedding.weight
+            self.frozen = nn.Linear(8, 8)
+            self.frozen.requires_grad_(False)
+
+        def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+            hidden = self.body(self.frozen(self.embedding(tokens)))
+            scores: torch.Tensor = self.head(hidden)
+            return scores
+
+    torch.manual_seed(0)
+    model = Model()
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    optimizer = torch.optim.SGD(trained, lr=0.05)
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1.0, step / 2))
+    for _ in range(12):
+        tokens = torch.randint(0, 12, (32,))
+        loss = nn.functional.cross_entropy(model(tokens), (tokens + 1) % 12)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        scheduler.step()
+
+
+RULE = Rule(
+    code="AD111",
+    name="parameters-unchanged",
+    severity="error",
+    title="steps left parameters bit for bit as they were",
+    observes=(
+        "Parameters with a gradient well above rounding noise and a rate above 0 whose values did not change in any "
+        "step that was looked at, or whose old values were back before the next one."
+    ),
+    why=(
+        "An update smaller than half the spacing of the numbers around the weight is rounded away: in bfloat16 a "
+        "weight of 1.0 does not see anything below 0.002. Nothing is left of such a step, however many follow."
+    ),
+    fix="Keep weights in float32 and compute under autocast, or raise the rate; do not restore weights in the loop.",
+    fine=(
+        "Frozen parameters, tied weights, the first step of a warm-up from zero, and gradients that are nothing but "
+        "rounding noise, such as that of a bias in front of a normalisation."
+    ),
+    needs=(OptimizerBuilt, OptimizerStepped, ParametersAdded, ParameterSeen),
+    examine=examine,
+    bad=(bad, bad_bfloat16_weights),
+    good=(good, good_frozen_tied_and_normalised),
+    tunables={"minimum_repeats": 3, "noise": 0.01},
+)

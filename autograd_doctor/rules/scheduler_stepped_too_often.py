@@ -1,0 +1,223 @@
+"""AD115: a schedule made for epochs runs per batch, or one made for batches per epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from math import log
+
+from autograd_doctor.events import BatchDrawn, OptimizerStepped, RunEnded, SchedulerStepped
+from autograd_doctor.findings import Finding
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.step_cycle import ordinal, related, steps_by_optimizer
+from autograd_doctor.trace import Trace
+
+_MEANT_TO_OSCILLATE = ("CyclicLR", "CosineAnnealingWarmRestarts", "ReduceLROnPlateau")
+Calls = list[SchedulerStepped]
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    for calls in _calls_by_scheduler(trace).values():
+        steps = steps_by_optimizer(trace).get(calls[-1].optimizer, [])
+        if calls[0].kind in _MEANT_TO_OSCILLATE or len(calls) < tunables["minimum_calls"] or not steps:
+            continue
+        if _per_step(calls, steps):
+            seen = _collapsed(calls, steps, tunables) or _will_collapse(trace, calls, tunables)
+            advice = "once per epoch, after its last batch"
+        else:
+            seen = _crawls(trace, calls)
+            advice = "after every optimizer step"
+        if seen:
+            yield _finding(trace, calls, steps, seen, advice)
+
+
+def _calls_by_scheduler(trace: Trace) -> dict[int, Calls]:
+    """Calls with rates, including the constructor's own, which knows the rate at the start."""
+    grouped: dict[int, Calls] = {}
+    for call in trace.of(SchedulerStepped):
+        if call.learning_rates:
+            grouped.setdefault(call.scheduler, []).append(call)
+    return grouped
+
+
+def _per_step(calls: Calls, steps: list[OptimizerStepped]) -> bool:
+    taken = sum(not call.first for call in calls)
+    return 2 * taken >= len([step for step in steps if step.step >= calls[0].step])
+
+
+def _rates(calls: Calls) -> list[float]:
+    """The highest rate of any group, call by call."""
+    return [max(call.learning_rates) for call in calls]
+
+
+def _collapsed(calls: Calls, steps: list[OptimizerStepped], tunables: Tunables) -> str:
+    """The rate came to nearly nothing, and at least as many steps again were taken after that as before."""
+    rates = _rates(calls)
+    peak = 0.0
+    for position, rate in enumerate(rates):
+        peak = max(peak, rate)
+        if position > 1 and rate <= tunables["small_fraction"] * peak:
+            before = sum(step.step < calls[position].step for step in steps)
+            after = len(steps) - before
+            if 0 < before <= after:
+                return (
+                    f"the rate fell from {peak:g} to {rate:g} within {before} steps, and {after} more steps were taken "
+                    f"after that{_length(calls)}"
+                )
+            return ""
+    return ""
+
+
+def _length(calls: Calls) -> str:
+    return f" (the schedule is {calls[0].length} steps long)" if calls[0].length else ""
+
+
+def _will_collapse(trace: Trace, calls: Calls, tunables: Tunables) -> str:
+    """The rate decays by the same factor at each call, and comes to nearly nothing early in the first epoch."""
+    batches = _batches_per_epoch(trace)
+    rates = [rate for rate in _rates(calls) if rate > 0]
+    steady = {round(after / before, 9) for before, after in pairwise(rates)}
+    factor = next(iter(steady), 1.0)
+    if batches is None or len(steady) != 1 or not 0 < factor < 1:
+        return _ends_early(calls, batches, tunables)
+    needed = log(tunables["small_fraction"]) / log(factor)
+    if needed > tunables["first_part"] * batches:
+        return ""
+    return (
+        f"the rate is multiplied by {factor:g} at every batch, so that after {needed:.0f} of the {batches} batches of "
+        f"the first epoch {tunables['small_fraction']:.0%} of it is left"
+    )
+
+
+def _ends_early(calls: Calls, batches: int | None, tunables: Tunables) -> str:
+    length = calls[0].length
+    if length is None or batches is None or length > tunables["first_part"] * batches:
+        return ""
+    return f"it is stepped at every batch and {length} steps long, while one epoch has {batches} batches"
+
+
+def _crawls(trace: Trace, calls: Calls) -> str:
+    """One call per epoch on a schedule as long as whole epochs of batches."""
+    length, batches = calls[0].length, _batches_per_epoch(trace)
+    if length is None or batches is None or batches < 4 or length < batches or length % batches:
+        return ""
+    epochs = length // batches
+    return f"it is stepped once per epoch and {length} steps long, which is {epochs} epochs of {batches} batches"
+
+
+def _batches_per_epoch(trace: Trace) -> int | None:
+    """The length of the loader that most passes were taken over."""
+    lengths = [drawn.length for drawn in trace.of(BatchDrawn) if drawn.length]
+    return max(lengths, key=lengths.count, default=None)
+
+
+def _finding(trace: Trace, calls: Calls, steps: list[OptimizerStepped], seen: str, advice: str) -> Finding:
+    taken = [call for call in calls if not call.first]
+    first = taken[0]
+    name = first.name or first.kind
+    rates = _rates(calls)
+    return RULE.finding(
+        f"`{name}` ({first.kind}) was stepped {len(taken)} times in {len(steps)} optimizer steps: {seen}",
+        subject=name,
+        location=first.location,
+        help=f"call `{name}.step()` {advice}, or give the schedule its length in the unit in which it is stepped",
+        confidence="medium",
+        evidence={"calls": len(taken), "steps": len(steps), "first_rate": rates[0], "last_rate": rates[-1]},
+        related=related(("the schedule is made here", next((call.location for call in calls if call.first), None))),
+        step_first=ordinal(first),
+        step_count=len(taken),
+    )
+
+
+def bad() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    epochs = 6
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=epochs // 3, gamma=0.1)
+    for _ in range(epochs):
+        for _ in range(4):
+            inputs = torch.randn(16, 4)
+            loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            scheduler.step()  # <- AD115
+
+
+def bad_cosine_over_epochs() -> None:
+    import torch
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    inputs = torch.randn(64, 4)
+    loader = DataLoader(TensorDataset(inputs, inputs.sum(dim=1, keepdim=True)), batch_size=8, shuffle=True)
+    epochs = 4
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=epochs)
+    for _ in range(epochs):
+        for batch, targets in loader:
+            loss = torch.nn.functional.mse_loss(model(batch), targets)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            scheduler.step()  # <- AD115
+
+
+def good() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    epochs = 6
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=epochs // 3, gamma=0.1)
+    for _ in range(epochs):
+        for _ in range(4):
+            inputs = torch.randn(16, 4)
+            loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        scheduler.step()
+
+
+def good_as_long_as_the_run() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    steps = 24
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
+    scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=0.05, total_steps=steps)
+    for _ in range(steps):
+        inputs = torch.randn(16, 4)
+        loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        scheduler.step()
+
+
+RULE = Rule(
+    code="AD115",
+    name="scheduler-stepped-too-often",
+    severity="warning",
+    title="a schedule runs in another unit than it was made for",
+    observes=(
+        "The rate after each call of a scheduler, how many calls there are per optimizer step, the length of the "
+        "schedule and of the loader: a rate that comes to nearly nothing while at least as many steps follow, or that "
+        "will do so early in the first epoch, and schedules of whole epochs of batches that are stepped per epoch."
+    ),
+    why="The rate is spent early in training and the rest learns nothing, or the schedule never unfolds.",
+    fix="Step the scheduler in the unit in which its length was given: once per epoch, or once per optimizer step.",
+    fine="Schedules as long as the run, and schedules that oscillate or follow a metric by design.",
+    needs=(BatchDrawn, OptimizerStepped, RunEnded, SchedulerStepped),
+    examine=examine,
+    bad=(bad, bad_cosine_over_epochs),
+    good=(good, good_as_long_as_the_run),
+    tunables={"minimum_calls": 3, "small_fraction": 0.01, "first_part": 0.25},
+)

@@ -22,7 +22,7 @@ from reports import GOLDEN, REPORTS, at, finding_rule, healthy, judged, rule, si
 from rich.cells import cell_len
 
 from autograd_doctor import renderers
-from autograd_doctor.events import BackwardRan
+from autograd_doctor.events import BackwardRan, RunEnded
 from autograd_doctor.findings import Evidence, ExitCode, Location, Related
 from autograd_doctor.renderers import catalogue, formats, render, shows_unicode
 from autograd_doctor.renderers.json_ import schema
@@ -130,6 +130,12 @@ def test_a_healthy_run_is_told_in_a_few_lines() -> None:
     text = render("full", healthy())
     assert text.startswith("✓ train.py is healthy: 2 checks found nothing in 30 steps of training, 12.3 s\n")
     assert len(text.splitlines()) <= 6
+
+
+def test_a_healthy_loop_in_a_program_that_fails_is_told_as_both() -> None:
+    report = judged([*training(5, reason=None), RunEnded(reason="exited", exit_code=7, seconds=1.0)], rule())
+    wanted = "✓ train.py is healthy: 1 check found nothing in 5 steps of training, 1.0 s; the program exited with 7\n"
+    assert render("full", report, width=200).startswith(wanted)
 
 
 def framed(tmp_path: Path, line: str, column: int, end_column: int, *, width: int = 60, **changes: Any) -> str:

@@ -42,10 +42,15 @@ def summary(report: Report) -> str:
     if report.verdict in ("program-failed", "not-judged", "interrupted"):
         sentence = f"{report.verdict.replace('-', ' ')}: {report.exit_reason} in {took}"
         return ", ".join([sentence, *counts])
+    ending = f"; {stopped(report.run)}" if _ended_badly(report.run) else ""
     if not counts:
-        return f"{report.target.name} is healthy: {count(len(report.checks.ran), 'check')} found nothing {seen}"
-    ending = f"; {stopped(report.run)}" if report.run.stopped_by in ("raised", "killed", "timeout") else ""
+        checks = count(len(report.checks.ran), "check")
+        return f"{report.target.name} is healthy: {checks} found nothing {seen}{ending}"
     return f"{', '.join(counts)} {seen}{ending}"
+
+
+def _ended_badly(run: Run) -> bool:
+    return run.stopped_by in ("raised", "killed", "timeout") or (run.stopped_by == "exited" and run.program_exit != 0)
 
 
 def stopped(run: Run) -> str:

@@ -1,0 +1,206 @@
+"""Watches what becomes of a `state_dict()`: whether, steps later, the program still holds it, alias of the weights."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import wraps
+from types import FunctionType, ModuleType
+from typing import Any, ClassVar, Self
+
+import torch
+from torch import nn
+
+from autograd_doctor.events import Event, SnapshotKept
+from autograd_doctor.probes.care import careful
+from autograd_doctor.probes.naming import variables
+from autograd_doctor.probes.patching import Patches
+from autograd_doctor.probes.places import Place, locate, own_frames, place
+from autograd_doctor.probes.watch import Watch
+
+_REMEMBERED = 16
+_ENTRIES = 64
+_NESTING = 2
+_INTERNALS = {"_parameters", "_buffers", "_modules"}
+
+Addresses = set[int]
+
+
+@dataclass(eq=False)
+class _Snapshot:
+    """One `state_dict()`: where it was taken, the storages of the parameters in it and their versions then."""
+
+    where: Place | None
+    step: int
+    result: weakref.ref[Any]
+    parameters: dict[int, tuple[weakref.ref[torch.Tensor], int]] = field(default_factory=dict)
+    used_at_once: bool = False
+
+    def changed(self) -> list[torch.Tensor]:
+        """The parameters that have been written to since."""
+        living = ((parameter(), version) for parameter, version in self.parameters.values())
+        return [tensor for tensor, version in living if tensor is not None and tensor._version != version]
+
+    def is_in(self, addresses: Addresses) -> bool:
+        """Whether these are the storages of most of it; one left-over loop variable is no snapshot."""
+        return 2 * len(addresses & self.parameters.keys()) >= len(self.parameters)
+
+
+class Snapshots:
+    """Looks, after each step, through the variables of the user's frames for what shares storage with the weights.
+
+    Storage decides, not identity: `dict(state)`, `{k: v.cpu() for …}` on a CPU and `v.detach()` are aliases as well.
+    """
+
+    yields: ClassVar[tuple[type[Event], ...]] = (SnapshotKept,)
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._patches = Patches()
+        self._snapshots: list[_Snapshot] = []
+        self._owners: dict[int, tuple[weakref.ref[torch.Tensor], _Snapshot]] = {}
+        self._depth = 0
+
+    def __enter__(self) -> Self:
+        self._patches.replace(nn.Module, "state_dict", self._taking(nn.Module.state_dict))
+        self._patches.replace(nn.Module, "load_state_dict", self._loading(nn.Module.load_state_dict))
+        self._patches.replace(torch.Tensor, "__reduce_ex__", self._pickling(torch.Tensor.__reduce_ex__))
+        self._watch.stepped.append(self._stepped)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._watch.stepped.remove(self._stepped)
+        self._patches.close()
+
+    # ------------------------------------------------------------------------------------------------------- seams
+
+    def _taking(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(original)
+        def state_dict(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
+            self._depth += 1
+            try:
+                result = original(module, *args, **kwargs)
+            finally:
+                self._depth -= 1
+            if self._depth == 0 and not kwargs.get("keep_vars"):
+                self._taken(module, result)
+            return result
+
+        return state_dict
+
+    def _loading(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(original)
+        def load_state_dict(module: nn.Module, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
+            if self._snapshots:
+                self._used(state_dict)
+            return original(module, state_dict, *args, **kwargs)
+
+        return load_state_dict
+
+    def _pickling(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(original)
+        def __reduce_ex__(tensor: torch.Tensor, proto: Any) -> Any:  # noqa: N807
+            if self._snapshots:
+                self._used({"": tensor})
+            return original(tensor, proto)
+
+        return __reduce_ex__
+
+    # ------------------------------------------------------------------------------------------------------- looks
+
+    @careful
+    def _taken(self, module: nn.Module, result: Any) -> None:
+        snapshot = _Snapshot(place(), self._watch.step, weakref.ref(result))
+        held = _addresses(result.values())
+        for parameter in module.parameters():
+            if parameter.layout is torch.strided and not parameter.is_inference() and _address(parameter) in held:
+                snapshot.parameters[_address(parameter)] = (weakref.ref(parameter), parameter._version)
+        if snapshot.parameters:
+            self._snapshots = [*self._snapshots, snapshot][-_REMEMBERED:]
+
+    @careful
+    def _used(self, state: Any) -> None:
+        """Saved or loaded: of no concern to the future if that happens in the very step."""
+        addresses = _addresses(state.values()) if isinstance(state, Mapping) else set()
+        for snapshot in self._snapshots:
+            if snapshot.step == self._watch.step and addresses & snapshot.parameters.keys():
+                snapshot.used_at_once = True
+
+    @careful
+    def _stepped(self) -> None:
+        if not self._snapshots:
+            return
+        reported: set[tuple[int, _Snapshot]] = set()
+        for name, container, tensors in _collections():
+            snapshot = self._owner(container, tensors)
+            if snapshot is not None and (id(container), snapshot) not in reported:
+                reported.add((id(container), snapshot))
+                self._report(name, snapshot)
+
+    def _owner(self, container: object, tensors: list[torch.Tensor]) -> _Snapshot | None:
+        """The snapshot that a container holds: the one it was first seen with, the newest if it is new."""
+        addresses = _addresses(tensors)
+        exact = next((snapshot for snapshot in self._snapshots if snapshot.result() is container), None)
+        if exact is not None:
+            return exact if exact.is_in(addresses) else None
+        first, snapshot = self._owners.get(id(container), (None, None))
+        if first is None or first() is not tensors[0] or snapshot is None:
+            snapshot = next((each for each in reversed(self._snapshots) if each.is_in(addresses)), None)
+            if snapshot is not None:
+                self._owners[id(container)] = (weakref.ref(tensors[0]), snapshot)
+        return snapshot
+
+    def _report(self, name: str, snapshot: _Snapshot) -> None:
+        changed = [self._watch.parameters.number(parameter) for parameter in snapshot.changed()]
+        if changed and self._watch.step > snapshot.step:
+            self._watch.emit(
+                SnapshotKept(
+                    step=self._watch.step,
+                    holder=name,
+                    location=locate(snapshot.where),
+                    taken_in_step=snapshot.step,
+                    parameters=changed,
+                    used_at_once=snapshot.used_at_once,
+                )
+            )
+
+
+def _collections() -> Iterator[tuple[str, object, list[torch.Tensor]]]:
+    """Containers of tensors that the variables of the user's frames reach, with what the user would type."""
+    for frame in own_frames():
+        for name, value in variables(frame):
+            if name.removeprefix("self.") not in _INTERNALS:
+                yield from _within(name, value, _NESTING)
+
+
+def _within(name: str, value: object, depth: int) -> Iterator[tuple[str, object, list[torch.Tensor]]]:
+    members = list(_members(name, value))
+    tensors = [member for _, member in members if isinstance(member, torch.Tensor)]
+    tensors = [tensor for tensor in tensors if not isinstance(tensor, nn.Parameter)]
+    if tensors:
+        yield name, value, tensors
+    for inner, member in members[: _ENTRIES if depth else 0]:
+        if not isinstance(member, torch.Tensor):
+            yield from _within(inner, member, depth - 1)
+
+
+def _members(name: str, value: object) -> Iterator[tuple[str, object]]:
+    if isinstance(value, dict):
+        yield from ((f"{name}[{key!r}]", member) for key, member in list(value.items()))
+    elif isinstance(value, list | tuple):
+        yield from ((f"{name}[{index}]", member) for index, member in enumerate(value))
+    elif not isinstance(value, type | ModuleType | FunctionType | torch.optim.Optimizer):
+        attributes = getattr(value, "__dict__", {})
+        yield from ((f"{name}.{key}", member) for key, member in dict(attributes).items() if key not in _INTERNALS)
+
+
+def _addresses(values: Iterable[object]) -> Addresses:
+    return {_address(value) for value in values if isinstance(value, torch.Tensor) and value.layout is torch.strided}
+
+
+def _address(tensor: torch.Tensor) -> int:
+    return tensor.untyped_storage().data_ptr()
+
+
+PROBE = Snapshots

@@ -9,16 +9,25 @@ from collections.abc import Iterable
 class Mistake(Exception):
     """A mistake in the command line, the settings or the target: shown as one line, exit code 2.
 
-    `detail` holds further lines worth showing below it, such as the source line of a syntax error.
+    `detail` holds further lines worth showing below it, such as the source line of a syntax error. What the person
+    wrote is quoted in the message, so line ends and control characters are escaped.
     """
 
     def __init__(self, message: str, detail: str = "") -> None:
-        super().__init__(message)
+        super().__init__("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in message))
         self.detail = detail
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
     """A question that ends the line: "; did you mean `steps`?", or nothing if no name is close."""
+    wrong = name.lower()
     by_lower = {known.lower(): known for known in names}
-    close = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
-    return f"; did you mean `{by_lower[close[0]]}`?" if close else ""
+    close = difflib.get_close_matches(wrong, by_lower, n=10)
+    best = min(close, key=lambda known: _distance(wrong, known), default=None)
+    return f"; did you mean `{by_lower[best]}`?" if best else ""
+
+
+def _distance(wrong: str, known: str) -> tuple[float, int, str]:
+    """Codes are all alike to `difflib`: among equals, the name with most letters in their places is nearest."""
+    in_place = sum(one == other for one, other in zip(wrong, known, strict=False))
+    return -difflib.SequenceMatcher(None, wrong, known).ratio(), -in_place, known

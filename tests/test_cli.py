@@ -1,0 +1,329 @@
+"""The command line from outside: grammar, exit codes, formats, and a parent that never imports torch."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from autograd_doctor import checking, cli, outputs
+from autograd_doctor.checking import Request
+from autograd_doctor.outputs import Output
+
+ROOT = Path(__file__).parent.parent
+
+
+class Printed(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Doctor = Callable[..., Printed]
+
+
+@pytest.fixture
+def doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Doctor:
+    """The command, run in this process in a folder of its own; its children are real."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".git").mkdir()
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("_TYPER_FORCE_DISABLE_TERMINAL", "1")
+
+    def run(*arguments: str) -> Printed:
+        monkeypatch.setattr(sys, "argv", ["doctor", *arguments])
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        printed = capfd.readouterr()
+        return Printed(int(ended.value.code or 0), printed.out, printed.err)
+
+    return run
+
+
+HEALTHY = """
+import sys, torch
+from torch import nn
+print("the program says", sys.argv[1:])
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(4):
+    optimizer.zero_grad()
+    model(torch.randn(8, 4)).pow(2).mean().backward()
+    optimizer.step()
+"""
+SICK = HEALTHY.replace("    optimizer.zero_grad()\n", "")
+MODEL = "from torch import nn\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+MODEL += "        self.layer = nn.Linear(4, 4)\n"
+
+
+# ---------------------------------------------------------------------------------------------------- without torch
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        ["check", "--help"],
+        ["rules"],
+        ["rules", "--output-format", "json"],
+        ["explain", "AD101"],
+        ["explain", "missing-zero-grad", "--output-format", "json"],
+        ["config", "--show"],
+        ["version"],
+        ["env"],
+        ["report", "saved.trace"],
+        ["check", "nowhere.py"],
+    ],
+    ids=" ".join,
+)
+def test_the_parent_never_imports_torch(tmp_path: Path, arguments: list[str]) -> None:
+    (tmp_path / "torch.py").write_text("raise SystemExit('torch was imported')")
+    (tmp_path / "saved.trace").write_bytes(_saved_trace())
+    command = [sys.executable, "-m", "autograd_doctor", *arguments]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
+    assert "torch was imported" not in done.stderr
+    expected = {"report": 4, "check": 2 if "nowhere.py" in arguments else 0}
+    assert done.returncode == expected.get(arguments[0], 0)
+    assert done.stdout or arguments[-1] == "nowhere.py"
+
+
+def _saved_trace() -> bytes:
+    from autograd_doctor.events import RunEnded
+    from autograd_doctor.trace import TraceWriter
+
+    file = io.BytesIO()
+    TraceWriter(file).write(RunEnded(reason="finished"))
+    return file.getvalue()
+
+
+# ----------------------------------------------------------------------------------------------------------- grammar
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
+    """What `doctor check` was asked for, with nothing run."""
+    requests: list[Request] = []
+    monkeypatch.setattr(checking, "check", lambda request: requests.append(request) or 0)
+    return requests
+
+
+@pytest.mark.parametrize(
+    ("typed", "name", "arguments", "is_module"),
+    [
+        (["train.py", "--lr", "3", "--help", "--", "-m", "x"], "train.py", ["--lr", "3", "--help", "--", "-m", "x"], 0),
+        (["-m", "pkg.train", "--steps", "3"], "pkg.train", ["--steps", "3"], 1),
+        (["--steps", "5", "-m", "pkg.train", "-m"], "pkg.train", ["-m"], 1),
+        (["--", "train.py", "--lr"], "train.py", ["--lr"], 0),
+        (["train.py"], "train.py", [], 0),
+    ],
+)
+def test_what_follows_the_target_is_the_programs(
+    doctor: Doctor, asked: list[Request], typed: list[str], name: str, arguments: list[str], is_module: bool
+) -> None:
+    assert doctor("check", *typed).code == 0
+    assert [(one.name, list(one.arguments), one.is_module) for one in asked] == [(name, arguments, bool(is_module))]
+
+
+def test_options_become_settings(doctor: Doctor, asked: list[Request]) -> None:
+    doctor("check", "--steps", "5", "--select", "AD1,AD2", "--select", "AD3", "--no-polite", "--exit-zero", "train.py")
+    given = {key: value for key, value in asked[0].options.items() if value is not None}
+    assert given == {"steps": 5, "select": ["AD1", "AD2", "AD3"], "polite": False}
+    assert asked[0].exit_zero
+
+
+def test_an_unknown_option_is_not_taken_for_the_script(doctor: Doctor, asked: list[Request]) -> None:
+    printed = doctor("check", "--stepz", "3", "train.py")
+    assert printed.code == 2
+    assert "--stepz" in printed.err
+    assert asked == []
+
+
+@pytest.mark.parametrize("arguments", [["check"], ["check", "-m"], ["explain"], ["explain", "--all", "AD101"], ["x"]])
+def test_bad_usage_is_2(doctor: Doctor, arguments: list[str]) -> None:
+    assert doctor(*arguments).code == 2
+
+
+def test_options_may_follow_a_file_that_only_defines(doctor: Doctor, asked: list[Request]) -> None:
+    Path("model.py").write_text(MODEL)
+    doctor("check", "--steps", "3", "model.py", "--config", "c.yaml", "--min-steps", "2")
+    doctor("check", "--config", "c.yaml", "model.py")
+    assert [(one.name, list(one.arguments), one.config) for one in asked] == [("model.py", [], Path("c.yaml"))] * 2
+    assert (asked[0].options["steps"], asked[0].options["min_steps"]) == (3, 2)
+
+
+# ---------------------------------------------------------------------------------------------------------- mistakes
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["trian.py"], "error: trian.py: no such file; did you mean `train.py`?\n"),
+        (["--steps", "0", "train.py"], "error: --steps: expected a whole number >= 1, found `0`\n"),
+        (["--fail-on", "warn", "train.py"], "did you mean `warning`?\n"),
+        (["--config", "c.yaml", "train.py"], "error: c.yaml: no such settings file\n"),
+        (["--select", "AD1O1", "train.py"], "error: --select: no such rule: `AD1O1`; did you mean `AD101`?\n"),
+        (["--output-format", "jsn", "train.py"], "error: `jsn`: no such output format; did you mean `json`?\n"),
+        (["-o", "no/where", "train.py"], "error: no/where: cannot be written: no such folder `no`\n"),
+        (["--save-trace", ".", "train.py"], "error: .: cannot be written: it is a folder\n"),
+        (["--ignore", "ALL", "train.py"], "error: no rule is left to check: `select` and `ignore` leave none\n"),
+        (["--output-format", "full", "--output-format", "json", "train.py"], "bound to standard output"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_a_mistake_is_one_line_and_2_before_anything_runs(doctor: Doctor, arguments: list[str], line: str) -> None:
+    Path("train.py").write_text("raise SystemExit('it ran')")
+    printed = doctor("check", *arguments)
+    assert (printed.code, printed.out, printed.err.count("\n")) == (2, "", 1)
+    assert line in printed.err
+
+
+def test_a_model_without_training_gets_the_settings_to_write(doctor: Doctor) -> None:
+    Path("model.py").write_text(MODEL)
+    printed = doctor("check", "model.py")
+    assert printed.code == 2
+    said, _, skeleton = printed.err.partition("\n\n")
+    assert said.splitlines()[0] == "error: model.py: defines the model `Net` and does not train it"
+    assert "doctor check model.py --config model.yaml" in said
+    Path("model.yaml").write_text(skeleton)
+    loaded = checking.load_settings(Request("model.py", config=Path("model.yaml")))
+    target, plan = checking._target(Request("model.py", config=Path("model.yaml")), loaded)
+    assert target.kind == "model"
+    assert plan is not None
+    assert plan.model is not None
+    assert plan.model.name == "Net"
+
+
+def test_a_report_needs_a_trace(doctor: Doctor) -> None:
+    assert doctor("report", "t.trace").err == "error: t.trace: no such trace\n"
+    Path("t.trace").write_bytes(b"\2\0\0\0ab")
+    assert doctor("report", "t.trace").err.startswith("error: t.trace: byte 0: not a trace record")
+    Path("t.trace").write_bytes(b"")
+    assert doctor("report", "t.trace") == (2, "", "error: t.trace: not a saved trace: it holds no event\n")
+
+
+def test_config_shows_what_is_in_force_and_why(doctor: Doctor) -> None:
+    Path("autograd_doctor.yaml").write_text("steps: 7")
+    shown = doctor("config", "--show").out.splitlines()
+    assert [line.split() for line in shown if "default" not in line] == [["steps:", "7", "#", "autograd_doctor.yaml"]]
+
+
+def test_an_unknown_rule_has_a_nearest_one(doctor: Doctor) -> None:
+    printed = doctor("explain", "missing-zero-grd")
+    assert (printed.code, printed.err) == (
+        2,
+        "error: `missing-zero-grd`: no such rule; did you mean `missing-zero-grad`?\n",
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------- real runs
+
+
+def test_a_sick_program_from_check_to_report(doctor: Doctor) -> None:
+    Path("train.py").write_text(SICK)
+    formats = ["--output-format", "json", "--output-format", "concise:found.txt"]
+    printed = doctor("check", *formats, "--save-trace", "t.trace", "train.py", "--lr", "3")
+    assert printed.code == 1
+    report = json.loads(printed.out)
+    assert "the program says ['--lr', '3']\n" in printed.err
+    assert [finding["code"] for finding in report["findings"]] == ["AD101"]
+    assert (report["exit_code"], report["target"]["argv"]) == (1, ["train.py", "--lr", "3"])
+    assert Path("found.txt").read_text().startswith("train.py:9:5: AD101 ")
+
+    again = doctor("report", "--output-format", "json", "t.trace")
+    assert (again.code, json.loads(again.out)) == (1, report)
+    assert doctor("report", "--exit-zero", "t.trace").code == 0
+    assert doctor("report", "--fail-on", "never", "t.trace").code == 0
+    assert doctor("report", "--ignore", "AD101", "t.trace").code == 0
+    assert doctor("report", "--min-steps", "100", "--ignore", "AD101", "t.trace").code == 4
+
+
+def test_a_healthy_program_keeps_standard_output(doctor: Doctor) -> None:
+    Path("train.py").write_text(HEALTHY)
+    Path("autograd_doctor.yaml").write_text("steps: 2")
+    printed = doctor("check", "-m", "train")
+    assert (printed.code, printed.err) == (0, "")
+    assert printed.out.startswith("the program says []\n")
+    assert "2 steps" in printed.out
+    assert "\x1b" not in printed.out
+
+
+@pytest.mark.parametrize(
+    ("source", "code"),
+    [("print('no training')", 4), ("import nowhere", 3), ("raise SystemExit(9)", 3), ("import os; os._exit(0)", 4)],
+)
+def test_what_cannot_be_judged_is_never_green(doctor: Doctor, source: str, code: int) -> None:
+    Path("train.py").write_text(source)
+    assert doctor("check", "train.py").code == code
+
+
+def test_model_mode(doctor: Doctor) -> None:
+    model, config = ROOT / "sample_models" / "model_only.py", ROOT / "configs" / "model_mode.yaml"
+    printed = doctor("check", str(model), "--config", str(config), "--steps", "3", "--output-format", "json")
+    assert printed.code == 0
+    report = json.loads(printed.out)
+    assert report["target"]["model"] == str(model)
+    assert (report["run"]["steps"], report["findings"]) == (3, [])
+
+
+def test_a_mistake_that_only_the_child_can_see_is_2(doctor: Doctor) -> None:
+    Path("model.py").write_text(MODEL)
+    Path("c.yaml").write_text("model: {loss: MSELos, data: {inputs: {shape: [4]}, targets: {shape: [4]}}}")
+    printed = doctor("check", "model.py", "--config", "c.yaml")
+    assert (printed.code, printed.out) == (2, "")
+    assert printed.err.startswith("error: c.yaml: model.loss: ")
+    assert "did you mean `MSELoss`?" in printed.err
+
+
+def test_a_child_that_cannot_start_is_2(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("train.py").write_text(HEALTHY)
+    Path("torch.py").write_text("raise ImportError('no torch here')")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([os.getcwd(), str(ROOT)]))
+    printed = doctor("check", "train.py")
+    assert printed.code == 2
+    assert printed.err.endswith("error: the program was not started: its process exited with 1\n")
+    assert "no torch here" in printed.err
+
+
+# ----------------------------------------------------------------------------------------------------------- outputs
+
+
+def test_a_format_goes_to_its_file_or_to_the_one_of_the_option() -> None:
+    assert outputs.parse(["full", "json:a.json"], None) == [Output("full"), Output("json", Path("a.json"))]
+    assert outputs.parse(["json"], Path("a.json")) == [Output("json", Path("a.json"))]
+
+
+def test_only_a_person_may_read_the_program_beside_the_report() -> None:
+    assert not outputs.owns_stdout([Output("full"), Output("json", Path("a"))])
+    assert outputs.owns_stdout([Output("json"), Output("full", Path("a"))])
+
+
+@pytest.mark.parametrize(
+    ("mode", "environment", "terminal", "colored"),
+    [
+        ("auto", {}, True, True),
+        ("auto", {}, False, False),
+        ("auto", {"TERM": "dumb"}, True, False),
+        ("auto", {"NO_COLOR": "1", "FORCE_COLOR": "1"}, True, False),
+        ("auto", {"NO_COLOR": ""}, True, True),
+        ("auto", {"FORCE_COLOR": "1"}, False, True),
+        ("always", {"NO_COLOR": "1"}, False, True),
+        ("never", {"FORCE_COLOR": "1"}, True, False),
+    ],
+)
+def test_colors(mode: str, environment: dict[str, str], terminal: bool, colored: bool) -> None:
+    class Stream(io.StringIO):
+        def isatty(self) -> bool:
+            return terminal
+
+    assert outputs.colored(mode, Stream(), environment) is colored

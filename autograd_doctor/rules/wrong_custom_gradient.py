@@ -34,16 +34,20 @@ def _wrong(event: FunctionJudged) -> Finding:
     numbers = ""
     if event.expected is not None and event.found is not None:
         numbers = f": it returned {event.found:.4g} where the difference quotient is {event.expected:.4g}"
+    message = f"the backward of `{event.function}` is not the derivative of its forward{which}{numbers}"
+    if event.input is None:
+        message = f"autograd refuses what the backward of `{event.function}` returns: {event.reason}"
     evidence = {"input": event.input, "largest_error": event.error, "expected": event.expected, "found": event.found}
     return RULE.finding(
-        f"the backward of `{event.function}` is not the derivative of its forward{which}{numbers}",
+        message,
         subject=event.function,
         location=event.location or event.applied_at,
         help="compare `backward` with the derivative of `forward`: one gradient per input, in the order of the inputs, "
         "each multiplied by the incoming gradient",
         evidence={name: value for name, value in evidence.items() if value is not None},
         related=_applied(event),
-        notes=(event.reason,) if event.reason else (),
+        confidence="medium" if event.expected == 0 else "high",
+        notes=(event.reason,) if event.reason and event.input is not None else (),
         step_first=event.step,
     )
 

@@ -1,0 +1,255 @@
+"""Custom `autograd.Function`s: each is judged once, on small copies of inputs that it met, at a quiet moment."""
+
+from __future__ import annotations
+
+import contextlib
+import dis
+import inspect
+import io
+import random
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+import torch
+
+from autograd_doctor.events import ContextAttributeKept, Event, FunctionJudged
+from autograd_doctor.findings import Location
+from autograd_doctor.probes.care import careful
+from autograd_doctor.probes.derivatives import Case, OutOfTime, Verdict, judge, judge_twice, small_copies, whole_copies
+from autograd_doctor.probes.patching import Patches
+from autograd_doctor.probes.places import is_own, locate, place
+from autograd_doctor.probes.side_effects import marked_by_design, methods, side_effect
+from autograd_doctor.probes.watch import Watch
+
+_SECONDS = 2.0
+_CALLS_LOOKED_AT = 3
+_PLAIN = (type(None), bool, int, float, complex, str, torch.dtype, torch.device, torch.Size)
+_REFUSED = ("returned an incorrect number of gradients", "returned an invalid gradient")
+_ONCE = "differentiate twice"
+
+
+@dataclass
+class _Met:
+    """What is known of one custom function. `inputs` are copies of ours, from small to whole."""
+
+    applied_at: Location | None
+    calls: int = 0
+    inputs: list[tuple[Any, ...]] = field(default_factory=list)
+    wanted: tuple[int, ...] = ()
+    obstacle: str = ""
+    verdict: Verdict | None = None
+    attributes: set[str] = field(default_factory=set)
+
+
+class Functions:
+    """Watches `Function.apply`, and asks whether anything is differentiated twice."""
+
+    yields: ClassVar[tuple[type[Event], ...]] = (FunctionJudged, ContextAttributeKept)
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._patches = Patches()
+        self._met: dict[type, _Met] = {}
+        self._twice = False
+
+    def __enter__(self) -> Self:
+        original = vars(torch.autograd.Function)["apply"].__func__
+        self._patches.replace(torch.autograd.Function, "apply", classmethod(self._applying(original)))
+        engine = torch.autograd._engine_run_backward  # type: ignore[attr-defined]
+        self._patches.replace(torch.autograd, "_engine_run_backward", self._running(engine))
+        self._watch.stepped.append(self._judge_all)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._patches.close()
+        self._watch.stepped.remove(self._judge_all)
+        self._judge_all()
+        self._judge_second_derivatives()
+        self._met.clear()
+
+    # ------------------------------------------------------------------------------------------------------ watching
+
+    def _applying(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def apply(cls: type, *args: Any, **kwargs: Any) -> Any:
+            met = None if self._watch.busy or kwargs else self._meet(cls, args)
+            result = original(cls, *args, **kwargs)
+            if met is not None and met.calls <= _CALLS_LOOKED_AT:
+                self._look_at_context(cls, met, args, result)
+            return result
+
+        return apply
+
+    def _running(self, engine: Callable[..., Any]) -> Callable[..., Any]:
+        def run(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
+            self._twice |= not self._watch.busy and len(args) > 2 and bool(args[2])
+            return engine(t_outputs, *args, **kwargs)
+
+        return run
+
+    @careful
+    def _meet(self, cls: type, args: Sequence[Any]) -> _Met | None:
+        """Take note of a call, and copies of its inputs if there are none yet."""
+        met = self._met.get(cls)
+        if met is None:
+            if not _written_by_user(cls) or torch._C._functorch.peek_interpreter_stack() is not None:
+                return None
+            met = self._met[cls] = _Met(applied_at=locate(place()))
+        met.calls += 1
+        if met.calls <= _CALLS_LOOKED_AT and not met.inputs and not met.obstacle:
+            _copy_inputs(met, args)
+        return met
+
+    @careful
+    def _look_at_context(self, cls: Any, met: _Met, args: Sequence[Any], result: Any) -> None:
+        """Find attributes of the graph node that are the very inputs or outputs of the call."""
+        outputs = [out for out in (result if isinstance(result, tuple | list) else (result,)) if _is_tensor(out)]
+        node = next((out.grad_fn for out in outputs if isinstance(out.grad_fn, cls._backward_cls)), None)
+        for name, value in list(vars(node).items()) if node is not None else ():
+            is_output = any(value is out for out in outputs)
+            if _is_tensor(value) and name not in met.attributes and (is_output or any(value is arg for arg in args)):
+                met.attributes.add(name)
+                self._watch.emit(
+                    ContextAttributeKept(
+                        step=self._watch.step,
+                        function=cls.__name__,
+                        attribute=name,
+                        which="output" if is_output else "input",
+                        location=_assignment(cls, name) or met.applied_at,
+                        bytes_held=value.numel() * value.element_size(),
+                    )
+                )
+
+    # ------------------------------------------------------------------------------------------------------- judging
+
+    @careful
+    def _judge_all(self) -> None:
+        if self._watch.backward_running is not None:
+            return
+        for cls, met in self._met.items():
+            if met.verdict is None and (met.inputs or met.obstacle):
+                met.verdict = _judged(cls, met, judge_first)
+                self._say(cls, met, met.verdict)
+
+    @careful
+    def _judge_second_derivatives(self) -> None:
+        for cls, met in self._met.items() if self._twice else ():
+            if met.verdict is not None and met.verdict.verdict == "right":
+                self._say(cls, met, _judged(cls, met, lambda case, _: judge_twice(case)), double=True)
+
+    def _say(self, cls: type, met: _Met, verdict: Verdict, double: bool = False) -> None:
+        self._watch.emit(
+            FunctionJudged(
+                step=self._watch.step,
+                function=cls.__name__,
+                location=_definition(cls),
+                applied_at=met.applied_at,
+                verdict=verdict.verdict,
+                reason=verdict.reason,
+                input=verdict.input,
+                error=verdict.error,
+                expected=verdict.expected,
+                found=verdict.found,
+                double=double,
+            )
+        )
+
+
+def _copy_inputs(met: _Met, args: Sequence[Any]) -> None:
+    """Copy what the function met, if a gradient is wanted and its inputs are such that it can be called again."""
+    met.wanted = tuple(i for i, arg in enumerate(args) if _is_tensor(arg) and _is_real(arg) and arg.requires_grad)
+    tensors = [arg for arg in args if _is_tensor(arg)]
+    odd = next((type(arg).__name__ for arg in args if not _is_tensor(arg) and not _is_plain(arg)), "")
+    if not met.wanted or not all(bool(torch.isfinite(tensor).all()) for tensor in tensors if _is_real(tensor)):
+        return
+    if odd or any(tensor.layout is not torch.strided or tensor.is_complex() for tensor in tensors):
+        met.obstacle = f"it takes a `{odd}` besides tensors" if odd else "it takes sparse or complex tensors"
+        return
+    met.inputs = [copies for copies in (small_copies(args), whole_copies(args)) if copies is not None]
+    met.obstacle = "" if met.inputs else "its inputs are too large"
+
+
+def judge_first(case: Case, cls: type) -> Verdict:
+    return judge(case, marked_by_design(cls))
+
+
+def _judged(cls: Any, met: _Met, how: Callable[[Case, type], Verdict]) -> Verdict:
+    """Judge on the smallest inputs that the function accepts."""
+    obstacle = met.obstacle or side_effect(cls)
+    for inputs in [] if obstacle else met.inputs:
+        try:
+            with _unnoticed():
+                return how(Case(cls.apply, inputs, met.wanted, time.monotonic() + _SECONDS), cls)
+        except OutOfTime:
+            obstacle = f"it took longer than {_SECONDS:g} s"
+            break
+        except Exception as error:
+            if any(text in str(error) for text in (*_REFUSED, _ONCE)):
+                return Verdict("wrong", str(error))
+            obstacle = f"it does not accept smaller inputs: {type(error).__name__}: {error}"
+    return Verdict("not judged", obstacle)
+
+
+@contextlib.contextmanager
+def _unnoticed() -> Iterator[None]:
+    """Call the program's code with gradients on, and leave random state, output and warnings as they were."""
+    numpy = sys.modules.get("numpy")
+    states = random.getstate(), numpy.random.get_state() if numpy else None
+    output = io.StringIO()
+    try:
+        with (
+            torch.random.fork_rng(),
+            torch.enable_grad(),
+            warnings.catch_warnings(),
+            contextlib.redirect_stdout(output),
+            contextlib.redirect_stderr(output),
+        ):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        random.setstate(states[0])
+        if numpy:
+            numpy.random.set_state(states[1])
+
+
+def _written_by_user(cls: Any) -> bool:
+    method = next(methods(cls), None)
+    return method is not None and is_own(method.__code__.co_filename)
+
+
+def _definition(cls: Any) -> Location | None:
+    """The line of `def backward`, below its decorators."""
+    method: Any = inspect.unwrap(cls.backward)
+    code = getattr(method, "__code__", None)
+    if code is None or not is_own(code.co_filename):
+        return None
+    lines, first = inspect.getsourcelines(method)
+    offset = next((number for number, line in enumerate(lines) if line.lstrip().startswith("def ")), 0)
+    return Location(path=code.co_filename, line=first + offset, function=code.co_qualname)
+
+
+def _assignment(cls: Any, attribute: str) -> Location | None:
+    """Where `ctx.<attribute> = …` is written."""
+    for method in methods(cls):
+        for instruction in dis.get_instructions(method):
+            if instruction.opname == "STORE_ATTR" and instruction.argval == attribute:
+                return locate((method.__code__, instruction.offset))
+    return None
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, torch.Tensor)
+
+
+def _is_real(tensor: torch.Tensor) -> bool:
+    return tensor.is_floating_point()
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, _PLAIN) or (isinstance(value, tuple) and all(map(_is_plain, value)))
+
+
+PROBE = Functions

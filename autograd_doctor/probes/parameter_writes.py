@@ -29,7 +29,7 @@ class ParameterWrites(TorchFunctionMode):
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
-        target = args[0] if args and _writes(func) else kwargs.get("out")
+        target = next(iter((*args, *kwargs.values())), None) if _writes(func) else kwargs.get("out")
         number = self._numbers.get(_address(target)) if isinstance(target, torch.Tensor) else None
         result = func(*args, **kwargs)
         if number is not None and number not in self.found:

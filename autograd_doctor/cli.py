@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -15,6 +15,22 @@ from typer.core import TyperCommand
 from autograd_doctor import __version__
 from autograd_doctor.findings import ExitCode
 from autograd_doctor.mistakes import Mistake
+from autograd_doctor.options import (
+    HOW_LONG,
+    OUTPUT,
+    Color,
+    Config,
+    ExitZero,
+    FailOn,
+    Ignore,
+    Isolated,
+    MinSteps,
+    OutputFile,
+    OutputFormat,
+    Select,
+    TextFormat,
+    TextOrJson,
+)
 
 app = typer.Typer(
     name="doctor",
@@ -25,49 +41,6 @@ app = typer.Typer(
 )
 
 _TARGET_FIRST = {"allow_interspersed_args": False}
-_HOW_LONG = "How long to watch"
-_WHAT = "What to check"
-_OUTPUT = "Output"
-_SETTINGS = "Settings file"
-
-
-class TextFormat(StrEnum):
-    """How commands that run nothing print."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
-Select = Annotated[
-    list[str] | None,
-    Option(help="Rules to check: codes, names, prefixes (`AD1`), or `ALL`; commas or repeated.", rich_help_panel=_WHAT),
-]
-Ignore = Annotated[
-    list[str] | None, Option(help="Rules to leave out, written as for `--select`.", rich_help_panel=_WHAT)
-]
-FailOn = Annotated[
-    str | None,
-    Option(
-        metavar="SEVERITY",
-        help="Exit with 1 from this severity on: error, warning, info or never.",
-        rich_help_panel=_WHAT,
-    ),
-]
-MinSteps = Annotated[
-    int | None, Option(help="Training steps that must be seen; otherwise exit with 4.", rich_help_panel=_WHAT)
-]
-ExitZero = Annotated[bool, Option("--exit-zero", help="Exit with 0 whatever was found.", rich_help_panel=_WHAT)]
-Config = Annotated[Path | None, Option(metavar="FILE", help="Use this settings file.", rich_help_panel=_SETTINGS)]
-Isolated = Annotated[bool, Option("--isolated", help="Read no settings file.", rich_help_panel=_SETTINGS)]
-OutputFormat = Annotated[
-    list[str] | None,
-    Option(metavar="FMT[:FILE]", help="Format of the report, and a file for it; repeatable.", rich_help_panel=_OUTPUT),
-]
-OutputFile = Annotated[
-    Path | None,
-    Option("--output-file", "-o", metavar="FILE", help="Write the report here.", rich_help_panel=_OUTPUT),
-]
-Color = Annotated[str | None, Option(metavar="WHEN", help="auto, always or never.", rich_help_panel=_OUTPUT)]
 
 
 class _Check(TyperCommand):
@@ -95,14 +68,14 @@ def check(
     target: Annotated[str, Argument(metavar="SCRIPT", help="A Python program, or with `-m` a module.")],
     arguments: Annotated[list[str] | None, Argument(metavar="ARGS", help="Passed to the program as they are.")] = None,
     is_module: Annotated[bool, Option("-m", help="Run SCRIPT as a module, as `python -m` does.")] = False,
-    steps: Annotated[int | None, Option(help="Optimizer steps.", rich_help_panel=_HOW_LONG)] = None,
-    max_seconds: Annotated[float | None, Option(help="Seconds of training.", rich_help_panel=_HOW_LONG)] = None,
+    steps: Annotated[int | None, Option(help="Optimizer steps.", rich_help_panel=HOW_LONG)] = None,
+    max_seconds: Annotated[float | None, Option(help="Seconds of training.", rich_help_panel=HOW_LONG)] = None,
     batches_per_epoch: Annotated[
-        int | None, Option(help="Batches after which a pass over a loader ends; 0: never.", rich_help_panel=_HOW_LONG)
+        int | None, Option(help="Batches after which a pass over a loader ends; 0: never.", rich_help_panel=HOW_LONG)
     ] = None,
     timeout: Annotated[
         float | None,
-        Option(help="Seconds after which the program counts as hung; 0: never.", rich_help_panel=_HOW_LONG),
+        Option(help="Seconds after which the program counts as hung; 0: never.", rich_help_panel=HOW_LONG),
     ] = None,
     select: Select = None,
     ignore: Ignore = None,
@@ -117,7 +90,7 @@ def check(
     output_file: OutputFile = None,
     color: Color = None,
     save_trace: Annotated[
-        Path | None, Option(metavar="FILE", help="Keep the trace, for `doctor report`.", rich_help_panel=_OUTPUT)
+        Path | None, Option(metavar="FILE", help="Keep the trace, for `doctor report`.", rich_help_panel=OUTPUT)
     ] = None,
     config: Config = None,
     isolated: Isolated = False,
@@ -169,9 +142,6 @@ def report(
         trace, options=options, config=config, isolated=isolated, output_file=output_file, exit_zero=exit_zero
     )
     raise typer.Exit(checking.report(request))
-
-
-TextOrJson = Annotated[TextFormat, Option("--output-format", help="For a person or for a machine.")]
 
 
 @app.command()
@@ -253,6 +223,7 @@ def _words(given: list[str] | None) -> list[str] | None:
 
 def main() -> NoReturn:
     """The entry point: typer's own exits pass, a mistake becomes one line and exit code 2."""
+    _open_streams()
     try:
         app()
     except Mistake as mistake:
@@ -260,6 +231,14 @@ def main() -> NoReturn:
     except KeyboardInterrupt:
         sys.exit(ExitCode.INTERRUPTED)
     sys.exit(0)
+
+
+def _open_streams() -> None:
+    """Writing must work where a stream was closed (`>&-`) and where its encoding lacks a character."""
+    sys.stdout = sys.stdout or io.StringIO()
+    sys.stderr = sys.stderr or io.StringIO()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _complain(message: str, detail: str) -> NoReturn:

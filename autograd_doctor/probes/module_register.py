@@ -64,8 +64,19 @@ class ModuleRegister:
             return []
         number = self._watch.modules.get(root)
         prefix = self._watch.modules.name(number) if number is not None else type(root).__name__
-        paths = {id(inner): _joined(prefix, path) for path, inner in root.named_modules() if id(inner) in wanted}
+        paths = {
+            id(inner): self._name(inner, prefix, path) for path, inner in root.named_modules() if id(inner) in wanted
+        }
         return [paths.get(key, type(module).__name__) for key, module in wanted.items()]
+
+    def _name(self, module: nn.Module, prefix: str, path: str) -> str:
+        """A module is called like its parameters, which may have been named after a smaller module before."""
+        for attribute, parameter in module.named_parameters(recurse=False):
+            number = self._watch.parameters.get(parameter)
+            known = self._watch.parameters.name(number) if number is not None else ""
+            if known.endswith(f".{attribute}"):
+                return known.removesuffix(f".{attribute}")
+        return _joined(prefix, path)
 
     def _parent(self, root: nn.Module, name: str, parent: nn.Module, root_number: int | None) -> int:
         number = self._watch.modules.get(parent)
@@ -100,7 +111,7 @@ class ModuleRegister:
                 parent=parent,
                 registered=registered,
                 holder=name if not registered else "",
-                mode_dependent=[_joined(name, path) for path, _ in mode_dependent(module)],
+                mode_dependent=[self._name(inner, name, path) for path, inner in mode_dependent(module)],
             )
         )
         return number

@@ -19,6 +19,7 @@ from autograd_doctor.events import (
     TensorFacts,
 )
 from autograd_doctor.findings import Location
+from autograd_doctor.probes.care import careful
 from autograd_doctor.probes.gradients import norms
 from autograd_doctor.probes.graph_bytes import saved_bytes
 from autograd_doctor.probes.graph_walk import (
@@ -81,8 +82,7 @@ class Backward:
 
     def __exit__(self, *_: object) -> None:
         self._patches.close()
-        with self._watch.looking():
-            self._settle(everything=True)
+        self._settle(everything=True)
 
     def _running(self, engine: Callable[..., Any]) -> Callable[..., Any]:
         watch = self._watch
@@ -92,8 +92,7 @@ class Backward:
             nested = watch.backward_running is not None
             if nested or watch.busy or len(roots) != len(t_outputs) or torch._C._functorch.peek_interpreter_stack():
                 return engine(t_outputs, *args, **kwargs)
-            with watch.looking():
-                call = self._begin(roots, args, kwargs)
+            call = self._begin(roots, args, kwargs)
             error = ""
             try:
                 result = engine(t_outputs, *args, **kwargs)
@@ -101,7 +100,7 @@ class Backward:
                 error = f"{type(raised).__name__}: {raised}"
                 raise
             finally:
-                with watch.looking():
+                if call is not None:
                     self._end(call, () if error else result, error)
                 watch.backward_over()
                 for listener in watch.backward_finished:
@@ -112,6 +111,7 @@ class Backward:
 
     # ------------------------------------------------------------------------------------------------------- before
 
+    @careful
     def _begin(self, roots: list[torch.Tensor], args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
         watch = self._watch
         watch.parameters.introduce()
@@ -156,6 +156,7 @@ class Backward:
 
     # -------------------------------------------------------------------------------------------------------- after
 
+    @careful
     def _end(self, call: _Call, result: Any, error: str) -> None:
         watch, walk = self._watch, call.walk
         call.gradients.detach()

@@ -147,7 +147,7 @@ def stored_at(holder: str, near: Location | None) -> Location | None:
     )
     found = []
     for path in {near.path} if near is not None else set():
-        found += [location for location in _matches(path, pattern)]
+        found += _matches(path, pattern)
     if not found:
         found = [location for module in own_modules() for location in _matches(str(module.__file__), pattern)]
     return found[0] if len(found) == 1 else _nearest(found, near)

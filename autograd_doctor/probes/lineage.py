@@ -162,7 +162,7 @@ class Tensors:
                 del self._by_pointer[reference.pointer]
 
     def sharing(self, pointer: int) -> Made | None:
-        """The living tensor, the oldest if there are several, whose data begin at `pointer`: how aliases and NumPy views are recognised."""
+        """The oldest living tensor whose data begin at `pointer`: how aliases and NumPy views are recognised."""
         made = self._made.get(self._by_pointer.get(pointer, 0))
         return made if made is not None and made.reference is not None and made.reference() is not None else None
 
@@ -181,11 +181,12 @@ class Tensors:
 
     def source(self, tensor: torch.Tensor) -> Made | int | None:
         """What is known of an input: its lineage, the bit of a parameter, or None for plain data."""
-        bit = self.parameter_bit(tensor) if tensor.is_leaf else 0
+        connected = has_graph(tensor)
+        bit = 0 if connected else self.parameter_bit(tensor)
         if bit:
             return bit
         made = self.get(tensor)
-        if made is None and tensor.grad_fn is None:
+        if made is None and not connected:
             made = self.sharing(_pointer(tensor))
         return made
 
@@ -200,6 +201,19 @@ class Tensors:
             elif source is not None:
                 made.absorb(source, connected=tensor.requires_grad)
         return made
+
+
+def has_graph(tensor: torch.Tensor) -> bool:
+    """Whether a tensor has a backward node.
+
+    A view made under `no_grad` refuses to say after an in-place operation; it has none that could be used.
+    """
+    if not tensor.requires_grad:
+        return False
+    try:
+        return tensor.grad_fn is not None
+    except RuntimeError:
+        return False
 
 
 def _pointer(tensor: torch.Tensor) -> int:

@@ -11,7 +11,7 @@ from autograd_doctor.findings import Location
 from autograd_doctor.probes.graph_bytes import saved_bytes
 from autograd_doctor.probes.graph_walk import lineage_of
 from autograd_doctor.probes.holders import Holder, Holders, stored_at
-from autograd_doctor.probes.lineage import Made
+from autograd_doctor.probes.lineage import Made, has_graph
 from autograd_doctor.probes.places import Place, locate
 from autograd_doctor.probes.watch import Watch
 
@@ -65,8 +65,8 @@ class Memory:
         for tensor, made in self._watch.tensors.living():
             live += tensor.nbytes if tensor.layout is torch.strided else 0
             old = made.step <= self._watch.step - _SETTLED
-            if old or (not tensor.is_leaf and self._reaches_back(tensor)):
-                grouped.setdefault((made.place, made.operation, not tensor.is_leaf), []).append((tensor, made))
+            if old or (has_graph(tensor) and self._reaches_back(tensor)):
+                grouped.setdefault((made.place, made.operation, has_graph(tensor)), []).append((tensor, made))
         several = [
             (group, members)
             for group, members in grouped.items()

@@ -1,6 +1,6 @@
 """Sees every operation of torch that the program calls, with its line, through a `TorchFunctionMode`.
 
-Per output it records how it was made (`lineage`), marks the backward node with it, and lets the sentry check its values.
+It records how each output was made (`lineage`), marks its backward node, and lets the sentry check its values.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from torch.autograd.variable import VariableMeta
 from torch.overrides import TorchFunctionMode
 
 from autograd_doctor.events import BackwardRan, Event, NonFiniteInput, NonFiniteProduced, OperationFailed
+from autograd_doctor.probes.care import careful
 from autograd_doctor.probes.graph_walk import mark
-from autograd_doctor.probes.lineage import CutPoint, HiddenChange, Made, tensors_in
+from autograd_doctor.probes.lineage import CutPoint, HiddenChange, Made, has_graph, tensors_in
 from autograd_doctor.probes.naming import variable_name
 from autograd_doctor.probes.patching import Patches
 from autograd_doctor.probes.places import Place, is_own, locate
@@ -25,7 +26,8 @@ from autograd_doctor.probes.tensor_facts import describe
 from autograd_doctor.probes.watch import Watch
 
 _QUIET = frozenset({
-    "__len__", "__repr__", "__format__", "__hash__", "__contains__", "__dir__", "__reduce_ex__", "__deepcopy__", "_is_view",
+    "__len__", "__repr__", "__format__", "__hash__", "__contains__", "__dir__", "__reduce_ex__", "__deepcopy__",
+    "_is_view",
     "backward", "data_ptr", "dim", "element_size", "get_device", "grad_fn", "is_complex", "is_contiguous",
     "is_floating_point", "is_pinned", "is_same_size", "is_shared", "is_storage", "is_tensor", "ndimension", "nelement",
     "numel", "register_hook", "register_post_accumulate_grad_hook", "retain_grad", "size", "storage", "storage_offset",
@@ -47,6 +49,7 @@ _UNCHANGED_VALUES = frozenset({
 _IGNORE, _OPERATION, _ESCAPE = range(3)
 _MOST_REMEMBERED = 256
 _MOST_FAILURES = 20
+_MOST_OPERANDS = 4
 
 
 class Operations(TorchFunctionMode):
@@ -99,12 +102,13 @@ class Operations(TorchFunctionMode):
             self._failed(name, args, kwargs, error)
             raise
         if kind == _OPERATION:
+            gradients = torch.is_grad_enabled()
             if isinstance(result, torch.Tensor):
-                self._note(name, args, kwargs, (result,))
+                self._note(name, args, kwargs, (result,), gradients)
             elif isinstance(result, tuple | list):
-                self._note(name, args, kwargs, tensors_in(result))
+                self._note(name, args, kwargs, tensors_in(result), gradients)
             elif result is None:
-                self._wrote(name, args)
+                self._wrote(name, args, gradients)
         else:
             self._escaped(name, args, result)
         return result
@@ -124,19 +128,27 @@ class Operations(TorchFunctionMode):
 
     # ---------------------------------------------------------------------------------------------------- recording
 
-    def _note(self, name: str, args: Sequence[Any], kwargs: dict[str, Any], outputs: Sequence[torch.Tensor]) -> None:
-        """Record how each output was made."""
+    @careful
+    def _note(
+        self,
+        name: str,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        outputs: Sequence[torch.Tensor],
+        gradients: bool,
+    ) -> None:
+        """Record how each output was made; `gradients` tells whether the program had them switched on."""
         inputs = tensors_in(args, kwargs.values())
         place = _place()
         changes = _changes_input(name) or "out" in kwargs
         for output in outputs:
             made = self._tensors.derive(Made(name, place, self._watch.step), inputs)
             self._take_numbers(made, name, args, kwargs, output)
-            if self._tensors.parameter_bit(output) and output.is_leaf:
+            if not has_graph(output) and self._tensors.parameter_bit(output):
                 if changes:
                     self._written_by_hand(output, name, place)
                 continue
-            self._connect(output, made, name, place)
+            self._connect(output, made, gradients)
             if changes:
                 self._changed(output, made, name, place)
             if name in ("data", "detach") and inputs:
@@ -145,37 +157,37 @@ class Operations(TorchFunctionMode):
             self._tensors.put(output, made)
             self._look(output, made, inputs)
 
-    def _connect(self, output: torch.Tensor, made: Made, name: str, place: Place | None) -> None:
+    def _connect(self, output: torch.Tensor, made: Made, gradients: bool) -> None:
         """Mark the backward node of an output with its lineage, or note which paths were cut."""
-        if not output.is_leaf:
+        if has_graph(output):
             self._watch.gradients.graph_grows()
             mark(output, made)
             return
         if made.live:
-            off = not torch.is_grad_enabled()
-            reason = "grad-mode" if off else "operation"
-            where = None if off and self._watch.switch is not None else place
-            made.add_cut(CutPoint(name if where is place else "", where, reason, self._watch.switch if off else None),
-                         made.live)  # fmt: skip
+            made.add_cut(self._cut_point(made, gradients), made.live)
             made.live = 0
         if output.requires_grad:
             before = self._tensors.get(output)
             if before is not None and made.values == 0 and self._last_escape is not None:
                 made.absorb(self._last_escape, connected=False)
-            made.rewrapped, made.rewrapped_by = place, name
+            made.rewrapped, made.rewrapped_by = made.place, made.operation
+
+    def _cut_point(self, made: Made, gradients: bool) -> CutPoint:
+        """Where a path ended: at this operation, or by the switch under which it and others ran."""
+        if gradients:
+            return CutPoint(made.operation, made.place, "operation", None)
+        if self._watch.switch is not None:
+            return CutPoint("", None, "grad-mode", self._watch.switch)
+        return CutPoint(made.operation, made.place, "grad-mode", None)
 
     def _look(self, output: torch.Tensor, made: Made, inputs: Sequence[torch.Tensor]) -> None:
         sentry = self._watch.sentry
         if not sentry.active or made.operation in _UNCHANGED_VALUES or not (output.is_cpu or self._watch.step < 3):
             return
-        gradients = torch.is_grad_enabled()
-        torch._C._set_grad_enabled(False)
-        try:
-            sentry.check(output, made, inputs)
-        finally:
-            torch._C._set_grad_enabled(gradients)
+        sentry.check(output, made, inputs)
 
-    def _wrote(self, name: str, args: Sequence[Any]) -> None:
+    @careful
+    def _wrote(self, name: str, args: Sequence[Any], gradients: bool) -> None:
         """An operation that returns nothing but changes its first argument."""
         target = args[0] if args else None
         if not isinstance(target, torch.Tensor):
@@ -186,11 +198,11 @@ class Operations(TorchFunctionMode):
         elif name == "data.__set__":
             self._written_by_hand(target, name, place)
         elif name == "__setitem__":
-            if self._tensors.parameter_bit(target) and target.is_leaf:
+            if not has_graph(target) and self._tensors.parameter_bit(target):
                 self._written_by_hand(target, name, place)
                 return
             made = self._tensors.derive(Made(name, place, self._watch.step), tensors_in(args))
-            self._connect(target, made, name, place)
+            self._connect(target, made, gradients)
             self._changed(target, made, name, place)
             self._tensors.put(target, made)
             self._look(target, made, tensors_in(args[2:]))
@@ -225,6 +237,7 @@ class Operations(TorchFunctionMode):
 
     # -------------------------------------------------------------------------- values that leave torch, and return
 
+    @careful
     def _escaped(self, name: str, args: Sequence[Any], result: Any) -> None:
         """Values left as Python numbers or NumPy arrays: remember whose they were."""
         made = self._tensors.derive(Made(name, _place(), self._watch.step), tensors_in(args))
@@ -269,23 +282,23 @@ class Operations(TorchFunctionMode):
         def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
             result = original(cls, *args, **kwargs)
             if not watch.busy and os.getpid() == process and torch._C._functorch.peek_interpreter_stack() is None:
-                with watch.looking():
-                    note(cls.__name__, args, result)
+                note(cls.__name__, args, result)
             return result
 
         return classmethod(apply)
 
+    @careful
     def _note_function(self, name: str, args: Sequence[Any], result: Any) -> None:
         inputs, place = tensors_in(args), _place()
         outputs = [result] if isinstance(result, torch.Tensor) else tensors_in(result if result is not None else ())
         for output in outputs:
             made = Made(name, place, self._watch.step)
             self._tensors.derive(made, inputs)
-            if output.is_leaf and made.live:
+            if has_graph(output):
+                mark(output, made)
+            elif made.live:
                 made.add_cut(CutPoint(name, place, "function", None), made.live)
                 made.live = 0
-            elif output.grad_fn is not None:
-                mark(output, made)
             self._tensors.put(output, made)
             self._look(output, made, inputs)
 
@@ -293,8 +306,7 @@ class Operations(TorchFunctionMode):
         def from_numpy(array: Any) -> torch.Tensor:
             result = original(array)
             if not self._watch.busy and os.getpid() == self._process:
-                with self._watch.looking():
-                    self._note("from_numpy", (array,), {}, (result,))
+                self._note("from_numpy", (array,), {}, (result,), torch.is_grad_enabled())
             return result
 
         return from_numpy
@@ -303,39 +315,38 @@ class Operations(TorchFunctionMode):
         def __call__(cls: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
             result = original(cls, *args, **kwargs)
             if isinstance(result, torch.Tensor) and not self._watch.busy and os.getpid() == self._process:
-                with self._watch.looking():
-                    self._note("Variable", args, kwargs, (result,))
+                self._note("Variable", args, kwargs, (result,), torch.is_grad_enabled())
             return result
 
         return __call__
 
+    @careful
     def _failed(self, name: str, args: Sequence[Any], kwargs: dict[str, Any], error: Exception) -> None:
         """An operation raised: say what reached it."""
         self._failures += 1
         if self._failures > _MOST_FAILURES:
             return
-        with self._watch.looking():
-            operands = []
-            for tensor in tensors_in(args, kwargs.values())[:4]:
-                made = self._tensors.get(tensor)
-                number = self._watch.parameters.get(tensor)
-                operands.append(
-                    describe(
-                        tensor,
-                        name=variable_name(tensor) or ("" if number is None else self._watch.parameters.name(number)),
-                        operation=made.operation if made else "",
-                        made_at=locate(made.place) if made else None,
-                    )
-                )
-            self._watch.emit(
-                OperationFailed(
-                    step=self._watch.step,
-                    operation=name,
-                    location=locate(_place()),
-                    error=f"{type(error).__name__}: {error}",
-                    operands=operands,
+        operands = []
+        for tensor in tensors_in(args, kwargs.values())[:_MOST_OPERANDS]:
+            made = self._tensors.get(tensor)
+            number = self._watch.parameters.get(tensor)
+            operands.append(
+                describe(
+                    tensor,
+                    name=variable_name(tensor) or ("" if number is None else self._watch.parameters.name(number)),
+                    operation=made.operation if made else "",
+                    made_at=locate(made.place) if made else None,
                 )
             )
+        self._watch.emit(
+            OperationFailed(
+                step=self._watch.step,
+                operation=name,
+                location=locate(_place()),
+                error=f"{type(error).__name__}: {error}",
+                operands=operands,
+            )
+        )
 
 
 def _place() -> Place | None:

@@ -20,6 +20,7 @@ from autograd_doctor.events import (
     ParameterSeen,
 )
 from autograd_doctor.findings import Location
+from autograd_doctor.probes.care import careful
 from autograd_doctor.probes.patching import Patches
 from autograd_doctor.probes.places import here
 from autograd_doctor.probes.watch import Watch
@@ -31,7 +32,7 @@ Numbered = list[tuple[int, torch.Tensor]]
 class _Step:
     """A step in progress. `inner` counts the parameters that optimizers called by this one have already updated."""
 
-    optimizer: int
+    optimizer: int | None
     location: Location | None
     in_closure: bool
     with_gradient: Numbered = field(default_factory=list)
@@ -77,22 +78,28 @@ class Optimizers:
     # ------------------------------------------------------------------------------------------------ construction
 
     def _initialising(self, original: Callable[..., None]) -> Callable[..., None]:
-        watch = self._watch
+        introduce = self._introduce
 
         def __init__(self: Optimizer, *args: Any, **kwargs: Any) -> None:  # noqa: N807
             original(self, *args, **kwargs)
-            with watch.looking():
-                watch.optimizers.number(self, here())
+            introduce(self)
 
         return __init__
 
+    @careful
+    def _introduce(self, optimizer: Optimizer) -> None:
+        self._watch.optimizers.number(optimizer, here())
+
+    @careful
+    def _add_group(self, optimizer: Optimizer, group: dict[str, Any]) -> None:
+        self._watch.optimizers.add_group(optimizer, group, here())
+
     def _adding(self, original: Callable[..., None]) -> Callable[..., None]:
-        watch = self._watch
+        add_group = self._add_group
 
         def add_param_group(self: Optimizer, param_group: dict[str, Any]) -> None:
             original(self, param_group)
-            with watch.looking():
-                watch.optimizers.add_group(self, param_group, here())
+            add_group(self, param_group)
 
         return add_param_group
 
@@ -101,17 +108,23 @@ class Optimizers:
     def _clearing(
         self, original: Callable[..., None], how: Literal["optimizer.zero_grad", "module.zero_grad"]
     ) -> Callable[..., None]:
-        watch = self._watch
+        begins, done = self._clearing_begins, self._clearing_done
 
         def zero_grad(self: Any, set_to_none: bool = True) -> None:
-            with watch.looking():
-                watch.gradients.catch_up()
+            begins()
             original(self, set_to_none)
-            with watch.looking():
-                optimizer = watch.optimizers.number(self) if isinstance(self, Optimizer) else None
-                watch.gradients.clearing_done(how, here(), optimizer)
+            done(self, how)
 
         return zero_grad
+
+    @careful
+    def _clearing_begins(self) -> None:
+        self._watch.gradients.catch_up()
+
+    @careful
+    def _clearing_done(self, cleared: Any, how: Literal["optimizer.zero_grad", "module.zero_grad"]) -> None:
+        optimizer = self._watch.optimizers.number(cleared) if isinstance(cleared, Optimizer) else None
+        self._watch.gradients.clearing_done(how, here(), optimizer)
 
     # -------------------------------------------------------------------------------------------------------- steps
 
@@ -119,12 +132,10 @@ class Optimizers:
         self, optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
         closure = kwargs.get("closure", args[1] if len(args) > 1 else None)
-        with self._watch.looking():
-            step = _Step(self._watch.optimizers.number(optimizer), here(), in_closure=callable(closure))
-            self._watch.optimizers.name(step.optimizer, optimizer)
-            self._running.append(step)
-            if not step.in_closure:
-                self._look_at_gradients(optimizer, step)
+        step = _Step(self._number(optimizer), here(), in_closure=callable(closure))
+        self._running.append(step)
+        if not step.in_closure:
+            self._look_at_gradients(optimizer, step)
         self._watch.in_optimizer += 1
         if not step.in_closure:
             return None
@@ -140,11 +151,17 @@ class Optimizers:
                 return closure()
             finally:
                 self._watch.in_optimizer += 1
-                with self._watch.looking():
-                    self._look_at_gradients(optimizer, step)
+                self._look_at_gradients(optimizer, step)
 
         return wrapped
 
+    @careful
+    def _number(self, optimizer: Optimizer) -> int:
+        number = self._watch.optimizers.number(optimizer)
+        self._watch.optimizers.name(number, optimizer)
+        return number
+
+    @careful
     def _look_at_gradients(self, optimizer: Optimizer, step: _Step) -> None:
         """What the optimizer finds: after the closure ran, or right before a step without one."""
         self._watch.gradients.catch_up()
@@ -175,16 +192,14 @@ class Optimizers:
             return
         if self._running:
             self._running[-1].updated_inside |= mine
-        with self._watch.looking():
-            fused = getattr(optimizer, "grad_scale", None) is not None
-            self._emit(optimizer, step, skipped, fused)
-            if not skipped:
-                self._watch.gradients.stepped(step.with_gradient, step.location)
+        self._record(optimizer, step, skipped)
         if not skipped:
             self._watch.updated_at = step.location
             self._watch.step_taken(step.optimizer)
 
-    def _emit(self, optimizer: Optimizer, step: _Step, skipped: bool, fused: bool) -> None:
+    @careful
+    def _record(self, optimizer: Optimizer, step: _Step, skipped: bool) -> None:
+        fused = getattr(optimizer, "grad_scale", None) is not None
         moved = [number for number, p in step.with_gradient if p._version != step.versions[number]]
         self._watch.emit(
             OptimizerStepped(
@@ -203,6 +218,8 @@ class Optimizers:
                 loss=self._watch.last_loss,
             )
         )
+        if not skipped:
+            self._watch.gradients.stepped(step.with_gradient, step.location)
 
 
 PROBE = Optimizers

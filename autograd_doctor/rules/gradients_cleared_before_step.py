@@ -146,7 +146,7 @@ def bad_zeros_with_momentum() -> None:
 
     class Trainer:
         def __init__(self) -> None:
-            self.model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+            self.model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
             self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.01, momentum=0.9)
 
         def backward(self, loss: torch.Tensor) -> None:

@@ -233,10 +233,12 @@ def good_scale_settles() -> None:
     torch.manual_seed(0)
     model = torch.nn.Linear(4, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**127, backoff_factor=0.0001)
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**20)
     for _ in range(12):
-        inputs = 10 * torch.randn(16, 4)
-        loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True)) / 100
+        inputs = torch.randn(16, 4)
+        with torch.autocast("cpu", dtype=torch.float16):
+            outputs = model(inputs)
+        loss = torch.nn.functional.mse_loss(outputs.float(), inputs.sum(dim=1, keepdim=True))
         optimizer.zero_grad()
         scaler.scale(loss).backward()
         scaler.step(optimizer)

@@ -56,7 +56,7 @@ def _collapsed(calls: Calls, steps: list[OptimizerStepped], tunables: Tunables) 
     peak = 0.0
     for position, rate in enumerate(rates):
         peak = max(peak, rate)
-        if position > 1 and rate <= tunables["small_fraction"] * peak:
+        if position > 1 and peak > 0 and rate <= tunables["small_fraction"] * peak:
             before = sum(step.step < calls[position].step for step in steps)
             after = len(steps) - before
             if 0 < before <= after:

@@ -6,7 +6,6 @@ import importlib
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from threading import Thread
 from typing import Any, NamedTuple
 
 from autograd_doctor import config, config_file, launch, model_file, model_section, outputs, selection, target
@@ -49,15 +48,14 @@ class _Job(NamedTuple):
 def check(request: Request) -> int:
     """Run the target under probes, judge, write the reports; returns the exit code. Raises `Mistake`."""
     loaded = load_settings(request)
-    job = _job(loaded, request)
     what, model = _target(request, loaded)
-    with launch.workspace() as workspace:
+    screen, progress = _screen(loaded.settings)
+    with launch.workspace() as workspace, launch.Child(screen) as child:
+        # While the child loads torch, the parent loads the rules, and what will judge and render.
+        job = _job(loaded, request)
+        _load_judges()
         plan = _plan(job, what, model, workspace)
-        screen, progress = _screen(job, plan)
-        child = launch.Child(plan, screen)
-        # What judges and renders is loaded while the child loads torch.
-        Thread(target=_load_judges).start()
-        recording = child.watch(timeout=job.settings.timeout or None, on_event=progress)
+        recording = child.watch(plan, timeout=job.settings.timeout or None, on_event=progress)
     if request.save_trace:
         _save(recording, what, request.save_trace)
     if _refused(recording, what):
@@ -153,12 +151,11 @@ def _plan(job: _Job, what: Target, model: ModelPlan | None, workspace: launch.Wo
     )
 
 
-def _screen(job: _Job, plan: Plan) -> tuple[Screen | None, Progress | None]:
+def _screen(settings: Settings) -> tuple[Screen | None, Progress | None]:
     """A status line for a person who watches a terminal, and for nobody else."""
-    watched = Output(outputs.PERSON) in job.outputs and Screen.is_possible()
-    if not watched:
+    if outputs.PERSON not in settings.output_format or not Screen.is_possible():
         return None, None
-    progress = Progress(plan.steps)
+    progress = Progress(settings.steps)
     return Screen(progress.line), progress
 
 

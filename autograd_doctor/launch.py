@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import msgspec
 
@@ -59,34 +59,50 @@ def record(
     screen: Screen | None = None,
 ) -> Recording:
     """Run the program under probes and return what was recorded, however it ended."""
-    return Child(plan, screen).watch(timeout=timeout, on_event=on_event)
+    with Child(screen) as child:
+        return child.watch(plan, timeout=timeout, on_event=on_event)
 
 
 class Child:
-    """A started child. It leads a session of its own, so that a hang is ended with everything it has started."""
+    """A child process, started at once, that runs a program when it is given the plan.
 
-    def __init__(self, plan: Plan, screen: Screen | None = None) -> None:
-        self._plan = plan
+    Loading torch takes it longer than anything that its parent has to find out first. It leads a session of its own,
+    so that a hang is ended with everything it has started; leaving the context ends it in any case.
+    """
+
+    def __init__(self, screen: Screen | None = None) -> None:
         self._screen = screen
         self._began = time.monotonic()
-        Path(plan.trace).touch()
-        file = Path(plan.trace).with_name("plan.json")
-        file.write_bytes(msgspec.json.encode(plan))
+        plan_end, write_end = os.pipe()
+        self._plan_pipe = os.fdopen(write_end, "wb")
         self._process = subprocess.Popen(
-            [sys.executable, *_interpreter_flags(), "-m", _MODULE, str(file)],
+            [sys.executable, *_interpreter_flags(), "-m", _MODULE, f"/dev/fd/{plan_end}"],
             stdout=screen.stdout if screen else None,
             stderr=screen.stderr if screen else None,
+            pass_fds=(plan_end,),
             start_new_session=True,
         )
-        self._reader = TraceReader(Path(plan.trace))
+        os.close(plan_end)
         self._events: list[Event] = []
         self._readable = True
 
-    def watch(self, *, timeout: float | None = None, on_event: Callable[[Event], None] | None = None) -> Recording:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._kill_if_alive()
+        self._plan_pipe.close()
+        if self._screen:
+            self._screen.drain()
+
+    def watch(
+        self, plan: Plan, *, timeout: float | None = None, on_event: Callable[[Event], None] | None = None
+    ) -> Recording:
         """Wait for the end. Ctrl-C is passed on, and a child that outlives `timeout` seconds shows its stacks."""
         timed_out = interrupted = False
         with _terminations_interrupt():
             try:
+                self._give(plan)
                 timed_out = not self._wait(timeout, on_event)
                 if timed_out:
                     self._end_hung(on_event)
@@ -96,9 +112,15 @@ class Child:
             finally:
                 self._kill_if_alive()
         self._read(on_event)
-        if self._screen:
-            self._screen.drain()
-        return Recording(Trace(tuple(self._events)), self._outcome(timed_out, interrupted))
+        return Recording(Trace(tuple(self._events)), self._outcome(plan, timed_out, interrupted))
+
+    def _give(self, plan: Plan) -> None:
+        trace = Path(plan.trace)
+        trace.touch()
+        self._reader = TraceReader(trace)
+        # A child that is dead already says so by its exit code.
+        with suppress(BrokenPipeError), self._plan_pipe:
+            self._plan_pipe.write(msgspec.json.encode(plan))
 
     def _wait(self, seconds: float | None, on_event: Callable[[Event], None] | None) -> bool:
         """Whether the child ended within so many seconds."""
@@ -154,14 +176,14 @@ class Child:
             self._signal_all(signal.SIGKILL)
             self._process.wait()
 
-    def _outcome(self, timed_out: bool, interrupted: bool) -> Outcome:
+    def _outcome(self, plan: Plan, timed_out: bool, interrupted: bool) -> Outcome:
         status = self._process.returncode
         return Outcome(
             exit_code=status if status >= 0 else None,
             signal=-status if status < 0 else None,
             timed_out=timed_out,
             interrupted=interrupted,
-            stacks=_program_stacks(Path(self._plan.scratch, STACKS)) if timed_out else "",
+            stacks=_program_stacks(Path(plan.scratch, STACKS)) if timed_out else "",
             seconds=time.monotonic() - self._began,
         )
 

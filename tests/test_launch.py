@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import pty
+import select
 import signal
 import subprocess
 import sys
@@ -88,9 +89,25 @@ def test_events_arrive_while_the_child_runs(stage: Stage) -> None:
         arrived.append((event, child._process.poll() is None))
         Path(plan.scratch, "seen").touch()
 
-    child = launch.Child(plan)
-    child.watch(timeout=30, on_event=on_event)
+    with launch.Child() as child:
+        child.watch(plan, timeout=30, on_event=on_event)
     assert arrived == [(Noted(text="early"), True)]
+
+
+def test_leaving_without_a_plan_ends_the_child(stage: Stage) -> None:
+    stage.plan("raise SystemExit('it had no plan')")
+    with pytest.raises(ZeroDivisionError), launch.Child() as child:
+        raise ZeroDivisionError
+    assert child._process.returncode == -signal.SIGKILL
+
+
+def test_a_child_that_is_dead_before_it_gets_its_plan(stage: Stage) -> None:
+    plan = stage.plan("")
+    (stage.folder / "stand_in_runner.py").write_text("raise SystemExit(5)")
+    with launch.Child() as child:
+        child._process.wait()
+        recording = child.watch(plan, timeout=30)
+    assert (recording.trace.events, recording.outcome.exit_code) == ((), 5)
 
 
 def test_a_killed_child_leaves_what_it_wrote(stage: Stage) -> None:
@@ -253,10 +270,18 @@ def test_the_status_line_and_the_output_do_not_tear_each_other(stage: Stage) -> 
     )
     with terminal() as screen:
         launch.record(stage.plan(body), timeout=30, screen=Screen(lambda: "STATUS"))
-        shown = os.read(screen, 1 << 16).decode().replace("\r\n", "\n").replace("\r\n", "\n")
+        shown = _shown(screen).replace("\r\n", "\n").replace("\r\n", "\n")
     drawn, wipe = "\x1b[2mSTATUS\x1b[0m", "\r\x1b[K"
     assert shown.replace(drawn + wipe, "") == "True True\n\rbar 1\rbar 2\nno end of line\n"
     assert 1 <= shown.count(drawn) <= 3
+
+
+def _shown(screen: int) -> str:
+    """What the terminal shows, however many pieces it comes in."""
+    shown = b""
+    while select.select([screen], [], [], 0.2)[0]:
+        shown += os.read(screen, 1 << 16)
+    return shown.decode()
 
 
 def test_a_screen_needs_a_terminal_that_can_wipe_a_line() -> None:
@@ -289,20 +314,23 @@ def test_progress_says_step_phase_and_loss() -> None:
 # -------------------------------------------------------------------------------------------------------- for real
 
 
-def test_the_real_runner_answers_a_hang_with_the_programs_stack(tmp_path: Path) -> None:
-    script = tmp_path / "hang.py"
-    script.write_text("import time\ndef stuck():\n    time.sleep(100)\nstuck()\n")
-    with launch.workspace() as workspace:
-        plan = Plan(
-            target=Target(kind="script", name=str(script)),
-            trace=workspace.trace,
-            scratch=workspace.scratch,
-            probes=[],
-        )
-        child = launch.Child(plan)
-        while not Path(workspace.trace).stat().st_size:
+def test_the_real_runner_answers_a_hang_with_the_programs_stack(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script, ready = tmp_path / "hang.py", tmp_path / "ready"
+    script.write_text(f"import time\ndef stuck():\n    open({str(ready)!r}, 'w'); time.sleep(100)\nstuck()\n")
+    wait = launch.Child._wait
+
+    def wait_from_ready(child: launch.Child, *arguments: object) -> bool:
+        while not ready.exists() and child._process.poll() is None:
             time.sleep(0.05)
-        recording = child.watch(timeout=2)
+        return wait(child, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(launch.Child, "_wait", wait_from_ready)
+    with launch.workspace() as workspace:
+        target = Target(kind="script", name=str(script))
+        plan = Plan(target=target, trace=workspace.trace, scratch=workspace.scratch, probes=[])
+        recording = launch.record(plan, timeout=1)
     assert recording.outcome.timed_out
     assert recording.outcome.stacks.splitlines()[1:] == [
         f'  File "{script}", line 3 in stuck',

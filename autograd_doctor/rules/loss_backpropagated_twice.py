@@ -45,7 +45,7 @@ def _same_loss(first: BackwardRan, second: BackwardRan) -> bool:
     return (
         first.backward in second.reused
         and first.kind == second.kind == "backward"
-        and not (first.inputs or second.inputs or first.create_graph)
+        and not (first.inputs or second.inputs or first.create_graph or second.create_graph)
         and _value(first) is not None
         and _value(first) == _value(second)
         and first.nodes == second.nodes

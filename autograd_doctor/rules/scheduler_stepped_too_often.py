@@ -13,6 +13,7 @@ from autograd_doctor.step_cycle import ordinal, related, steps_by_optimizer
 from autograd_doctor.trace import Trace
 
 _MEANT_TO_OSCILLATE = ("CyclicLR", "CosineAnnealingWarmRestarts", "ReduceLROnPlateau")
+_ROUNDING = 1 + 1e-6
 Calls = list[SchedulerStepped]
 
 
@@ -56,7 +57,7 @@ def _collapsed(calls: Calls, steps: list[OptimizerStepped], tunables: Tunables) 
     peak = 0.0
     for position, rate in enumerate(rates):
         peak = max(peak, rate)
-        if position > 1 and peak > 0 and rate <= tunables["small_fraction"] * peak:
+        if position > 1 and peak > 0 and rate <= _ROUNDING * tunables["small_fraction"] * peak:
             before = sum(step.step < calls[position].step for step in steps)
             after = len(steps) - before
             if 0 < before <= after:

@@ -1,0 +1,754 @@
+"""The rules on the step life cycle, put to traces made by hand: what fires, and what looks alike and must not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from autograd_doctor.events import (
+    Accumulation,
+    BackwardRan,
+    BatchDrawn,
+    Event,
+    ForwardRan,
+    GradientsCleared,
+    GradientsClipped,
+    GradientUse,
+    ModuleSeen,
+    OptimizerBuilt,
+    OptimizerStepped,
+    ParameterGroup,
+    ParameterSeen,
+    ProgramRaised,
+    RunEnded,
+    ScalerUsed,
+    SchedulerStepped,
+    TensorFacts,
+)
+from autograd_doctor.findings import Finding, Location
+from autograd_doctor.rules import (
+    Rule,
+    accumulation_not_averaged,
+    clip_before_unscale,
+    clip_without_effect,
+    gradients_cleared_before_step,
+    learning_rate_zero,
+    loss_backpropagated_twice,
+    missing_optimizer_step,
+    missing_zero_grad,
+    optimizer_recreated,
+    parameter_optimized_twice,
+    parameters_unchanged,
+    scaler_misuse,
+    scheduler_out_of_order,
+    scheduler_stepped_too_often,
+    step_without_new_gradients,
+)
+from autograd_doctor.trace import Trace
+
+W, B = 0, 1  # the parameters of most traces
+STEP, BACKWARD, OTHER_BACKWARD, CLEAR, CLIP, BUILD, SCHEDULE, SCALE = range(10, 18)  # the lines of the program
+
+
+def line(number: int) -> Location:
+    return Location(path="train.py", line=number)
+
+
+def judge(rule: Rule, events: Sequence[Event], **tunables: float) -> list[Finding]:
+    return list(rule.examine(Trace(tuple(events)), {**rule.tunables, **tunables}))
+
+
+def built(optimizer: int = 0, *, at: int = BUILD, lr: float = 0.1, **fields: object) -> OptimizerBuilt:
+    given = {"parameters": [W, B], "kind": "SGD", "momentum": 0.0, "name": "optimizer", **fields}
+    group = ParameterGroup(parameters=given.pop("parameters"), lr=lr, momentum=given.pop("momentum"))
+    return OptimizerBuilt(optimizer=optimizer, location=line(at), groups=[group], **given)
+
+
+def seen(*names: str, dtype: str = "float32") -> list[Event]:
+    return [
+        ParameterSeen(parameter=number, name=name, shape=[4], dtype=dtype, requires_grad=True)
+        for number, name in enumerate(names)
+    ]
+
+
+def ran(
+    backward: int, *, at: int = BACKWARD, step: int = 0, made_at: int | None = None, **fields: object
+) -> BackwardRan:
+    value = fields.pop("value", 1.0 + backward)
+    root = TensorFacts(
+        shape=[],
+        dtype="float32",
+        name="loss",
+        numel=1,
+        low=value,
+        high=value,
+        made_at=line(made_at) if made_at else None,
+    )
+    given = {"wrote": [W, B], "nodes": 5, **fields}
+    return BackwardRan(step=step, backward=backward, location=line(at), kind="backward", root=root, loss=value, **given)
+
+
+def use(*backwards: int, parameters: Sequence[int] = (W, B), norm: float = 1.0, **fields: object) -> GradientUse:
+    return GradientUse(parameters=list(parameters), backwards=list(backwards), norms=[norm] * len(parameters), **fields)
+
+
+def stepped(
+    step: int, *uses: GradientUse, optimizer: int | None = 0, at: int = STEP, **fields: object
+) -> OptimizerStepped:
+    given = {"learning_rates": [0.1], **fields}
+    return OptimizerStepped(step=step, optimizer=optimizer, location=line(at), uses=list(uses), **given)
+
+
+def cleared(step: int, *, unused: Sequence[int] = (), at: int = CLEAR, optimizer: int | None = 0) -> GradientsCleared:
+    return GradientsCleared(
+        step=step,
+        parameters=[W, B],
+        unused=list(unused),
+        how="optimizer.zero_grad",
+        location=line(at),
+        optimizer=optimizer,
+    )
+
+
+def repeat(times: int, iteration: Callable[[int], Sequence[Event]], *before: Event) -> list[Event]:
+    return [*before, *(event for number in range(times) for event in iteration(number))]
+
+
+# ------------------------------------------------------------------------------------------------------------- AD101
+
+
+def test_leftovers_of_used_gradients_are_one_finding_with_names_and_error() -> None:
+    def iteration(i: int) -> list[Event]:
+        leftover = Accumulation(parameters=[W, B], relative_error=0.75 if i == 1 else None) if i else None
+        return [ran(i, step=i, accumulated=leftover), stepped(i, use(*range(i + 1), consumed=list(range(i))))]
+
+    (finding,) = judge(missing_zero_grad.RULE, repeat(6, iteration, *seen("w", "b"), built()))
+    assert finding.location == line(STEP)
+    assert "`optimizer`" in finding.message
+    assert "5 of 6 steps, first in step 2: `w`, `b`" in finding.message
+    assert finding.evidence["relative_error"] == 0.75
+    assert [place.location for place in finding.related] == [line(BACKWARD)]
+    assert (finding.step_first, finding.step_count, finding.parameters) == (2, 5, (W, B))
+
+
+def test_leftovers_in_a_single_step_are_no_proof() -> None:
+    events = [built(), ran(0), stepped(0, use(0)), ran(1, step=1), stepped(1, use(0, 1, consumed=[0]))]
+    assert not judge(missing_zero_grad.RULE, events)
+    assert judge(missing_zero_grad.RULE, events, minimum_repeats=1)
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        lambda i: use(3 * i, 3 * i + 1, 3 * i + 2),
+        lambda i: use(i),
+        lambda i: use(0, i, consumed=[0], altered=True),
+        lambda i: use(i, consumed=[i]),
+    ],
+    ids=["accumulation", "cleared every time", "decayed on purpose", "stepped twice"],
+)
+def test_histories_that_are_not_forgotten_clearing(history: Callable[[int], GradientUse]) -> None:
+    events = repeat(6, lambda i: [stepped(i, history(i))], built(), *(ran(i) for i in range(18)))
+    assert not judge(missing_zero_grad.RULE, events)
+
+
+def adversarial(i: int, *, own: int, other_line: int = OTHER_BACKWARD, **own_fields: object) -> list[Event]:
+    """The generator goes backward and steps; the critic adds its own backward to what that left, and steps."""
+    left, mine = 2 * i, 2 * i + 1
+    return [
+        ran(left, at=other_line, step=2 * i),
+        stepped(2 * i, use(left, parameters=[5]), optimizer=1, at=99),
+        ran(mine, at=own, step=2 * i + 1, **own_fields),
+        stepped(2 * i + 1, use(left, mine, foreign=[left], foreign_step_at=line(99))),
+    ]
+
+
+CRITIC = (built(name="opt_d"), built(1, name="opt_g", parameters=[5]))
+
+
+def test_leftovers_of_another_objective_name_both_backwards() -> None:
+    (finding,) = judge(missing_zero_grad.RULE, repeat(4, lambda i: adversarial(i, own=BACKWARD), *CRITIC))
+    assert "another objective" in finding.message
+    assert "opt_d.zero_grad()" in finding.help
+    assert [place.location for place in finding.related] == [line(OTHER_BACKWARD), line(99), line(BACKWARD)]
+
+
+def test_one_objective_accumulated_for_a_slower_optimizer_is_fine() -> None:
+    assert not judge(missing_zero_grad.RULE, repeat(4, lambda i: adversarial(i, own=OTHER_BACKWARD), *CRITIC))
+
+
+def test_two_losses_through_one_helper_are_told_apart_by_the_lines_that_made_them() -> None:
+    def iteration(i: int) -> list[Event]:
+        _, *rest = adversarial(i, own=BACKWARD, other_line=BACKWARD, made_at=31)
+        return [ran(2 * i, at=BACKWARD, step=2 * i, made_at=30), *rest]
+
+    assert judge(missing_zero_grad.RULE, repeat(4, iteration, *CRITIC))
+
+
+def test_losses_on_one_graph_are_summed_on_purpose() -> None:
+    events = repeat(4, lambda i: adversarial(i, own=BACKWARD, reused=[2 * i]), *CRITIC)
+    assert not judge(missing_zero_grad.RULE, events)
+
+
+def test_two_backwards_before_any_step_are_summed_on_purpose() -> None:
+    def iteration(i: int) -> list[Event]:
+        left, step, mine, other = adversarial(i, own=BACKWARD)
+        return [left, mine, step, other]
+
+    assert not judge(missing_zero_grad.RULE, repeat(4, iteration, *CRITIC))
+
+
+# ------------------------------------------------------------------------------------------------------------- AD102
+
+
+def test_gradients_cleared_between_backward_and_step() -> None:
+    def iteration(i: int) -> list[Event]:
+        return [ran(i, step=i), cleared(i, unused=[W, B]), stepped(i, missing=[W, B])]
+
+    (finding,) = judge(gradients_cleared_before_step.RULE, repeat(5, iteration, *seen("w", "b"), built()))
+    assert finding.location == line(CLEAR)
+    assert "all 5 steps" in finding.message
+    assert [place.location for place in finding.related] == [line(BACKWARD), line(STEP)]
+
+
+def test_gradients_set_to_zero_are_lost_as_well() -> None:
+    def iteration(i: int) -> list[Event]:
+        return [ran(i, step=i), cleared(i, unused=[W, B]), stepped(i, use(norm=0.0))]
+
+    assert judge(gradients_cleared_before_step.RULE, repeat(5, iteration, built()))
+
+
+def test_the_same_circle_entered_at_the_step_is_a_step_too_early() -> None:
+    def iteration(i: int) -> list[Event]:
+        return [cleared(i, unused=[W, B] if i else []), stepped(i, missing=[W, B]), ran(i, step=i + 1)]
+
+    events = repeat(5, iteration, built())
+    assert not judge(gradients_cleared_before_step.RULE, events)
+    (finding,) = judge(step_without_new_gradients.RULE, events)
+    assert finding.location == line(STEP)
+    assert "before the backward" in finding.message
+
+
+def test_discarded_leftovers_leave_the_step_its_own_gradients() -> None:
+    def iteration(i: int) -> list[Event]:
+        left, mine = ran(2 * i, at=OTHER_BACKWARD), ran(2 * i + 1)
+        return [left, cleared(i, unused=[W, B]), mine, stepped(i, use(2 * i + 1))]
+
+    assert not judge(gradients_cleared_before_step.RULE, repeat(5, iteration, built()))
+
+
+def test_accumulation_that_keeps_the_last_micro_batch_is_a_warning() -> None:
+    def iteration(i: int) -> list[Event]:
+        first, last = ran(2 * i, step=i), ran(2 * i + 1, step=i)
+        return [first, cleared(i, unused=[W, B]), last, stepped(i, use(2 * i + 1))]
+
+    (finding,) = judge(gradients_cleared_before_step.RULE, repeat(5, iteration, built()))
+    assert (finding.severity, finding.confidence, finding.location) == ("warning", "medium", line(CLEAR))
+
+
+def test_probing_through_the_training_function_writes_an_input() -> None:
+    def iteration(i: int) -> list[Event]:
+        probe, mine = ran(2 * i, step=i, wrote=[W, B, 77]), ran(2 * i + 1, step=i)
+        return [probe, cleared(i, unused=[W, B]), mine, stepped(i, use(2 * i + 1))]
+
+    assert not judge(gradients_cleared_before_step.RULE, repeat(5, iteration, built()))
+
+
+# ------------------------------------------------------------------------------------------------------------- AD103
+
+
+def test_no_backward_at_all() -> None:
+    (finding,) = judge(step_without_new_gradients.RULE, repeat(4, lambda i: [stepped(i, missing=[W, B])], built()))
+    assert "`backward()` was never called" in finding.message
+
+
+def test_second_step_on_the_same_gradients() -> None:
+    def iteration(i: int) -> list[Event]:
+        return [ran(i), stepped(2 * i, use(i)), stepped(2 * i + 1, use(i, consumed=[i]), at=30)]
+
+    (finding,) = judge(step_without_new_gradients.RULE, repeat(4, iteration, built()))
+    assert finding.location == line(30)
+    assert finding.step_first == 2
+
+
+def test_backwards_that_miss_the_parameters_have_other_causes() -> None:
+    events = repeat(4, lambda i: [ran(i, wrote=[7]), stepped(i, missing=[W, B])], built())
+    assert not judge(step_without_new_gradients.RULE, events)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda i: stepped(i, use(i) if i % 3 == 0 else use(norm=0.0)),
+        lambda i: stepped(i, use(i, consumed=[i]), in_closure=True),
+        lambda i: stepped(i, use(norm=2.0)),
+        lambda i: stepped(i, missing=[W, B], skipped=True),
+        lambda i: stepped(i, frozen=[W, B]),
+    ],
+    ids=["expert routed to now and then", "closure", "gradients made by hand", "skipped by the scaler", "all frozen"],
+)
+def test_steps_that_may_lack_new_gradients(step: Callable[[int], OptimizerStepped]) -> None:
+    assert not judge(step_without_new_gradients.RULE, repeat(6, lambda i: [ran(i), step(i)], built()))
+
+
+def one_batch_late(i: int) -> list[Event]:
+    forward = ForwardRan(step=i, module=0, location=line(5), training=True, grad_enabled=True, builds_graph=True)
+    return [forward, stepped(i, use(i - 1)) if i else stepped(0, missing=[W, B]), cleared(i), ran(i, step=i + 1)]
+
+
+def test_steps_that_come_one_batch_late() -> None:
+    model = ModuleSeen(module=0, name="model", kind="Linear", parameters=[W, B], location=line(5))
+    (finding,) = judge(step_without_new_gradients.RULE, repeat(5, one_batch_late, model, built()))
+    assert finding.confidence == "medium"
+    assert finding.location == line(STEP)
+
+
+# ------------------------------------------------------------------------------------------------------------- AD104
+
+
+def forgotten(i: int) -> list[Event]:
+    return [cleared(0, unused=[W, B] if i else []), ran(i)]
+
+
+@pytest.mark.parametrize(
+    ("reason", "events", "severity", "confidence"),
+    [
+        ("finished", repeat(4, forgotten), "error", "high"),
+        ("time", repeat(4, forgotten), "error", "high"),
+        ("finished", repeat(4, lambda i: [ran(i)]), "error", "high"),
+        ("time", repeat(4, lambda i: [ran(i)]), "warning", "low"),
+    ],
+    ids=["finished", "stopped, cleared", "finished, never cleared", "stopped: may accumulate"],
+)
+def test_an_optimizer_that_never_stepped(reason: str, events: list[Event], severity: str, confidence: str) -> None:
+    (finding,) = judge(missing_optimizer_step.RULE, [built(), *events, RunEnded(reason=reason)])
+    assert (finding.severity, finding.confidence) == (severity, confidence)
+    assert finding.location == line(BACKWARD)
+    assert "4 backwards" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("last", "reason"),
+    [
+        ([stepped(0, use(0, 1, 2, 3))], "finished"),
+        ([stepped(0, use(0, 1, 2, 3), optimizer=None)], "finished"),
+        ([ScalerUsed(scaler=0, call="step", scale=1.0, location=None, optimizer=0, found_inf=True)], "finished"),
+        ([], "raised"),
+    ],
+    ids=["accumulated", "updated by hand", "skipped by the scaler", "crashed on the way"],
+)
+def test_optimizers_that_did_or_might_have_stepped(last: list[Event], reason: str) -> None:
+    events = [built(), *repeat(4, lambda i: [ran(i)]), *last, RunEnded(reason=reason)]  # type: ignore[arg-type]
+    assert not judge(missing_optimizer_step.RULE, events)
+
+
+def test_a_line_search_may_be_under_way() -> None:
+    events = [built(kind="LBFGS"), *repeat(9, forgotten), RunEnded(reason="time")]
+    assert not judge(missing_optimizer_step.RULE, events)
+
+
+def joint(i: int, *, clear: bool) -> list[Event]:
+    """One loss for two networks, of which only the second one's optimizer steps."""
+    clearing = [cleared(i, unused=[W, B] if i else [], optimizer=0)] if clear else []
+    return [*clearing, ran(i, step=i, wrote=[W, B, 5]), stepped(i, use(i, parameters=[5]), optimizer=1)]
+
+
+def test_one_of_two_optimizers_is_missed_where_the_program_clears_for_it() -> None:
+    events = [built(), built(1, parameters=[5]), RunEnded(reason="finished")]
+    assert judge(missing_optimizer_step.RULE, repeat(5, lambda i: joint(i, clear=True), *events))
+    assert not judge(missing_optimizer_step.RULE, repeat(5, lambda i: joint(i, clear=False), *events))
+
+
+# ------------------------------------------------------------------------------------------------------- AD105, AD106
+
+
+def clip(i: int, *, fresh: Sequence[int] = (), **fields: object) -> GradientsClipped:
+    given = {"parameters": [W, B], "missing": [], "limit": 1.0, "norm": 2.0, **fields}
+    return GradientsClipped(step=i, fresh=list(fresh), location=line(CLIP), **given)
+
+
+def clip_early(i: int) -> list[Event]:
+    return [clip(i, missing=[W, B]), ran(i, step=i), stepped(i, use(i))]
+
+
+def clip_late(i: int) -> list[Event]:
+    return [ran(i, step=i), stepped(i, use(i)), clip(i + 1)]
+
+
+@pytest.mark.parametrize(
+    ("iteration", "words"),
+    [
+        (clip_early, "before the backward"),
+        (clip_late, "after the step"),
+        (lambda i: [ran(i), clip(i, parameters=[]), stepped(i, use(i))], "empty list"),
+        (lambda i: [ran(i), clip(i, parameters=[8], missing=[8]), stepped(i, use(i))], "ever had a gradient"),
+        (
+            lambda i: [ran(i, wrote=[W, 8]), clip(i, parameters=[8], fresh=[8]), stepped(i, use(i))],
+            "no optimizer steps",
+        ),
+    ],
+    ids=["before the backward", "after the step", "empty", "of another model", "of parameters not stepped"],
+)
+def test_clipping_without_effect(iteration: Callable[[int], list[Event]], words: str) -> None:
+    (finding,) = judge(clip_without_effect.RULE, repeat(4, iteration, built()))
+    assert words in finding.message
+    assert finding.location == line(CLIP)
+
+
+@pytest.mark.parametrize(
+    "iteration",
+    [
+        lambda i: [ran(i), clip(i, parameters=[W], fresh=[W]), stepped(i, use(i))],
+        lambda i: [ran(i), stepped(i, use(i)), clip(i, limit=float("inf"))],
+        lambda i: [clip(i), stepped(i, use(norm=1.0))],
+        lambda i: [ran(i), clip(i, fresh=[W] if i % 2 else []), stepped(i, use(i))],
+    ],
+    ids=["one network of two", "only measured", "gradients made by hand", "routed to now and then"],
+)
+def test_clipping_that_is_fine(iteration: Callable[[int], list[Event]]) -> None:
+    assert not judge(clip_without_effect.RULE, repeat(4, iteration, built()))
+
+
+def test_clipping_scaled_gradients_states_what_is_left() -> None:
+    scale = ScalerUsed(scaler=0, call="scale", scale=1024.0, location=line(SCALE))
+    events = repeat(4, lambda i: [scale, clip(i, fresh=[W, B], loss_scale=1024.0, norm=2048.0)], built())
+    (finding,) = judge(clip_before_unscale.RULE, events)
+    assert finding.evidence == {"limit": 1.0, "loss_scale": 1024.0, "effective_limit": 1 / 1024, "norm": 2.0}
+    assert "scaler.unscale_(optimizer)" in finding.help
+
+
+@pytest.mark.parametrize("limit", [float("inf"), 1024.0], ids=["only measured", "limit scaled as well"])
+def test_clipping_scaled_gradients_knowingly(limit: float) -> None:
+    events = repeat(4, lambda i: [clip(i, fresh=[W, B], loss_scale=1024.0, limit=limit)], built())
+    assert not judge(clip_before_unscale.RULE, events)
+
+
+# ------------------------------------------------------------------------------------------------------------- AD107
+
+
+def scaler(call: str, i: int, *, optimizer: int | None = None, at: int = SCALE) -> ScalerUsed:
+    return ScalerUsed(step=i, scaler=0, call=call, scale=256.0, location=line(at), optimizer=optimizer)  # type: ignore[arg-type]
+
+
+def died(message: str) -> list[Event]:
+    return [ProgramRaised(kind="RuntimeError", message=message, frames=[]), RunEnded(reason="raised")]
+
+
+def test_scaled_gradients_stepped_directly() -> None:
+    events = repeat(4, lambda i: [scaler("scale", i), ran(i), stepped(i, use(i), scaled_by=256.0)], built())
+    (finding,) = judge(scaler_misuse.RULE, events)
+    assert finding.location == line(STEP)
+    assert "256" in finding.message
+
+
+def test_a_scaler_that_is_never_updated_explains_the_crash() -> None:
+    once = [built(), scaler("scale", 0), ran(0), scaler("step", 0, optimizer=0, at=40), stepped(0, use(0))]
+    (finding,) = judge(scaler_misuse.RULE, [*once, *died("step() has already been called since the last update().")])
+    assert finding.location == line(40)
+    assert not judge(scaler_misuse.RULE, [*once, RunEnded(reason="steps")])
+
+
+def test_a_loss_that_was_never_scaled_explains_the_crash() -> None:
+    (finding,) = judge(scaler_misuse.RULE, [built(), ran(0), *died("Attempted step but _scale is None.  This may …")])
+    assert finding.location == line(BACKWARD)
+
+
+def two_losses(i: int, *, scales: int, made_at: int | None = None) -> list[Event]:
+    first, second = ran(2 * i), ran(2 * i + 1, at=OTHER_BACKWARD, made_at=made_at)
+    uses = stepped(i, use(2 * i, 2 * i + 1))
+    calls = [scaler("scale", i)] * scales
+    return [*calls, first, second, uses, scaler("step", i, optimizer=0), scaler("update", i + 1)]
+
+
+def test_the_second_of_two_losses_was_not_scaled() -> None:
+    (finding,) = judge(scaler_misuse.RULE, repeat(4, lambda i: two_losses(i, scales=1), built()))
+    assert finding.location == line(OTHER_BACKWARD)
+
+
+def test_losses_scaled_ahead_of_their_backwards() -> None:
+    assert not judge(scaler_misuse.RULE, repeat(4, lambda i: two_losses(i, scales=2), built()))
+    assert not judge(scaler_misuse.RULE, repeat(4, lambda i: two_losses(i, scales=1, made_at=SCALE), built()))
+
+
+# ------------------------------------------------------------------------------------------------------- AD108, AD115
+
+
+def schedule(i: int, rate: float = 0.1, *, first: bool = False, **fields: object) -> SchedulerStepped:
+    given = {"kind": "StepLR", "optimizer": 0, "at": SCHEDULE, **fields}
+    at = given.pop("at")
+    return SchedulerStepped(
+        step=i, scheduler=0, name="scheduler", location=line(at), learning_rates=[rate], first=first, **given
+    )
+
+
+def test_a_scheduler_ahead_of_its_optimizer() -> None:
+    events = repeat(3, lambda i: [schedule(i), stepped(i, use(i))], built(), schedule(0, first=True, at=9))
+    (finding,) = judge(scheduler_out_of_order.RULE, events)
+    assert "once before" in finding.message
+    assert finding.location == line(SCHEDULE)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        repeat(3, lambda i: [stepped(i, use(i)), schedule(i + 1)]),
+        [schedule(0, at=8), schedule(0, at=8), *repeat(3, lambda i: [stepped(i, use(i)), schedule(i + 1)])],
+        repeat(3, lambda i: [scaler("step", i, optimizer=0), *([stepped(i, use(i))] if i else []), schedule(i)]),
+        [schedule(0)],
+    ],
+    ids=["in order", "wound forward to resume", "first step skipped by the scaler", "seen once"],
+)
+def test_schedulers_in_order(events: list[Event]) -> None:
+    assert not judge(scheduler_out_of_order.RULE, [built(), *events])
+
+
+def test_a_scheduler_that_drives_the_optimizer_before() -> None:
+    def iteration(i: int) -> list[Event]:
+        return [stepped(i, use(i), optimizer=1, learning_rates=[0.3]), schedule(i + 1, 0.1 * 0.9**i)]
+
+    (finding,) = judge(scheduler_out_of_order.RULE, repeat(4, iteration, built(), built(1, name="newer", at=30)))
+    assert "`newer`" in finding.message
+    assert [place.location for place in finding.related] == [line(BUILD), line(30)]
+
+
+def test_rates_copied_from_a_scheduled_stand_in() -> None:
+    def iteration(i: int) -> list[Event]:
+        return [schedule(i, 0.5**i), stepped(i, use(i), optimizer=1, learning_rates=[0.5**i])]
+
+    assert not judge(scheduler_out_of_order.RULE, repeat(4, iteration, built(), built(1)))
+
+
+def scheduled(rates: Sequence[float], **fields: object) -> list[Event]:
+    """A schedule stepped after every optimizer step."""
+    start = schedule(0, rates[0], first=True, at=9, **fields)
+    return repeat(
+        len(rates) - 1, lambda i: [stepped(i, use(i)), schedule(i + 1, rates[i + 1], **fields)], built(), start
+    )
+
+
+def test_a_rate_that_is_spent_early() -> None:
+    (finding,) = judge(scheduler_stepped_too_often.RULE, scheduled([0.1 * 0.1 ** (i // 2) for i in range(20)]))
+    assert finding.location == line(SCHEDULE)
+    assert "within 4 steps, and 15 more steps" in finding.message
+
+
+def test_a_schedule_shorter_than_the_first_epoch() -> None:
+    epoch = BatchDrawn(loader=0, name="loader", location=None, pass_number=1, batches=1, length=400)
+    decay = scheduled([0.9**i for i in range(20)])
+    (finding,) = judge(scheduler_stepped_too_often.RULE, [epoch, *decay])
+    assert "44 of the 400 batches" in finding.message
+    (finding,) = judge(scheduler_stepped_too_often.RULE, [epoch, *scheduled([0.1, 0.09, 0.08, 0.05], length=10)])
+    assert "10 steps long" in finding.message
+    assert not judge(scheduler_stepped_too_often.RULE, decay)
+
+
+@pytest.mark.parametrize(
+    ("rates", "kind"),
+    [
+        ([0.1 * (1 - i / 20) for i in range(21)], "LinearLR"),
+        ([0.1 * abs(1 - (i % 10) / 5) for i in range(30)], "CyclicLR"),
+        ([min(1.0, i / 5) for i in range(20)], "LambdaLR"),
+        ([0.0] * 20, "LambdaLR"),
+    ],
+    ids=["as long as the run", "oscillates by design", "warm-up", "zero all along"],
+)
+def test_schedules_as_planned(rates: list[float], kind: str) -> None:
+    assert not judge(scheduler_stepped_too_often.RULE, scheduled(rates, kind=kind))
+
+
+def test_a_schedule_of_batches_stepped_per_epoch() -> None:
+    epoch = BatchDrawn(loader=0, name="loader", location=None, pass_number=1, batches=1, length=10)
+
+    def iteration(i: int) -> list[Event]:
+        return [*(stepped(10 * i + j, use(i)) for j in range(10)), schedule(10 * i + 10, 0.004, length=50)]
+
+    (finding,) = judge(scheduler_stepped_too_often.RULE, repeat(3, iteration, epoch, built()))
+    assert "5 epochs of 10 batches" in finding.message
+
+
+# ------------------------------------------------------------------------------------------------------------- AD109
+
+
+def rebuilt(lives: Sequence[int], **fields: object) -> list[Event]:
+    given = {"kind": "Adam", "momentum": 0.9, **fields}
+    events: list[Event] = []
+    for number, life in enumerate(lives):
+        events += [built(number, **given), *(stepped(0, use(0), optimizer=number) for _ in range(life))]
+    return events
+
+
+def test_an_optimizer_built_in_the_loop() -> None:
+    (finding,) = judge(optimizer_recreated.RULE, rebuilt([1, 1, 1, 1]))
+    assert finding.location == line(BUILD)
+    assert "4 times over the same 2 parameters, every step" in finding.message
+
+
+def test_optimizers_that_may_be_built_again() -> None:
+    assert not judge(optimizer_recreated.RULE, rebuilt([1, 1]))
+    assert not judge(optimizer_recreated.RULE, rebuilt([1, 1, 1], kind="SGD", momentum=0.0))
+    assert not judge(optimizer_recreated.RULE, rebuilt([100, 100, 100]))
+    per_fold = [event for fold in range(4) for event in (built(fold, parameters=[fold]), stepped(0, optimizer=fold))]
+    assert not judge(optimizer_recreated.RULE, per_fold)
+
+
+def test_one_optimizer_per_pass_over_the_same_loader() -> None:
+    events: list[Event] = []
+    for epoch in range(4):
+        drawn = BatchDrawn(loader=0, name="loader", location=None, pass_number=epoch, batches=1)
+        life = rebuilt([20])[1:]
+        events += [
+            built(epoch, kind="Adam", momentum=0.9),
+            drawn,
+            *(stepped(0, use(0), optimizer=epoch) for _ in life),
+        ]
+    assert judge(optimizer_recreated.RULE, events)
+
+
+# ------------------------------------------------------------------------------------------------------- AD110, AD111
+
+
+def test_a_rate_of_zero_in_every_step() -> None:
+    events = repeat(5, lambda i: [stepped(i, use(i), learning_rates=[0.0])], *seen("w", "b"), built(lr=0.0))
+    (finding,) = judge(learning_rate_zero.RULE, events)
+    assert (finding.severity, finding.location) == ("error", line(BUILD))
+    assert "`w`, `b`" in finding.message
+
+
+def test_a_group_held_at_zero_beside_others_is_a_warning() -> None:
+    groups = [ParameterGroup(parameters=[W], lr=0.0), ParameterGroup(parameters=[B], lr=0.1)]
+    optimizer = OptimizerBuilt(optimizer=0, name="optimizer", kind="SGD", location=line(BUILD), groups=groups)
+    (finding,) = judge(
+        learning_rate_zero.RULE, repeat(5, lambda i: [stepped(i, use(i), learning_rates=[0.0, 0.1])], optimizer)
+    )
+    assert (finding.severity, finding.parameters) == ("warning", (W,))
+
+
+def test_warm_ups_from_zero() -> None:
+    rising = repeat(5, lambda i: [stepped(i, use(i), learning_rates=[i / 10]), schedule(i + 1, (i + 1) / 10)], built())
+    assert not judge(learning_rate_zero.RULE, rising)
+    per_epoch = repeat(9, lambda i: [stepped(i, use(i), learning_rates=[0.0])], built(), schedule(0, 0.0, first=True))
+    assert not judge(learning_rate_zero.RULE, per_epoch)
+    stuck = repeat(9, lambda i: [stepped(i, use(i), learning_rates=[0.0]), schedule(i + 1, 0.0)], built())
+    (finding,) = judge(learning_rate_zero.RULE, stuck)
+    assert finding.confidence == "medium"
+
+
+def unchanged(i: int, *, moved: Sequence[int] = (), norms: Sequence[float] = (1.0, 1.0), **fields: object) -> Event:
+    history = GradientUse(parameters=[W, B], backwards=[i], norms=list(norms))
+    return stepped(i, history, moved=list(moved), **fields)
+
+
+def test_parameters_that_no_step_moves() -> None:
+    events = repeat(5, lambda i: [unchanged(i)], *seen("w", "b", dtype="bfloat16"), built())
+    (finding,) = judge(parameters_unchanged.RULE, events)
+    assert "bfloat16" in finding.message
+    assert "float32" in finding.help
+    assert finding.severity == "error"
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda i: unchanged(i, moved=[W], norms=[1.0, 1e-9]),
+        lambda i: unchanged(i, learning_rates=[0.0]),
+        lambda i: unchanged(i, moved=[W, B] if i == 3 else []),
+        lambda i: unchanged(i, norms=[0.0, 0.0]),
+        lambda i: stepped(i, use(i)),
+    ],
+    ids=["gradient of rounding noise", "rate of zero", "moved once", "no gradient", "not looked at"],
+)
+def test_parameters_that_may_rest(step: Callable[[int], Event]) -> None:
+    assert not judge(parameters_unchanged.RULE, repeat(5, lambda i: [step(i)], *seen("w", "b"), built()))
+
+
+def test_steps_that_are_undone() -> None:
+    def iteration(i: int) -> list[Event]:
+        return [unchanged(i, moved=[W, B], undone=[W, B] if i else [])]
+
+    (finding,) = judge(parameters_unchanged.RULE, repeat(6, iteration, *seen("w", "b"), built()))
+    assert "load_state_dict" in finding.help
+    outer = stepped(6, use(9), optimizer=1)
+    assert not judge(parameters_unchanged.RULE, [*repeat(6, iteration, *seen("w", "b"), built(), built(1)), outer])
+
+
+# ------------------------------------------------------------------------------------------------ AD112, AD113, AD114
+
+
+TWO = (*seen("w", "b"), built(name="first"), built(1, name="second", at=30))
+
+
+def test_two_optimizers_on_the_same_gradients() -> None:
+    def iteration(i: int) -> list[Event]:
+        return [ran(i), stepped(i, use(i)), stepped(i, use(i), optimizer=1)]
+
+    (finding,) = judge(parameter_optimized_twice.RULE, repeat(4, iteration, *TWO))
+    assert (finding.severity, finding.location) == ("warning", line(30))
+
+
+def test_optimizers_that_take_turns_are_information() -> None:
+    def iteration(i: int) -> list[Event]:
+        return [stepped(2 * i, use(2 * i)), stepped(2 * i + 1, use(2 * i + 1), optimizer=1)]
+
+    (finding,) = judge(parameter_optimized_twice.RULE, repeat(4, iteration, *TWO))
+    assert finding.severity == "info"
+
+
+def test_an_optimizer_that_takes_over() -> None:
+    events = [*TWO, *(stepped(i, use(i), optimizer=i // 4) for i in range(8))]
+    assert not judge(parameter_optimized_twice.RULE, events)
+
+
+def test_a_parameter_listed_twice() -> None:
+    events = repeat(4, lambda i: [stepped(i, use(i))], *seen("w", "b"), built(duplicates=[W]))
+    (finding,) = judge(parameter_optimized_twice.RULE, events)
+    assert "`w` twice" in finding.message
+
+
+def backward_twice(i: int, **second: object) -> list[Event]:
+    first = ran(2 * i, retain_graph=True, value=3.0)
+    given = {"reused": [2 * i], "value": 3.0, **second}
+    return [first, ran(2 * i + 1, at=OTHER_BACKWARD, **given), stepped(i, use(2 * i, 2 * i + 1))]
+
+
+def test_one_loss_backward_twice() -> None:
+    (finding,) = judge(loss_backpropagated_twice.RULE, repeat(4, backward_twice, *seen("w", "b"), built()))
+    assert finding.location == line(OTHER_BACKWARD)
+    assert "`loss` (3)" in finding.message
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        {"value": 2.0},
+        {"nodes": 9},
+        {"wrote": [W]},
+        {"inputs": 1},
+        {"reused": []},
+        {"create_graph": True},
+    ],
+    ids=["other value", "other nodes", "other parameters", "chosen inputs", "graph of its own", "create_graph"],
+)
+def test_losses_that_are_not_the_same(second: dict[str, object]) -> None:
+    assert not judge(loss_backpropagated_twice.RULE, repeat(4, lambda i: backward_twice(i, **second), built()))
+
+
+def test_a_backward_whose_gradients_were_cleared_does_not_count() -> None:
+    events = repeat(4, lambda i: [*backward_twice(i)[:2], stepped(i, use(2 * i + 1))], built())
+    assert not judge(loss_backpropagated_twice.RULE, events)
+
+
+def accumulated(i: int, **fields: object) -> list[Event]:
+    return [*(ran(4 * i + j, step=i, **fields) for j in range(4)), stepped(i, use(*range(4 * i, 4 * i + 4)))]
+
+
+def test_means_that_are_summed() -> None:
+    events = repeat(3, lambda i: accumulated(i, reduction="mean"), built(kind="Adam"))
+    (finding,) = judge(accumulation_not_averaged.RULE, events)
+    assert (finding.severity, finding.evidence["micro_batches"]) == ("info", 4)
+    assert "`Adam`" in finding.notes[0]
+
+
+@pytest.mark.parametrize("fields", [{"reduction": "sum"}, {}, {"reduction": "mean", "reused": [0]}])
+def test_sums_that_are_right_or_unknown(fields: dict[str, object]) -> None:
+    assert not judge(accumulation_not_averaged.RULE, repeat(3, lambda i: accumulated(i, **fields), built()))

@@ -20,11 +20,18 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
                 yield _finding(trace, idle)
 
 
+def _part_of_training(trace: Trace, idle: ForwardsWithoutBackward) -> bool:
+    """Whether what the module computed went into a loss of the same step, as a teacher's output does."""
+    seen = trace.modules.get(idle.module)
+    own = set(seen.parameters) if seen else set()
+    return any(event.step == idle.step and own.intersection(event.values or ()) for event in trace.of(BackwardRan))
+
+
 def _finding(trace: Trace, idle: list[ForwardsWithoutBackward]) -> Finding:
-    """In eval mode the purpose is plain; passes in train mode may be rollouts or measurements, so only an info."""
+    """In eval mode the purpose is plain; rollouts and teachers, part of training, only waste some memory."""
     passes = sum(event.passes for event in idle)
     held, seconds = max(event.bytes_held for event in idle), sum(event.seconds for event in idle)
-    evaluating = not any(event.training for event in idle)
+    evaluating = not any(event.training or _part_of_training(trace, event) for event in idle)
     name = trace.module_name(idle[0].module)
     size = f", each keeping {held:,} bytes for a backward" if held else ""
     return RULE.finding(
@@ -38,7 +45,7 @@ def _finding(trace: Trace, idle: list[ForwardsWithoutBackward]) -> Finding:
             "passes": passes,
             "bytes kept per pass": held,
             "seconds": round(seconds, 4),
-            "mode": "eval" if evaluating else "train",
+            "mode": "train" if idle[0].training else "eval",
         },
         step_first=idle[0].step,
         step_count=len(idle),
@@ -126,8 +133,8 @@ RULE = Rule(
     why="Every activation is kept until the output dies, so that evaluation needs several times the memory and more "
     "time than it should.",
     fix="Put evaluation under `torch.no_grad()` or `torch.inference_mode()`.",
-    fine="Saliency, adversarial examples and other evaluation whose gradients are used, and frozen networks, which build "
-    "no graph. Passes in train mode are an `info`.",
+    fine="Saliency, adversarial examples and other evaluation whose gradients are used, and frozen networks, which "
+    "build no graph. Rollouts, and teachers whose output a loss uses, are an `info`.",
     needs=(ForwardsWithoutBackward, ForwardRan, ModuleSeen, BackwardRan, OptimizerStepped),
     examine=examine,
     bad=(bad,),

@@ -179,8 +179,8 @@ RULE = Rule(
     why="The score is that of a crippled model, it differs from run to run, and the validation data leak into the "
     "statistics that the model keeps.",
     fix="Call `model.eval()` before evaluation and `model.train()` after it.",
-    fine="Monte-Carlo dropout and recalibration of batch-norm, for which the mode is set on purpose, target networks, and "
-    "networks without such layers. A pass in nearly every training step is only an `info`.",
+    fine="Monte-Carlo dropout and recalibration of batch-norm, for which the mode is set on purpose, target networks, "
+    "and networks without such layers. A pass in nearly every training step is only an `info`.",
     needs=(ForwardRan, ModeSet, ModuleSeen, BackwardRan, OptimizerStepped),
     examine=examine,
     bad=(bad,),

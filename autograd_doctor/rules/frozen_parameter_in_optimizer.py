@@ -119,8 +119,8 @@ RULE = Rule(
     name="frozen-parameter-in-optimizer",
     severity="info",
     title="an optimizer holds frozen parameters",
-    observes="Parameters of an optimizer that do not require a gradient in any step; a warning when their values change "
-    "all the same.",
+    observes="Parameters of an optimizer that do not require a gradient in any step; a warning when their values "
+    "change all the same.",
     why="They are skipped as long as they have no gradient. One that is left over from before the freezing, even if it "
     "was set to zero, keeps momentum and weight decay at work on them.",
     fix="Build the optimizer from the parameters that require a gradient, and set the others' `.grad` to None.",

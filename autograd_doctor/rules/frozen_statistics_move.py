@@ -43,8 +43,8 @@ def _finding(trace: Trace, seen: ModuleSeen, frozen: dict[str, set[int]], passes
     steps = len({event.step for event in passes})
     whole = set(seen.parameters) <= _still(trace)
     return RULE.finding(
-        f"the parameters of {shown} in `{trace.module_name(seen.module)}` are frozen, and the running statistics moved "
-        f"in {steps} training steps",
+        f"the parameters of {shown} in `{trace.module_name(seen.module)}` are frozen, and the running "
+        f"statistics moved in {steps} training steps",
         subject=names[0],
         location=passes[0].location,
         help="call `eval()` on the frozen part after `train()` on the model",
@@ -129,11 +129,11 @@ RULE = Rule(
     severity="warning",
     title="a frozen normalisation keeps changing its statistics",
     observes="Batch-norms all of whose parameters are frozen, whose running statistics moved in training passes.",
-    why="`requires_grad_(False)` stops the weights, not the statistics: the frozen part goes on changing with the data, "
-    "and the result in eval mode drifts away from what was loaded.",
+    why="`requires_grad_(False)` stops the weights, not the statistics: the frozen part goes on changing with the "
+    "data, and the result in eval mode drifts away from what was loaded.",
     fix="Put the frozen part in eval mode, after each `train()` of the whole model.",
-    fine="Statistics adapted on purpose outside of training steps, teachers that are updated by hand, and batch-norm "
-    "without running statistics.",
+    fine="Statistics adapted on purpose outside of training steps, teachers that are updated by hand, and "
+    "batch-norm without running statistics.",
     needs=(ForwardRan, ModuleSeen, BackwardRan, OptimizerBuilt, OptimizerStepped),
     examine=examine,
     bad=(bad,),

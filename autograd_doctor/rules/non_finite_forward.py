@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import BackwardRan, NonFiniteGradient, NonFiniteProduced, TensorFacts
+from autograd_doctor.events import BackwardRan, NonFiniteGradient, NonFiniteProduced, OptimizerStepped, TensorFacts
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 
 _REASONS = {
-    "log": ("the logarithm is -inf at 0 and NaN below it", "bound its argument, as in `x.clamp_min(1e-8).log()`, or use "
-            "a function that stays in log space (`log_softmax`, `logsigmoid`, `logsumexp`)"),
+    "log": (
+        "the logarithm is -inf at 0 and NaN below it",
+        "bound its argument, as in `x.clamp_min(1e-8).log()`, or use a function that stays in log space "
+        "(`log_softmax`, `logsigmoid`, `logsumexp`)",
+    ),
     "div": ("something was divided by 0", "keep the divisor away from 0: `clamp_min`, a small constant, or a mask"),
     "sqrt": ("the square root of a negative number is NaN", "bound its argument from below with `clamp_min`"),
     "exp": ("`exp` overflows float32 above 88.7", "subtract the maximum first, or use `logsumexp` or `softmax`"),
@@ -21,16 +24,20 @@ _REASONS = {
     "std": ("the unbiased deviation of one value is NaN", "use `correction=0`, or take it over more than one value"),
     "mean": ("the mean of no values is NaN", "skip the loss when its mask or batch is empty"),
     "cross_entropy": ("all targets are ignored, or a logit is not finite", "skip batches without a valid target"),
-}  # fmt: skip
-_LIKE = {
-    "log2": "log", "log10": "log", "log1p": "log", "log_": "log", "logit": "log", "xlogy": "log", "binary_cross_entropy":
-    "log", "true_divide": "div", "__truediv__": "div", "__rtruediv__": "div", "__rdiv__": "div", "__div__": "div",
-    "reciprocal": "div", "div_": "div", "normalize": "div", "__itruediv__": "div", "rsqrt": "div", "sqrt_": "sqrt",
-    "expm1": "exp", "exp_": "exp", "sinh": "exp", "cosh": "exp", "__pow__": "pow", "__rpow__": "pow", "square": "pow",
-    "float_power": "pow", "asin": "acos", "arccos": "acos", "arcsin": "acos", "log_softmax": "softmax", "var": "std",
-    "std_mean": "std", "var_mean": "std", "nll_loss": "cross_entropy",
-    "scaled_dot_product_attention": "softmax",
-}  # fmt: skip
+}
+_ALIKE = {
+    "log": "log2 log10 log1p log_ logit xlogy binary_cross_entropy",
+    "div": "true_divide __truediv__ __rtruediv__ __rdiv__ __div__ reciprocal div_ normalize __itruediv__ rsqrt",
+    "sqrt": "sqrt_",
+    "exp": "expm1 exp_ sinh cosh",
+    "pow": "__pow__ __rpow__ square float_power",
+    "acos": "asin arccos arcsin",
+    "softmax": "log_softmax scaled_dot_product_attention",
+    "std": "var std_mean var_mean",
+    "cross_entropy": "nll_loss",
+}
+_LIKE = {other: name for name, others in _ALIKE.items() for other in others.split()}
+_IMPORTS = frozenset({"tensor", "as_tensor", "from_numpy", "asarray", "new_tensor"})
 _HUGE = 1e15
 
 
@@ -39,8 +46,15 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     spoiled = min((bad.step for bad in trace.of(NonFiniteGradient) if not bad.absorbed), default=None)
     for born in trace.of(NonFiniteProduced)[:1]:
         hidden = born.reached == "gradient" and spoiled == born.step
-        if not born.low_precision and not hidden and (spoiled is None or born.step <= spoiled):
+        elsewhere = born.low_precision or born.operation in _IMPORTS or _scaled_too_far(trace, born)
+        if not elsewhere and not hidden and (spoiled is None or born.step <= spoiled):
             yield _finding(born)
+
+
+def _scaled_too_far(trace: Trace, born: NonFiniteProduced) -> bool:
+    """Whether a gradient scaler tried a scale that was too large, skipped the step and went on with a smaller one."""
+    skipped = any(step.skipped and step.step == born.step for step in trace.of(OptimizerStepped))
+    return skipped and born.operation == "mul"
 
 
 def _finding(born: NonFiniteProduced) -> Finding:
@@ -194,13 +208,13 @@ RULE = Rule(
     name="non-finite-forward",
     severity="error",
     title="an operation made NaN or Inf out of finite values",
-    observes="The first operation of the run with finite operands and a non-finite result that reached a loss, with the "
-    "ranges of its operands and the rows of the batch.",
-    why="One such value spoils the loss, every gradient and after one step every weight. By the time it is noticed, "
-    "usually in the printed loss, its origin is gone.",
-    fix="Bound the argument of the operation, or use the numerically stable function of torch for the whole expression.",
+    observes="The first operation of the run with finite operands and a non-finite result that reached a loss, with "
+    "the ranges of its operands and the rows of the batch.",
+    why="One such value spoils the loss, every gradient and after one step every weight. By the time it is "
+    "noticed, usually in the printed loss, its origin is gone.",
+    fix="Bound the argument of the operation, or use the numerically stable function of torch for all of it.",
     fine="Masks of `-inf` that a softmax absorbs, and infinities that `where` or `clamp` removes before the loss.",
-    needs=(NonFiniteProduced, NonFiniteGradient, BackwardRan),
+    needs=(NonFiniteProduced, NonFiniteGradient, BackwardRan, OptimizerStepped),
     examine=examine,
     bad=(bad, bad_division, bad_empty_softmax),
     good=(good, good_mask_of_infinities, good_infinity_removed),

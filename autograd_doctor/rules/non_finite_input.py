@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import BackwardRan, BatchDrawn, NonFiniteGradient, NonFiniteInput
+from autograd_doctor.events import BackwardRan, BatchDrawn, NonFiniteGradient, NonFiniteInput, NonFiniteProduced
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 
+_IMPORTS = frozenset({"tensor", "as_tensor", "from_numpy", "asarray", "new_tensor"})
+
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     spoiled = min((bad.step for bad in trace.of(NonFiniteGradient) if not bad.absorbed), default=None)
-    for event in trace.of(NonFiniteInput)[:1]:
+    for event in (*trace.of(NonFiniteInput), *_imported(trace)):
         if spoiled is not None and event.step > spoiled:
             continue  # the weights were spoiled by an earlier backward
         if _is_parameter(trace, event):
@@ -22,6 +24,13 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             yield _finding(event, "the tensor", _drawn(trace, event))
 
 
+def _imported(trace: Trace) -> Iterator[NonFiniteInput]:
+    """Data that came from Python or NumPy: the operation that made a tensor of them did not make the values."""
+    for born in trace.of(NonFiniteProduced):
+        if born.operation in _IMPORTS:
+            yield NonFiniteInput(step=born.step, tensor=born.output, location=born.location, rows=born.rows)
+
+
 def _is_parameter(trace: Trace, event: NonFiniteInput) -> bool:
     names = {seen.name for seen in trace.parameters.values()}
     return event.tensor.name in names or (event.tensor.is_leaf and event.tensor.requires_grad)
@@ -29,7 +38,7 @@ def _is_parameter(trace: Trace, event: NonFiniteInput) -> bool:
 
 def _drawn(trace: Trace, event: NonFiniteInput) -> BatchDrawn | None:
     """The pass over a loader that was under way: the newest of those reported before."""
-    before = [other for other in trace.events[: trace.events.index(event)] if isinstance(other, BatchDrawn)]
+    before = [drawn for drawn in trace.of(BatchDrawn) if drawn.step <= event.step]
     return before[-1] if before and not before[-1].ended else None
 
 
@@ -62,50 +71,73 @@ def _finding(event: NonFiniteInput, what: str, drawn: BatchDrawn | None) -> Find
 
 
 def bad() -> None:
+    import numpy as np
     import torch
     from torch import nn
     from torch.utils.data import DataLoader, TensorDataset
 
     torch.manual_seed(0)
-    x = torch.randn(64, 4)
-    x[41, 2] = float("nan")
-    loader = DataLoader(TensorDataset(x, x[:, :1].clone()), batch_size=8)
+    table = np.random.default_rng(0).normal(size=(64, 5)).astype("float32")
+    table[41, 2] = np.nan
+    data = torch.from_numpy(table)  # <- AD403
+    loader = DataLoader(TensorDataset(data[:, :4], data[:, 4:]), batch_size=8)
     model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     for features, target in loader:
-        prediction = model(features)  # <- AD403
         optimizer.zero_grad()
-        nn.functional.mse_loss(prediction, target).backward()
+        nn.functional.mse_loss(model(features), target).backward()
         optimizer.step()
 
 
-def bad_target() -> None:
+def bad_file() -> None:
+    import io
+
     import torch
     from torch import nn
 
     torch.manual_seed(0)
+    x = torch.randn(16, 4)
+    file = io.BytesIO()
+    torch.save((x, torch.where(x[:, :1] > 1.0, torch.inf, x.sum(1, keepdim=True))), file)
+    file.seek(0)
+    features, price = torch.load(file)
     model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    for step in range(8):
-        x = torch.randn(16, 4)
-        price = x.sum(1, keepdim=True)
-        price[3] = float("inf") if step == 6 else 0.0
-        loss = nn.functional.smooth_l1_loss(model(x), price)  # <- AD403
+    for _ in range(8):
+        prediction = model(features)
+        loss = nn.functional.smooth_l1_loss(prediction, price)  # <- AD403
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
 
 
+def bad_uninitialised() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    scale = nn.Parameter(torch.empty(4).fill_(float("nan")))
+    optimizer = torch.optim.SGD([*model.parameters(), scale], lr=0.05)
+    x = torch.randn(32, 4)
+    for _ in range(8):
+        prediction = model(x * scale)  # <- AD403
+        optimizer.zero_grad()
+        nn.functional.mse_loss(prediction, x.sum(1, keepdim=True)).backward()
+        optimizer.step()
+
+
 def good() -> None:
+    import numpy as np
     import torch
     from torch import nn
     from torch.utils.data import DataLoader, TensorDataset
 
     torch.manual_seed(0)
-    x = torch.randn(64, 4)
-    x[41, 2] = float("nan")
-    x = x.nan_to_num()
-    loader = DataLoader(TensorDataset(x, x[:, :1].clone()), batch_size=8, shuffle=True)
+    table = np.random.default_rng(0).normal(size=(64, 5)).astype("float32")
+    table[41, 2] = np.nan
+    data = torch.from_numpy(table).nan_to_num()
+    loader = DataLoader(TensorDataset(data[:, :4], data[:, 4:]), batch_size=8, shuffle=True)
     model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     for features, target in loader:
@@ -124,9 +156,9 @@ RULE = Rule(
     why="One such sample spoils every weight of the model in one step.",
     fix="Find the samples and drop or repair them; check for finite values where the data set is built.",
     fine="Missing values that are replaced or masked before the loss.",
-    needs=(NonFiniteInput, NonFiniteGradient, BatchDrawn, BackwardRan),
+    needs=(NonFiniteInput, NonFiniteProduced, NonFiniteGradient, BatchDrawn, BackwardRan),
     examine=examine,
-    bad=(bad, bad_target),
+    bad=(bad, bad_file, bad_uninitialised),
     good=(good,),
     needs_phases=(),
     folds=("AD401", "AD402", "AD405", "AD406", "AD413", "AD111", "AD599"),

@@ -24,14 +24,13 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 def _left_out(trace: Trace, trained: set[int], minimum: int) -> set[int]:
     """Parameters that got gradients in several steps from losses which also train what some optimizer holds."""
-    written: Counter[int] = Counter()
-    for _, parameters in {
-        (backward.step, parameter): parameter
+    in_steps = {
+        (backward.step, parameter)
         for backward in trace.of(BackwardRan)
         if backward.kind == "backward" and trained.intersection(backward.wrote)
         for parameter in backward.wrote
-    }.items():
-        written[parameters] += 1
+    }
+    written = Counter(parameter for _, parameter in in_steps)
     by_hand = {p for step in trace.of(OptimizerStepped) for p in step.moved or () if step.optimizer is None}
     return (
         {

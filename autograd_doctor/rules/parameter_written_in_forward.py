@@ -136,13 +136,13 @@ RULE = Rule(
     name="parameter-written-in-forward",
     severity="error",
     title="a forward pass writes to parameters that are being trained",
-    observes="Parameters with gradients, held by an optimizer, whose values a forward pass in training changed in place "
-    "or through `.data`.",
+    observes="Parameters with gradients, held by an optimizer, whose values a forward pass in training changed in "
+    "place or through `.data`.",
     why="What the optimizer has learned is overwritten at the next forward pass.",
     fix="Initialise once, in `__init__`; derive masked or scaled weights as new tensors, or with "
     "`torch.nn.utils.parametrize`.",
-    fine="Weight and spectral normalisation, constraints applied after the step, copies that follow an average. Where "
-    "the values do not come back bit for bit (a projection in `forward`) it is a warning.",
+    fine="Weight and spectral normalisation, constraints applied after the step, copies that follow an "
+    "average. Where the values do not come back bit for bit (a projection in `forward`) it is a warning.",
     needs=(ForwardRan, ModuleSeen, BackwardRan, OptimizerBuilt, OptimizerStepped),
     examine=examine,
     bad=(bad,),

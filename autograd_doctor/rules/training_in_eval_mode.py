@@ -184,8 +184,8 @@ RULE = Rule(
     why="Dropout does nothing and batch-norm normalises by old statistics, which no longer move: the model trains "
     "differently after the first evaluation, without a word.",
     fix="Call `model.train()` at the start of every training phase.",
-    fine="Batch-norm frozen in fine-tuning, models without mode-dependent layers, frozen parts. A model that never was in "
-    "train mode and was not evaluated before is a warning.",
+    fine="Batch-norm frozen in fine-tuning, models without mode-dependent layers, frozen parts. A model that never was "
+    "in train mode and was not evaluated before is a warning.",
     needs=(ForwardRan, BackwardRan, ModeSet, ModuleSeen, OptimizerBuilt, OptimizerStepped),
     examine=examine,
     bad=(bad, bad_first_measured),

@@ -29,8 +29,8 @@ def _finding(trace: Trace, hidden: list[ModuleSeen], written: set[int]) -> Findi
     more = f" and {len(holders) - 3} more" if len(holders) > 3 else ""
     verb = "is" if len(holders) == 1 else "are"
     return RULE.finding(
-        f"{shown}{more} {verb} called in `{parent}` without being registered in it, so {len(parameters)} parameters that "
-        "get gradients are missing from `parameters()` and from every optimizer",
+        f"{shown}{more} {verb} called in `{parent}` without being registered in it, so {len(parameters)} parameters "
+        "with gradients are missing from `parameters()` and from every optimizer",
         subject=holders[0],
         location=hidden[0].location,
         help="keep them in an `nn.ModuleList` or `nn.ModuleDict`, or as attributes assigned after `super().__init__()`",
@@ -154,8 +154,8 @@ RULE = Rule(
     title="a module is kept where `parameters()` does not find it",
     observes="Modules that are called in another's forward, are not reached by its `modules()`, and whose parameters "
     "get gradients that no optimizer uses.",
-    why="Modules in a plain list, tuple or dict are not registered: their weights are not trained, not moved by `.to()`, "
-    "not switched by `train()` and `eval()`, and not saved.",
+    why="Modules in a plain list, tuple or dict are not registered: their weights are not trained, not moved by "
+    "`.to()`, not switched by `train()` and `eval()`, and not saved.",
     fix="Use `nn.ModuleList` or `nn.ModuleDict`.",
     fine="A module that is shared on purpose and optimized elsewhere, or frozen and hidden on purpose.",
     needs=(BackwardRan, ModuleSeen, OptimizerBuilt, OptimizerStepped),

@@ -57,7 +57,7 @@ def _finding(trace: Trace, optimizer: int, idle: list[int], steps: int) -> Findi
     held = trace.optimizer_parameters[optimizer]
     name = trace.optimizer_name(optimizer)
     return RULE.finding(
-        f"{trace.parameter_names(idle)} took no part in any forward pass that was trained on in {steps} steps of `{name}`",
+        f"{trace.parameter_names(idle)} took no part in any forward pass that led to one of {steps} steps of `{name}`",
         subject=trace.parameter_name(idle[0]),
         location=trace.optimizers[optimizer].location,
         help="call the layer in `forward`, or take it out of the model if it is not needed",

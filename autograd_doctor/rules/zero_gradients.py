@@ -17,14 +17,17 @@ _SCALES = frozenset({"mul", "mul_", "__mul__", "__rmul__", "__imul__", "multiply
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     zero = _always_zero(trace, int(tunables["minimum_steps"]))
     zero -= {p for event in trace.of(BackwardRan) for cut in event.cuts if _is_cut(cut) for p in cut.parameters}
-    left = set(zero)
+    found: list[tuple[set[int], Zeroing, BackwardRan]] = []
     for zeroing, backward in _first_zeroings(trace):
-        found = left.intersection(zeroing.parameters)
-        if _weighty(trace, found):
-            left -= set(zeroing.parameters)
-            yield _finding(trace, sorted(found), zeroing, backward)
-    if _weighty(trace, left):
-        yield _finding(trace, sorted(left), None, None)
+        below = zero.intersection(zeroing.parameters)
+        if _weighty(trace, below):
+            zero -= below
+            found.append((below, zeroing, backward))
+    for place, (below, zeroing, backward) in enumerate(found):
+        beyond = zero.intersection(backward.wrote) if place == 0 else set()  # weights that are fed nothing but zeros
+        yield _finding(trace, sorted(below | beyond), zeroing, backward)
+    if not found and _weighty(trace, zero):
+        yield _finding(trace, sorted(zero), None, None)
 
 
 def _always_zero(trace: Trace, minimum: int) -> set[int]:
@@ -61,7 +64,8 @@ def _first_zeroings(trace: Trace) -> Iterator[tuple[Zeroing, BackwardRan]]:
 def _finding(trace: Trace, parameters: list[int], zeroing: Zeroing | None, backward: BackwardRan | None) -> Finding:
     """Certain where the operation was seen. A term weighted with 0 beside a loss that trains may be switched off."""
     steps = max(len(trace.gradient_norms[parameter]) for parameter in parameters)
-    beside = bool(zeroing and zeroing.operation in _SCALES and backward and _others_learn(trace, backward, parameters))
+    scales = zeroing is not None and zeroing.operation in _SCALES
+    beside = scales and backward is not None and _others_learn(trace, backward, parameters)
     operation = f"`{zeroing.operation}` passes no gradient on: " if zeroing else ""
     holder = next((o for o, held in trace.optimizer_parameters.items() if held.intersection(parameters)), None)
     built = trace.optimizers.get(holder) if holder is not None else None
@@ -70,7 +74,7 @@ def _finding(trace: Trace, parameters: list[int], zeroing: Zeroing | None, backw
         f"{operation}{trace.parameter_names(parameters)} got gradients of exactly zero in all of {steps} steps",
         subject=trace.parameter_name(parameters[0]),
         location=location or (built.location if built else None),
-        help="look at the operation's inputs: units that are never active, values outside a clamp, a factor or mask of 0"
+        help="look at the operation's inputs: units that are never active, values beyond a clamp, a factor or mask of 0"
         if zeroing
         else "look for a factor of 0, a mask that removes everything, or units that are never active on the way",
         severity="warning" if beside or zeroing is None else None,
@@ -93,7 +97,7 @@ def _finding(trace: Trace, parameters: list[int], zeroing: Zeroing | None, backw
 
 def _others_learn(trace: Trace, backward: BackwardRan, parameters: list[int]) -> bool:
     others = set(backward.wrote) - set(parameters)
-    return any(any(trace.gradient_norms.get(parameter, ())) for parameter in others)
+    return _weighty(trace, {parameter for parameter in others if any(trace.gradient_norms.get(parameter, ()))})
 
 
 def bad() -> None:
@@ -230,12 +234,12 @@ RULE = Rule(
     name="zero-gradients",
     severity="error",
     title="parameters that take part in the loss get gradients of exactly zero",
-    observes="Parameters that every step found with a gradient of exactly zero, and the operation whose backward turned "
-    "a nonzero gradient into zeros, where it was seen.",
+    observes="Parameters that every step found with a gradient of exactly zero, and the operation whose backward "
+    "turned a nonzero gradient into zeros, where it was seen.",
     why="The parameters are connected to the loss, so nothing is missing and nothing warns, but they never move.",
-    fix="Bring the operation back to where it has a slope: initial values, scale of the inputs, bounds of a clamp, mask.",
-    fine="Biases whose effect cancels by mathematics (in front of a normalisation, in a difference of scores), rows of an "
-    "embedding that were not in the batch, experts that were not chosen, and zero initialisation, which lasts a step.",
+    fix="Bring the operation back to where it has a slope: initial values, inputs, bounds of a clamp, mask.",
+    fine="Biases whose effect cancels by mathematics (in front of a normalisation, in a difference of scores), rows of "
+    "an embedding that were not in the batch, experts that were not chosen, and zero initialisation, for one step.",
     needs=(BackwardRan, OptimizerBuilt, OptimizerStepped),
     examine=examine,
     bad=(bad, bad_clamp, bad_mask),

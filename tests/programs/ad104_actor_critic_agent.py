@@ -30,7 +30,7 @@ class A2CAgent:
         self.actor = nn.Sequential(nn.Linear(obs_dim, 24), nn.Tanh(), nn.Linear(24, n_actions))
         self.critic = nn.Sequential(nn.Linear(obs_dim, 24), nn.Tanh(), nn.Linear(24, 1))
         self.actor_optim = torch.optim.Adam(self.actor.parameters(), lr=1e-2)
-        self.critic_optim = torch.optim.Adam(self.critic.parameters(), lr=1e-2)  # expect: AD104
+        self.critic_optim = torch.optim.Adam(self.critic.parameters(), lr=1e-2)
 
     def update(self, obs, actions, rewards):
         returns, R = [], 0.0
@@ -50,7 +50,7 @@ class A2CAgent:
         self.actor_optim.step()
 
         self.critic_optim.zero_grad()
-        critic_loss.backward()
+        critic_loss.backward()  # expect: AD104
         return actor_loss.item(), critic_loss.item()
 
 

@@ -12,7 +12,7 @@ class Forecaster(nn.Module):
     def forward(self, window, h):
         predictions = []
         for t in range(window.size(0)):
-            h = self.cell(window[t], h)
+            h = self.cell(window[t], h)  # expect: AD303
             predictions.append(self.out(h))
         return torch.stack(predictions), h
 
@@ -29,7 +29,7 @@ for start in range(0, 240, 8):
     prediction, h = model(window, h)
     loss = nn.functional.mse_loss(prediction, target)
     optimizer.zero_grad()
-    loss.backward()  # expect: AD303
+    loss.backward()
     optimizer.step()
     if start % 40 == 0:
         print(start, loss.item())

@@ -14,7 +14,7 @@ class Calibrated:
     def loss(self, x, y):
         logits = self.model(x).squeeze(1)
         rate = torch.sigmoid(logits).mean()
-        self.mean_rate = self.momentum * self.mean_rate + (1 - self.momentum) * rate
+        self.mean_rate = self.momentum * self.mean_rate + (1 - self.momentum) * rate  # expect: AD303
         return F.binary_cross_entropy_with_logits(logits, y) + self.weight * (self.mean_rate - y.mean()) ** 2
 
 
@@ -27,7 +27,7 @@ def main():
         y = (x[:, 0] + 0.5 * x[:, 1] > 0.3).float()
         loss = objective.loss(x, y)
         optimizer.zero_grad()
-        loss.backward(retain_graph=True)  # expect: AD303
+        loss.backward(retain_graph=True)
         optimizer.step()
         if step % 10 == 0:
             print(step, loss.item())

@@ -1,4 +1,4 @@
-"""Hooks that collect the activations of every batch for a plot at the end."""
+"""Hooks that collect the activations of every batch on the modules, for a plot at the end."""
 import torch
 import torch.nn as nn
 
@@ -14,21 +14,20 @@ class ConvNet(nn.Module):
         return self.fc(self.layer2(self.layer1(x)).mean((2, 3)))
 
 
-activations = {"layer1": [], "layer2": []}
+LAYERS = ("layer1", "layer2")
 
 
-def record(name):
-    def hook(module, inputs, output):
-        activations[name].append(output)  # expect: AD305
-
-    return hook
+def record(module, inputs, output):
+    module.log.append(output)  # expect: AD305
 
 
 def main():
     torch.manual_seed(0)
     model = ConvNet()
-    for name in activations:
-        getattr(model, name).register_forward_hook(record(name))
+    for name in LAYERS:
+        layer = getattr(model, name)
+        layer.log = []
+        layer.register_forward_hook(record)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
     for step in range(30):
         y = torch.randint(0, 2, (16,))
@@ -37,7 +36,7 @@ def main():
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    print(loss.item(), activations["layer2"][-1].mean().item())
+    print(loss.item(), [sum(a.detach().mean().item() for a in getattr(model, name).log) for name in LAYERS])
 
 
 main()

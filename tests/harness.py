@@ -19,7 +19,7 @@ from typing import Any
 
 from autograd_doctor import engine
 from autograd_doctor.plan import Outcome, Plan, Target
-from autograd_doctor.probes import probes_for
+from autograd_doctor.probes import probes_for, providers
 from autograd_doctor.report import Report
 from autograd_doctor.rules import Rule, all_rules
 from autograd_doctor.trace import Trace
@@ -134,7 +134,8 @@ def check_by_command(program: Path, *options: str, arguments: Sequence[str] = ()
 def _server() -> ForkServerContext:
     os.environ["OMP_NUM_THREADS"] = "1"
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["torch", "numpy", "autograd_doctor.runner.__main__"])
+    probes = [f"autograd_doctor.probes.{name}" for name in providers()]
+    context.set_forkserver_preload(["torch", "numpy", "autograd_doctor.runner.__main__", *probes])
     return context
 
 

@@ -22,6 +22,7 @@ from torch.utils.hooks import RemovableHandle
 from autograd_doctor.events import BackwardRan, Event, ForwardRan, GradModeLeftOff, GradSwitch
 from autograd_doctor.findings import Location
 from autograd_doctor.probes.care import careful
+from autograd_doctor.probes.frame_locals import local_variables
 from autograd_doctor.probes.patching import Patches
 from autograd_doctor.probes.places import Place, here, is_own, locate, place
 from autograd_doctor.probes.watch import Watch
@@ -129,7 +130,7 @@ def _described(kind: Any, frame: FrameType, form: Form) -> GradSwitch:
     while frame.f_code.co_filename == contextlib.__file__ and frame.f_back is not None:
         frame = frame.f_back
     if frame.f_code.co_filename == _contextlib.__file__:
-        function = inspect.unwrap(frame.f_locals.get("func") or _described)
+        function = inspect.unwrap(local_variables(frame).get("func") or _described)
         code = getattr(function, "__code__", None)
         if isinstance(code, CodeType) and is_own(code.co_filename):
             return _decorator(kind, code)
@@ -220,7 +221,7 @@ class _LeftOff:
     def _before_backward(self, original: Callable[..., None]) -> Callable[..., None]:
         @wraps(original)
         def backward(tensors: Any, *args: Any, **kwargs: Any) -> None:
-            if self._switch is not None:
+            if self._work is not None or self._switch is not None:
                 self._judge(tensors)
             return original(tensors, *args, **kwargs)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torch import nn
 
-from autograd_doctor.probes.naming import variable_name, variables
+from autograd_doctor.probes.frame_locals import local_variables, variables
 from autograd_doctor.probes.places import own_frames
 
 _CONTAINER_LIMIT = 64
@@ -15,7 +15,7 @@ _CONTAINER_LIMIT = 64
 def root_name(module: nn.Module) -> str:
     """The name of a module that is called by itself: a variable before a path, `self` only if there is no other."""
     names = [name for name in _direct(module) if name != "self"]
-    return next(iter(names), "") or path_name(module) or variable_name(module) or type(module).__name__
+    return next(iter(names), "") or path_name(module) or _contained(module) or type(module).__name__
 
 
 def path_name(module: nn.Module) -> str:
@@ -32,17 +32,27 @@ def path_name(module: nn.Module) -> str:
 def held_name(module: nn.Module) -> str:
     """Where the `self` of an enclosing method keeps a module that it does not register: `self.layers[0]`."""
     for frame in own_frames():
-        owner = frame.f_locals.get("self")
+        owner = local_variables(frame).get("self")
         for name, value in dict(getattr(owner, "__dict__", {})).items():
             inside = next((suffix for suffix, held in _contents(value) if held is module), None)
             if inside is not None and name != "_modules":
                 return f"self.{name}{inside}"
-    return variable_name(module) or type(module).__name__
+    return _contained(module) or type(module).__name__
 
 
 def _direct(module: nn.Module) -> Iterator[str]:
     for frame in own_frames():
         yield from (name for name, value in variables(frame) if value is module)
+
+
+def _contained(module: nn.Module) -> str:
+    """A variable, or its entry, that is the module."""
+    for frame in own_frames():
+        for name, value in variables(frame):
+            for suffix, held in _contents(value):
+                if held is module:
+                    return f"{name}{suffix}"
+    return ""
 
 
 def _contents(value: object) -> Iterator[tuple[str, object]]:

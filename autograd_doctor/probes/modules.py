@@ -16,6 +16,7 @@ from torch import nn
 from autograd_doctor.events import Event, ForwardRan, ForwardsWithoutBackward, ModeSet, ModuleSeen
 from autograd_doctor.probes.care import careful
 from autograd_doctor.probes.forward_writes import ForwardWrites
+from autograd_doctor.probes.frame_locals import local_variables
 from autograd_doctor.probes.mode_dependence import may_depend_on_mode
 from autograd_doctor.probes.module_register import ModuleRegister
 from autograd_doctor.probes.patching import Patches
@@ -212,7 +213,7 @@ def _caller(frame: Any, code: Any) -> nn.Module | None:
     """The module in whose forward this frame runs."""
     while frame is not None:
         if frame.f_code is code:
-            return frame.f_locals.get("module")  # type: ignore[no-any-return]
+            return local_variables(frame).get("module")
         frame = frame.f_back
     return None
 

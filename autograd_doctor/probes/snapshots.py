@@ -14,7 +14,7 @@ from torch import nn
 
 from autograd_doctor.events import Event, SnapshotKept
 from autograd_doctor.probes.care import careful
-from autograd_doctor.probes.naming import variables
+from autograd_doctor.probes.frame_locals import variables
 from autograd_doctor.probes.patching import Patches
 from autograd_doctor.probes.places import Place, locate, own_frames, place
 from autograd_doctor.probes.watch import Watch

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from functools import wraps
+from types import FrameType
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -13,6 +14,7 @@ from torch import nn
 from autograd_doctor.events import ModeSet
 from autograd_doctor.findings import Location
 from autograd_doctor.probes.care import careful
+from autograd_doctor.probes.frame_locals import local_variables
 from autograd_doctor.probes.places import Place, locate, own_frames
 from autograd_doctor.probes.watch import Watch
 
@@ -63,7 +65,7 @@ class TrainModes:
     @careful
     def _begins(self, module: nn.Module) -> None:
         """The call is the program's own line, not the one in an override of `train` that calls `super()`."""
-        frames = (frame for frame in own_frames() if not _overrides(frame.f_code.co_name, frame.f_locals, module))
+        frames = (frame for frame in own_frames() if not _overrides(frame, module))
         frame = next(frames, None)
         self._setting.where = None if frame is None else (frame.f_code, frame.f_lasti)
         self.changes += 1
@@ -85,5 +87,5 @@ class TrainModes:
         )
 
 
-def _overrides(name: str, variables: dict[str, Any], module: nn.Module) -> bool:
-    return name in ("train", "eval") and variables.get("self") is module
+def _overrides(frame: FrameType, module: nn.Module) -> bool:
+    return frame.f_code.co_name in ("train", "eval") and local_variables(frame).get("self") is module

@@ -277,8 +277,9 @@ class Trace:
         return bool(held) and survivor.tensor_bytes > 16 * survivor.count
 
     def awaits_backward(self, holding: Holding) -> bool:
-        """Whether a graph may be kept for an optimizer that has not stepped yet, as an episode's is."""
-        stepped = {event.optimizer for event in self.steps if event.step >= holding.steps[0]}
+        """Whether a graph may be kept for an optimizer that had not stepped by then, as an episode's is."""
+        first, last = holding.steps[0], holding.steps[-1]
+        stepped = {event.optimizer for event in self.steps if first <= event.step < last}
         return not holding.latest.freed and bool(self.optimizers.keys() - stepped)
 
     @cached_property

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from autograd_doctor.events import TensorFacts
 
 _LONGEST_ERROR = 200
+_NODE = re.compile(r"Backward\d*$")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def in_bytes(count: float) -> str:
@@ -25,9 +28,20 @@ def shape(sizes: Sequence[int]) -> str:
 
 def tensor(facts: TensorFacts) -> str:
     """A tensor by name, origin, shape and dtype: "`hidden` (from `tanh`, shape (16, 8), float32)"."""
-    known = [f"from `{facts.operation}`"] if facts.operation else []
+    known = [f"from `{operation(facts)}`"] if facts.operation else []
     known += [f"shape {shape(facts.shape)}", facts.dtype, *([facts.device] if facts.device != "cpu" else [])]
     return f"{f'`{facts.name}`' if facts.name else 'a tensor'} ({', '.join(known)})"
+
+
+def operation(facts: TensorFacts) -> str:
+    """The operation that made a tensor; the name of a graph node ("MseLossBackward0") becomes the operation's."""
+    name = facts.operation
+    return _HUMP.sub("_", _NODE.sub("", name)).lower() if _NODE.search(name) else name
+
+
+def plural(count: int, noun: str) -> str:
+    """ "1 step", "2 steps"."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def value_range(facts: TensorFacts) -> str:

@@ -1,5 +1,4 @@
 """AD504: a backward ran into a graph that an earlier backward had freed."""
-# mypy: allow-untyped-defs, allow-untyped-calls
 
 from __future__ import annotations
 
@@ -9,6 +8,7 @@ from autograd_doctor.events import BackwardRan, ProgramRaised
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.wording import plural
 
 _ERROR = "Trying to backward through the graph a second time"
 
@@ -39,8 +39,8 @@ def _message(failed: BackwardRan | None, first: BackwardRan | None) -> str:
     if first is not None and first.step == failed.step:
         return f"the graph of {root} was freed by an earlier backward in the same step{carried}"
     if failed.reaches_back:
-        ago = f"{failed.reaches_back} step{'' if failed.reaches_back == 1 else 's'} ago"
-        return f"the graph of {root} contains operations from {ago}, which an earlier backward had freed{carried}"
+        ago = plural(failed.reaches_back, "step")
+        return f"the graph of {root} contains operations from {ago} ago, which an earlier backward had freed{carried}"
     return f"the graph of {root} was freed by an earlier backward{carried}"
 
 

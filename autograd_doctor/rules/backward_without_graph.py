@@ -1,5 +1,4 @@
 """AD506: backward on a tensor that has no graph."""
-# mypy: allow-untyped-defs, allow-untyped-calls
 
 from __future__ import annotations
 
@@ -44,7 +43,9 @@ def _only_candidate(trace: Trace) -> TensorFacts | None:
 def _depends(trace: Trace, values: list[int]) -> str:
     if not values:
         return " and does not depend on any parameter that requires a gradient"
-    return f", although its value depends on {trace.parameter_names(values)}"
+    frozen = not any(trace.parameters[value].requires_grad for value in values if value in trace.parameters)
+    why = ", none of which requires a gradient" if frozen else ""
+    return f", although its value depends on {trace.parameter_names(values)}{why}"
 
 
 def bad() -> None:

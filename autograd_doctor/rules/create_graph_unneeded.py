@@ -131,13 +131,13 @@ def good_hessian_vector_product() -> None:
     from torch import nn
 
     torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    body, head = nn.Linear(8, 16), nn.Linear(16, 1)
+    optimizer = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.05)
     curvature = []
     for _ in range(10):
         x = torch.randn(16, 8)
-        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
-        weight = model[0].weight
+        loss = nn.functional.mse_loss(head(torch.tanh(body(x))), x.sum(1, keepdim=True))
+        weight = body.weight
         (gradient,) = torch.autograd.grad(loss, weight, create_graph=True)
         direction = torch.ones_like(weight) / weight.numel() ** 0.5
         (product,) = torch.autograd.grad((gradient * direction).sum(), weight, retain_graph=True)

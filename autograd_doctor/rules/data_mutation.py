@@ -1,5 +1,4 @@
 """AD503: a change that the version counter did not see altered a value that a later backward used."""
-# mypy: allow-untyped-defs, allow-untyped-calls
 
 from __future__ import annotations
 

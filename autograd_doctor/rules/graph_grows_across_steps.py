@@ -140,7 +140,7 @@ def good_truncated_windows() -> None:
     optimizer = torch.optim.SGD([*cell.parameters(), *head.parameters()], lr=0.01)
     hidden = torch.zeros(16, 8)
     for _ in range(12):
-        hidden, loss = hidden.detach(), 0
+        hidden, loss = hidden.detach(), torch.zeros(())
         for _ in range(5):
             x = torch.randn(16, 4)
             hidden = cell(x, hidden)
@@ -161,7 +161,7 @@ def good_unrolled_optimisation() -> None:
     for _ in range(10):
         w = torch.randn(8, 1)
         x, new_x = torch.randn(16, 8), torch.randn(16, 8)
-        fast = dict(model.named_parameters())
+        fast: dict[str, torch.Tensor] = dict(model.named_parameters())
         for _ in range(3):
             inner = nn.functional.mse_loss(functional_call(model, fast, (x,)), x @ w)
             gradients = torch.autograd.grad(inner, list(fast.values()), create_graph=True)

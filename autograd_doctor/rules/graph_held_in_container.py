@@ -1,4 +1,5 @@
 """AD301: tensors pile up in a container together with the graphs that made them."""
+# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code=var-annotated
 
 from __future__ import annotations
 
@@ -35,15 +36,15 @@ def _nodes(survivor: Survivor) -> int:
 
 def _finding(holding: Holding) -> Finding:
     kept = holding.latest
+    container = kept.holder.rpartition("[")[0] if kept.holder_kind == "dict" else kept.holder
     heavy = holding.grows(_graph_bytes)
     forecast = holding.epoch_forecast(_graph_bytes) if heavy else ""
     made = kept.made_at if kept.made_at and kept.made_at != holding.location else None
     return RULE.finding(
-        f"`{kept.holder}` holds {kept.count} tensors from {kept.made_in_steps} steps with their graphs: "
-        f"{_cost(holding)}",
-        subject=kept.holder,
+        f"`{container}` holds {kept.count} tensors from {kept.made_in_steps} steps with their graphs: {_cost(holding)}",
+        subject=container,
         location=holding.location,
-        help=f"store a number or a tensor without a graph: `{kept.holder}` should take `.item()` or `.detach()` of it",
+        help=f"store a number or a tensor without a graph: `{container}` should take `.item()` or `.detach()` of it",
         severity="error" if heavy else "warning",
         evidence={
             "tensors": kept.count,
@@ -90,7 +91,7 @@ def bad() -> None:
         loss.backward()
         optimizer.step()
         losses.append(loss)  # <- AD301
-    print(sum(losses).item() / len(losses))
+    print(torch.stack(losses).mean().item())
 
 
 def bad_metric_beside_the_loss() -> None:

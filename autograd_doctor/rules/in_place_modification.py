@@ -1,5 +1,4 @@
 """AD501: a tensor that backward needs was changed in place before backward came."""
-# mypy: allow-untyped-defs, allow-untyped-calls
 
 from __future__ import annotations
 

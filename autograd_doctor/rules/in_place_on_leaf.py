@@ -1,5 +1,4 @@
 """AD502: an in-place operation on a leaf that requires grad."""
-# mypy: allow-untyped-defs, allow-untyped-calls
 
 from __future__ import annotations
 
@@ -19,12 +18,13 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         return
     failed = trace.fatal_operation
     leaf = _leaf(trace, failed)
-    name = f"`{leaf.name}`" if leaf and leaf.name else "a tensor"
+    name = _name(trace, leaf)
+    what = f"`{name}`" if name else "a tensor"
     operation = f"`{failed.operation}`" if failed else "an in-place operation"
     view = "a view of " if "a view of a leaf" in trace.crash.message else ""
     yield RULE.finding(
-        f"{operation} would change {view}{name} in place, which is a leaf that requires grad",
-        subject=leaf.name if leaf else "",
+        f"{operation} would change {view}{what} in place, which is a leaf that requires grad",
+        subject=name,
         location=(failed.location if failed else None) or trace.crash_site,
         help="update parameters under `torch.no_grad()`; in a forward pass, compute a new tensor instead",
         evidence={"error": first_line(trace.crash.message)},
@@ -42,6 +42,15 @@ def _leaf(trace: Trace, failed: OperationFailed | None) -> TensorFacts | None:
     return leaves[0] if len(leaves) == 1 else None
 
 
+def _name(trace: Trace, leaf: TensorFacts | None) -> str:
+    """The leaf's name; a number that stands for one is looked up, and says nothing if it was never introduced."""
+    name = leaf.name if leaf else ""
+    number = name.removeprefix("parameter ")
+    if not number.isdigit():
+        return name
+    return trace.parameters[int(number)].name if int(number) in trace.parameters else ""
+
+
 def bad() -> None:
     import torch
 
@@ -51,7 +60,7 @@ def bad() -> None:
         x = torch.randn(16, 8)
         loss = (x @ weight - x.mean(1)).square().mean()
         loss.backward()
-        weight -= 0.1 * weight.grad  # <- AD502
+        weight -= 0.1 * weight.grad  # type: ignore[operator]  # <- AD502
         weight.grad = None
 
 
@@ -81,7 +90,7 @@ def good() -> None:
         loss = (x @ weight - x.mean(1)).square().mean()
         loss.backward()
         with torch.no_grad():
-            weight -= 0.1 * weight.grad
+            weight -= 0.1 * weight.grad  # type: ignore[operator]
         weight.grad = None
 
 

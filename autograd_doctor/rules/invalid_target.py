@@ -1,5 +1,4 @@
 """AD511: a loss function refused its target."""
-# mypy: allow-untyped-defs, allow-untyped-calls
 
 from __future__ import annotations
 
@@ -35,9 +34,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 
 def _only_a_target_raises(message: str) -> bool:
-    return bool(
-        _INDEX.search(message) or "target" in message.lower() and (_DTYPE.search(message) or _SHAPE.search(message))
-    )
+    refused = _DTYPE.search(message) or _SHAPE.search(message)
+    return bool(_INDEX.search(message) or (refused and "target" in message.lower()))
 
 
 def _explained(failed: OperationFailed, given: TensorFacts, target: TensorFacts, crash: ProgramRaised) -> Finding:

@@ -1,4 +1,5 @@
 """AD307: living tensors without a graph take more memory with every step."""
+# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code=var-annotated
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from autograd_doctor.wording import in_bytes
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for holding in trace.holdings:
         kept = holding.latest
-        plain = not kept.has_graph and not kept.bounded and not trace.kept_by_module(kept)
+        known = kept.holder_kind != "variable"  # a variable holds one tensor: it is not what holds them all
+        plain = known and not kept.has_graph and not kept.bounded and not trace.kept_by_module(kept)
         lasting = plain and kept.made_in_steps >= tunables["steps"] and holding.grows(_tensor_bytes)
         if lasting and holding.per_step(_tensor_bytes) >= tunables["bytes_per_step"]:
             yield _finding(holding)

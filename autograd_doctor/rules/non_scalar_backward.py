@@ -1,5 +1,4 @@
 """AD505: backward on a tensor of more than one element."""
-# mypy: allow-untyped-defs, allow-untyped-calls
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from autograd_doctor.events import BackwardRan, ProgramRaised, TensorFacts
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.wording import tensor
+from autograd_doctor.wording import operation, tensor
 
 _ERROR = "grad can be implicitly created only for scalar outputs"
 
@@ -26,7 +25,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         subject=root.name if root else "",
         location=(trace.fatal_backward.location if trace.fatal_backward else None) or trace.crash_site,
         help=_help(root),
-        evidence={"shape": str(tuple(root.shape)), "operation": root.operation} if root else {},
+        evidence={"shape": str(tuple(root.shape)), "operation": operation(root)} if root else {},
         related=(Related("computed here, and not reduced since", made_at),) if made_at else (),
         step_first=trace.crash.step + 1,
         step_count=1,
@@ -45,8 +44,8 @@ def _root(trace: Trace) -> TensorFacts | None:
 
 def _help(root: TensorFacts | None) -> str:
     name = root.name if root and root.name else "loss"
-    if root is not None and ("loss" in root.operation or root.operation.startswith("binary_cross_entropy")):
-        return f'leave `reduction="none"` out of `{root.operation}`, or call `{name}.mean().backward()`'
+    if root is not None and ("loss" in operation(root) or "cross_entropy" in operation(root)):
+        return f'leave `reduction="none"` out of `{operation(root)}`, or call `{name}.mean().backward()`'
     return f"reduce it to one number first, as in `{name}.mean().backward()`"
 
 

@@ -92,14 +92,14 @@ def good_gradient_norm_of_one_loss() -> None:
     from torch import nn
 
     torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    body, head = nn.Linear(8, 16), nn.Linear(16, 1)
+    optimizer = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.05)
     for _ in range(10):
         x = torch.randn(16, 8)
-        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
-        (last,) = torch.autograd.grad(loss, [model[2].weight], retain_graph=True)
+        loss = nn.functional.mse_loss(head(torch.tanh(body(x))), x.sum(1, keepdim=True))
+        (slope,) = torch.autograd.grad(loss, [head.weight], retain_graph=True)
         optimizer.zero_grad()
-        (loss / (1 + last.norm())).backward()
+        (loss / (1 + slope.norm())).backward()
         optimizer.step()
 
 

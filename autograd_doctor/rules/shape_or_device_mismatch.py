@@ -21,8 +21,8 @@ _SHAPE = re.compile(
     r"shapes? (?:cannot be multiplied|mismatch)|must match the size|Sizes of tensors must match|size mismatch|"
     r"is invalid for input of size|expected input\[|[Ee]xpected size|Expected \dD|The expanded size|"
     r"doesn't match the broadcast shape|should contain \d+ elements|expected input with shape|"
-    r"must be equal to input_size|input\.size\(-1\)|inconsistent tensor size|must have the same (?:shape|size|number)|not broadcastable|"
-    r"shape mismatch|dimension out of range|Dimension out of range|stack expects each tensor"
+    r"must be equal to input_size|input\.size\(-1\)|inconsistent tensor size|must have the same (?:shape|size|number)|"
+    r"not broadcastable|shape mismatch|dimension out of range|Dimension out of range|stack expects each tensor"
 )
 _HELP = {
     "devices": "move both to one device: `model.to(device)`, and every batch with `x = x.to(device)`",

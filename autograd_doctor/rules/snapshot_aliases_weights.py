@@ -1,4 +1,5 @@
 """AD310: a snapshot kept as "the best so far" shares its storage with weights that go on changing."""
+# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code=var-annotated
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from autograd_doctor.events import ParameterSeen, SnapshotKept
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -21,9 +23,10 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 def _finding(trace: Trace, event: SnapshotKept) -> Finding:
     age = event.step - event.taken_in_step
+    taken = f"after {plural(event.taken_in_step, 'step')}" if event.taken_in_step else "before the first step"
     return RULE.finding(
-        f"`{event.holder}`, taken after {event.taken_in_step} steps, still shares its storage with "
-        f"{trace.parameter_names(event.parameters)}, which {age} more steps have changed",
+        f"`{event.holder}`, taken {taken}, still shares its storage with "
+        f"{trace.parameter_names(event.parameters)}, which {plural(age, 'later step')} changed",
         subject=event.holder,
         location=event.location,
         help="take a copy: `copy.deepcopy(model.state_dict())`, or `{k: v.detach().clone() for k, v in ...}`",
@@ -41,7 +44,7 @@ def bad() -> None:
     torch.manual_seed(0)
     model = nn.Linear(8, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    best, best_state = float("inf"), None
+    best, best_state = float("inf"), {}
     for step in range(16):
         x = torch.randn(16, 8)
         loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
@@ -60,10 +63,10 @@ def bad_early_stopping_attribute() -> None:
 
     class EarlyStopping:
         def __init__(self):
-            self.best, self.weights = float("inf"), None
+            self.best, self.weights = float("inf"), {}
 
         def update(self, loss, model):
-            if self.weights is None:
+            if not self.weights:
                 self.best = loss
                 self.weights = {name: value.detach() for name, value in model.state_dict().items()}  # <- AD310
 
@@ -109,7 +112,7 @@ def good() -> None:
     torch.manual_seed(0)
     model = nn.Linear(8, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    best, best_state = float("inf"), None
+    best, best_state = float("inf"), {}
     for _ in range(16):
         x = torch.randn(16, 8)
         loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))

@@ -10,7 +10,7 @@ from autograd_doctor.events import ProgramRaised, StackFrame
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.wording import first_line, tensor, value_range
+from autograd_doctor.wording import first_line, plural, tensor, value_range
 
 _EXPLAINED_BY_AD507 = re.compile(r"Backward returned an (?:incorrect number of gradients|invalid gradient at index)")
 _EXPLAINED_BY_AD510 = "CheckpointError"
@@ -37,7 +37,7 @@ def _explained(crash: ProgramRaised) -> bool:
 def _finding(trace: Trace, crash: ProgramRaised) -> Finding:
     own = [frame for frame in crash.frames if frame.own]
     where = "in backward" if crash.in_backward else "before the first step" if crash.step == 0 else ""
-    when = where or f"after {crash.step} step{'' if crash.step == 1 else 's'}"
+    when = where or f"after {plural(crash.step, 'step')}"
     said = f": {first_line(crash.message)}" if crash.message.strip() else ""
     return RULE.finding(
         f"the program died of `{crash.kind}` {when}{said}",
@@ -55,7 +55,8 @@ def _finding(trace: Trace, crash: ProgramRaised) -> Finding:
 def _tensors(own: list[StackFrame]) -> list[str]:
     """The tensors of the innermost frame of the user's."""
     facts = own[-1].tensors if own else []
-    return [f"{tensor(each)}, values {value_range(each)}" for each in facts[:_MOST_TENSORS]]
+    texts = (f"{tensor(each)}, values {value_range(each)}" for each in facts)
+    return list(dict.fromkeys(texts))[:_MOST_TENSORS]
 
 
 def bad() -> None:

@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from autograd_doctor import config, config_file, launch, model_file, model_section, outputs, selection, target
-from autograd_doctor.config import Loaded, Settings
+from autograd_doctor import config, config_file, launch, model_section, outputs, selection, target
+from autograd_doctor.config import Loaded, ModelSection, Settings
 from autograd_doctor.events import CheckEnded, RunEnded, RunStarted
 from autograd_doctor.findings import ExitCode, Number
 from autograd_doctor.mistakes import Mistake
+from autograd_doctor.model_file import ModelFile, look
 from autograd_doctor.outputs import Output
 from autograd_doctor.plan import ModelPlan, Outcome, Plan, Target
 from autograd_doctor.probes import probes_for
@@ -114,24 +115,34 @@ def _target(request: Request, loaded: Loaded) -> tuple[Target, ModelPlan | None]
     found = target.script(request.name, request.arguments)
     if not Path(request.name).is_file() or not request.name.endswith(".py"):
         return found, None
-    file = model_file.look(request.name)
-    section = loaded.settings.model
-    # A section that was found rather than asked for is not for a program of the same folder that trains by itself.
-    if section and loaded.file and (request.config or file.is_for_model_mode):
-        return Target("model", found.name, found.arguments), model_section.plan(
-            file, section, config_file.shown(loaded.file)
-        )
+    file = look(request.name)
+    plan = _model_plan(file, request, loaded)
+    if plan:
+        return Target("model", found.name, found.arguments), plan
     if file.only_defines and len(file.modules) == 1:
         raise _nothing_to_run(file)
     return found, None
 
 
-def _nothing_to_run(file: model_file.ModelFile) -> Mistake:
+def _model_plan(file: ModelFile, request: Request, loaded: Loaded) -> ModelPlan | None:
+    """How to train the model of a file, None if it is a program that trains by itself.
+
+    A section that was found rather than asked for is not for a program of the same folder.
+    """
+    section = loaded.settings.model
+    if section and loaded.file and (request.config or file.is_for_model_mode):
+        return model_section.plan(file, section, config_file.shown(loaded.file))
+    if file.is_for_model_mode and model_section.needs_nothing(file):
+        return model_section.plan(file, ModelSection(), "")
+    return None
+
+
+def _nothing_to_run(file: ModelFile) -> Mistake:
     model = file.modules[0]
     command = f"doctor check {file.name} --config model.yaml"
     return Mistake(
         f"{file.name}: defines the model `{model}` and does not train it",
-        f"say how to train it in a settings file, model.yaml, and run `{command}`:\n\n{model_section.skeleton(model)}",
+        f"say how to train it in a settings file, model.yaml, and run `{command}`:\n\n{model_section.skeleton(file)}",
     )
 
 

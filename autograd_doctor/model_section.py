@@ -151,18 +151,28 @@ def _json(value: Any, wrong: Callable[[str, str], Mistake], key: str) -> Any:
     return value
 
 
-_SKELETON = """\
-model:
-  class: {model}
-  loss: CrossEntropyLoss
-  optimizer: {{name: AdamW, arguments: {{lr: 1e-3}}}}
+def needs_nothing(file: ModelFile) -> bool:
+    """Whether the functions of a file say all that the settings would."""
+    try:
+        plan(file, ModelSection(), "")
+    except Mistake:
+        return False
+    return True
+
+
+_SKELETON = {
+    "training_step": "  loss: CrossEntropyLoss\n",
+    "configure_optimizers": "  optimizer: {name: AdamW, arguments: {lr: 1e-3}}\n",
+    "batches": """\
   data:
-    inputs: {{shape: [3, 32, 32], range: [0, 1]}}
-    targets: {{classes: 10}}
+    inputs: {shape: [3, 32, 32], range: [0, 1]}
+    targets: {classes: 10}
     batch_size: 16
-"""
+""",
+}
 
 
-def skeleton(model: str) -> str:
-    """The settings to write for a file that defines `model` and does not train it."""
-    return _SKELETON.format(model=model)
+def skeleton(file: ModelFile) -> str:
+    """The settings to write for a file with one model that it does not train; what its functions say is left out."""
+    parts = (text for function, text in _SKELETON.items() if function not in file.functions)
+    return f"model:\n  class: {file.modules[0]}\n{''.join(parts)}"

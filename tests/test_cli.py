@@ -232,7 +232,7 @@ def test_an_unknown_rule_has_a_nearest_one(doctor: Doctor) -> None:
 def test_a_sick_program_from_check_to_report(doctor: Doctor) -> None:
     Path("train.py").write_text(SICK)
     formats = ["--output-format", "json", "--output-format", "concise:found.txt"]
-    printed = doctor("check", *formats, "--save-trace", "t.trace", "train.py", "--lr", "3")
+    printed = doctor("check", "--select", "AD1", *formats, "--save-trace", "t.trace", "train.py", "--lr", "3")
     assert printed.code == 1
     report = json.loads(printed.out)
     assert "the program says ['--lr', '3']\n" in printed.err
@@ -240,17 +240,17 @@ def test_a_sick_program_from_check_to_report(doctor: Doctor) -> None:
     assert (report["exit_code"], report["target"]["argv"]) == (1, ["train.py", "--lr", "3"])
     assert Path("found.txt").read_text().startswith("train.py:9:5: AD101 ")
 
-    again = doctor("report", "--output-format", "json", "t.trace")
+    again = doctor("report", "--select", "AD1", "--output-format", "json", "t.trace")
     assert (again.code, json.loads(again.out)) == (1, report)
     assert doctor("report", "--exit-zero", "t.trace").code == 0
     assert doctor("report", "--fail-on", "never", "t.trace").code == 0
-    assert doctor("report", "--ignore", "AD101", "t.trace").code == 0
-    assert doctor("report", "--min-steps", "100", "--ignore", "AD101", "t.trace").code == 4
+    assert doctor("report", "--select", "AD1", "--ignore", "AD101", "t.trace").code == 0
+    assert doctor("report", "--min-steps", "100", "--select", "AD1", "--ignore", "AD101", "t.trace").code == 4
 
 
 def test_a_healthy_program_keeps_standard_output(doctor: Doctor) -> None:
     Path("train.py").write_text(HEALTHY)
-    Path("autograd_doctor.yaml").write_text("steps: 2")
+    Path("autograd_doctor.yaml").write_text("steps: 2\nselect: [AD1]")
     printed = doctor("check", "-m", "train")
     assert (printed.code, printed.err) == (0, "")
     assert printed.out.startswith("the program says []\n")
@@ -269,11 +269,21 @@ def test_what_cannot_be_judged_is_never_green(doctor: Doctor, source: str, code:
 
 def test_model_mode(doctor: Doctor) -> None:
     model, config = ROOT / "sample_models" / "model_only.py", ROOT / "configs" / "model_mode.yaml"
-    printed = doctor("check", str(model), "--config", str(config), "--steps", "3", "--output-format", "json")
+    printed = doctor(
+        "check", str(model), "--config", str(config), "--steps", "3", "--select", "AD1", "--output-format", "json"
+    )
     assert printed.code == 0
     report = json.loads(printed.out)
     assert report["target"]["model"] == str(model)
     assert (report["run"]["steps"], report["findings"]) == (3, [])
+
+
+def test_a_file_that_defines_its_own_training_needs_no_settings(doctor: Doctor) -> None:
+    body = "\n".join(f"    {line}" for line in HEALTHY.replace("sys.argv[1:]", "None").splitlines())
+    Path("model.py").write_text(f"def train():\n{body}\n")
+    printed = doctor("check", "model.py", "--select", "AD1", "--output-format", "json")
+    report = json.loads(printed.out)
+    assert (printed.code, report["target"]["model"], report["run"]["steps"]) == (0, "model.py", 4)
 
 
 def test_a_mistake_that_only_the_child_can_see_is_2(doctor: Doctor) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from autograd_doctor import config, model_file, model_section, target
+from autograd_doctor import config, config_file, model_file, model_section, target
 from autograd_doctor.mistakes import Mistake
 from autograd_doctor.plan import Build, DataPlan, ModelPlan, TensorPlan
 
@@ -241,3 +242,20 @@ def test_a_model_that_cannot_be_guessed() -> None:
 
 def test_a_star_import_may_define_anything() -> None:
     assert planned(f"class: Far, loss: MSELoss, {DATA}", "from other import *").model == Build("Far")
+
+
+def test_a_file_whose_functions_say_everything_needs_no_settings() -> None:
+    step = "from torch import nn\nclass A(nn.Module): ...\ndef training_step(model, batch): ...\n"
+    assert not model_section.needs_nothing(model_file.look(write("model.py", step)))
+    assert model_section.needs_nothing(model_file.look(write("model.py", step + "def batches(): ...")))
+    assert model_section.needs_nothing(model_file.look(write("model.py", "def train(): ...")))
+
+
+def test_the_skeleton_leaves_out_what_the_file_says_and_is_a_valid_section() -> None:
+    step = "from torch import nn\nclass A(nn.Module): ...\ndef training_step(model, batch): ...\n"
+    for source, keys in ((step, ["class", "optimizer", "data"]), (MODEL, ["class", "loss", "optimizer", "data"])):
+        skeleton = model_section.skeleton(model_file.look(write("model.py", source)))
+        write("skeleton.yaml", skeleton)
+        section = config_file.read(Path("skeleton.yaml"))["model"]
+        assert list(section) == keys
+        planned(", ".join(f"{key}: {json.dumps(value)}" for key, value in section.items()), source)

@@ -6,7 +6,7 @@ import gc
 import re
 import sys
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import CellType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
@@ -41,34 +41,35 @@ class Holders:
                 if not name.startswith("__"):
                     self._named.setdefault(id(value), name)
 
-    def of(self, wanted: object) -> Holder | None:
-        """The nearest holder that has a name; None if only torch or the doctor itself holds the object."""
-        direct = self._named.get(id(wanted))
-        if direct is not None:
-            return Holder(direct, "variable")
-        level = [_Held(wanted)]
-        seen = {id(wanted), id(level)}
+    def of(self, wanted: Sequence[object]) -> list[Holder | None]:
+        """Per object, the nearest holder that has a name; None if only torch or the doctor itself holds it.
+
+        Finding what refers to something visits every object of the process: all searches go up together.
+        """
+        answers = [self._variable(thing) for thing in wanted]
+        level = [_Held(thing, search=number) for number, thing in enumerate(wanted) if answers[number] is None]
+        seen = {id(held.thing) for held in level}
         for _ in range(_DEPTH):
-            following: list[_Held] = []
+            level = [held for held in level if answers[held.search] is None]
+            if not level:
+                break
+            following: dict[int, list[_Held]] = {}
             for referrer in gc.get_referrers(*(held.thing for held in level)):
                 if id(referrer) in seen or isinstance(referrer, FrameType | ModuleType | MethodType | _Held):
                     continue
                 seen.add(id(referrer))
-                for held in level:
-                    step = held.through(referrer)
-                    if step is None:
-                        continue
-                    name = self._named.get(id(referrer))
-                    if isinstance(referrer, FunctionType):
-                        return step.named("")
-                    if name is not None:
-                        return step.named(name)
-                    following.append(step)
-                    break
-            level = following[:_MOST_REFERRERS]
-            if not level:
-                break
-        return None
+                for step in filter(None, (held.through(referrer) for held in level)):
+                    name = "" if isinstance(referrer, FunctionType) else self._named.get(id(referrer))
+                    if name is None:
+                        following.setdefault(step.search, []).append(step)
+                    elif answers[step.search] is None:
+                        answers[step.search] = step.named(name)
+            level = [held for steps in following.values() for held in steps[:_MOST_REFERRERS]]
+        return answers
+
+    def _variable(self, thing: object) -> Holder | None:
+        name = self._named.get(id(thing))
+        return None if name is None else Holder(name, "variable")
 
 
 @dataclass(slots=True)
@@ -76,7 +77,7 @@ class _Held:
     """A thing on the way from the wanted object up to a name, with the path from here down to the object.
 
     `key` is set for a dict: whether it is shown as `.key` or `[key]` depends on whether the dict belongs to an object.
-    `cell` is the closure cell that the path goes through.
+    `cell` is the closure cell that the path goes through, `search` the number of the search.
     """
 
     thing: Any
@@ -85,17 +86,24 @@ class _Held:
     bounded: bool = False
     key: Any = None
     cell: CellType | None = None
+    search: int = 0
 
     def through(self, referrer: Any) -> _Held | None:
         """One step up to `referrer`, None if it does not hold this thing in a way that a person would name."""
+        step = self._through(referrer)
+        if step is not None:
+            step.search = self.search
+        return step
+
+    def _through(self, referrer: Any) -> _Held | None:
         held, below = self.thing, self._shown()
-        if isinstance(referrer, deque):
+        if isinstance(referrer, deque) and any(item is held for item in referrer):
             return _Held(referrer, below, self.kind or "deque", self.bounded or referrer.maxlen is not None)
         if isinstance(referrer, list | set | tuple):
             inside = any(item is held for item in referrer)
             kind = self.kind or type(referrer).__name__
             return _Held(referrer, below, kind, self.bounded, cell=self.cell) if inside else None
-        if isinstance(referrer, CellType):
+        if isinstance(referrer, CellType) and referrer.cell_contents is held:
             return _Held(referrer, below, self.kind or "closure", self.bounded, cell=referrer)
         if isinstance(referrer, FunctionType):
             return self._through_function(referrer)
@@ -135,22 +143,31 @@ def own_modules() -> Iterator[ModuleType]:
 
 
 def stored_at(holder: str, near: Location | None) -> Location | None:
-    """The line that puts things into a holder, if the user's source has exactly one such line."""
-    last = (
-        re.escape(re.split(r"\.|\[", holder.removesuffix("()"))[-1].strip("]'\""))
-        if "[" not in holder
-        else (re.escape(holder.split("[")[0].split(".")[-1]))
+    """The line of the user's source that puts things into a holder, looked for in the file of `near` first.
+
+    Nothing observes an `append`; the line is found by its text, with the holder's subscripts if they are written out.
+    """
+    name = holder.removesuffix("()").split(" in the closure of ")[0]
+    base = re.split(r"\.", name.split("[")[0])[-1]
+    subscripts = re.findall(r"\[([^\]]*)\]", name)
+    paths = dict.fromkeys([*([near.path] if near is not None else []), *(str(m.__file__) for m in own_modules())])
+    for keys in [subscripts, []] if subscripts else [[]]:
+        for path in paths:
+            found = _matches(path, _storing(base, keys))
+            if found:
+                return _nearest(found, near)
+    return None
+
+
+def _storing(base: str, keys: list[str]) -> re.Pattern[str]:
+    """Matches lines that put something into `base[key]…`; without keys, into any part of `base`."""
+    written = "".join(rf"\s*\[\s*['\"]?{re.escape(key.strip(chr(39)))}['\"]?\s*\]" for key in keys)
+    inside = written or r"(\[[^\]]*\])*"
+    assigned = r"|=[^=]" if written else ""
+    return re.compile(
+        rf"\b{re.escape(base)}{inside}\s*"
+        rf"(\.(append|appendleft|extend|insert|add|update|setdefault|put)\(|\+=|\[[^\]]+\]\s*=[^=]{assigned})"
     )
-    pattern = re.compile(
-        rf"\b{last}\b(\[[^\]]*\])*\s*(\.(append|appendleft|extend|insert|add|update|setdefault|put)\(|\+=|\[[^\]]+\]\s*=[^=])"
-        rf"|\b{last}\s*\[[^\]]*\]\s*=[^=]"
-    )
-    found = []
-    for path in {near.path} if near is not None else set():
-        found += _matches(path, pattern)
-    if not found:
-        found = [location for module in own_modules() for location in _matches(str(module.__file__), pattern)]
-    return found[0] if len(found) == 1 else _nearest(found, near)
 
 
 def _matches(path: str, pattern: re.Pattern[str]) -> list[Location]:
@@ -169,10 +186,8 @@ def _matches(path: str, pattern: re.Pattern[str]) -> list[Location]:
     return found
 
 
-def _nearest(found: list[Location], near: Location | None) -> Location | None:
+def _nearest(found: list[Location], near: Location | None) -> Location:
     """Among several candidate lines, the first one at or below the line that made the tensor."""
-    if near is None:
-        return None
-    same = [location for location in found if location.path == near.path]
-    below = [location for location in same if location.line >= near.line]
-    return min(below, key=lambda location: location.line, default=same[0] if same else None)
+    below = [location for location in found if near is not None and location.path == near.path
+             and location.line >= near.line]  # fmt: skip
+    return below[0] if below else found[0]

@@ -6,6 +6,7 @@ is stored on the user's tensors. Sets of parameters are bit sets of their number
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from autograd_doctor.probes.watch import Watch
 
 _MOST_CUTS = 8
+_OUR_REFERENCES = 2
 _MOST_CHANGES = 8
 
 
@@ -170,6 +172,17 @@ class Tensors:
         for made in list(self._made.values()):
             tensor = made.reference() if made.reference is not None else None
             if tensor is not None:
+                yield tensor, made
+
+    def held_by_program(self) -> Iterator[tuple[torch.Tensor, Made]]:
+        """Living tensors that Python code refers to, not only a graph or a buffer of torch's."""
+        for made in list(self._made.values()):
+            tensor = made.reference() if made.reference is not None else None
+            if tensor is None:
+                continue
+            # Beside Python code, torch itself may keep a reference to the Python object.
+            torch_refers = tensor._use_count() > 1  # type: ignore[attr-defined]
+            if sys.getrefcount(tensor) - _OUR_REFERENCES - torch_refers > 0:
                 yield tensor, made
 
     def parameter_bit(self, tensor: torch.Tensor) -> int:

@@ -8,6 +8,7 @@ import torch
 
 from autograd_doctor.events import Event, Survivor, SurvivorsCounted
 from autograd_doctor.findings import Location
+from autograd_doctor.probes.care import careful
 from autograd_doctor.probes.graph_bytes import saved_bytes
 from autograd_doctor.probes.graph_walk import lineage_of
 from autograd_doctor.probes.holders import Holder, Holders, stored_at
@@ -21,6 +22,7 @@ _MOST_GROUPS = 6
 _WALKED_NODES = 5_000
 
 Group = tuple[Place | None, str, bool]
+Members = list[tuple[torch.Tensor, Made]]
 
 
 class Memory:
@@ -45,10 +47,13 @@ class Memory:
         if self._watch.step not in _CENSUS_STEPS or self._watch.step in self._counted:
             return
         self._counted.add(self._watch.step)
-        with self._watch.looking():
-            groups, live = self._groups()
-            holders = Holders()
-            survivors = [self._survivor(group, members, holders) for group, members in groups]
+        self._take_census()
+
+    @careful
+    def _take_census(self) -> None:
+        groups, live = self._groups()
+        self._find_holders(groups)
+        survivors = [self._survivor(group, members) for group, members in groups]
         self._watch.emit(
             SurvivorsCounted(
                 step=self._watch.step,
@@ -58,11 +63,11 @@ class Memory:
             )
         )
 
-    def _groups(self) -> tuple[list[tuple[Group, list[tuple[torch.Tensor, Made]]]], int]:
+    def _groups(self) -> tuple[list[tuple[Group, Members]], int]:
         """Survivors by the line that made them, those that keep most first; and the bytes of all living tensors."""
-        grouped: dict[Group, list[tuple[torch.Tensor, Made]]] = {}
+        grouped: dict[Group, Members] = {}
         live = 0
-        for tensor, made in self._watch.tensors.living():
+        for tensor, made in self._watch.tensors.held_by_program():
             live += tensor.nbytes if tensor.layout is torch.strided else 0
             old = made.step <= self._watch.step - _SETTLED
             if old or (has_graph(tensor) and self._reaches_back(tensor)):
@@ -79,11 +84,15 @@ class Memory:
         """Whether the graph of a tensor holds nodes from several earlier steps."""
         return len(_steps_in_graph(tensor)) > _SETTLED
 
-    def _survivor(self, group: Group, members: list[tuple[torch.Tensor, Made]], holders: Holders) -> Survivor | None:
+    def _find_holders(self, groups: list[tuple[Group, Members]]) -> None:
+        unknown = [(group, members) for group, members in groups if group not in self._holders]
+        if unknown:
+            found = Holders().of([members[0][0] for _, members in unknown])
+            self._holders.update(zip((group for group, _ in unknown), found, strict=True))
+
+    def _survivor(self, group: Group, members: Members) -> Survivor | None:
         place, operation, has_graph = group
         tensors = [tensor for tensor, _ in members]
-        if self._holders.get(group) is None:
-            self._holders[group] = holders.of(tensors[0]) or holders.of(tensors[-1])
         holder = self._holders[group]
         if holder is None:
             return None

@@ -270,8 +270,9 @@ class Operations(TorchFunctionMode):
             source = self._escaped_numbers.get(number)
             if source is not None:
                 made.absorb(source, connected=False)
-        if made.values == 0 and output.requires_grad and self._last_escape and name in _FACTORIES_FROM_DATA:
-            made.absorb(self._last_escape, connected=False)
+        escape = self._last_escape
+        if made.values == 0 and name in _FACTORIES_FROM_DATA and escape is not None and _follows(made, escape):
+            made.absorb(escape, connected=False)
 
     # -------------------------------------------------------------------------------- seams that the mode does not see
 
@@ -347,6 +348,16 @@ class Operations(TorchFunctionMode):
                 operands=operands,
             )
         )
+
+
+def _follows(back: Made, out: Made) -> bool:
+    """Whether values came back to torch further down in the code that took them out: then they are taken for the same.
+
+    Batches that are turned into tensors at the top of a loop, above the metrics of the last turn, are not.
+    """
+    if back.place is None or out.place is None or back.step != out.step:
+        return False
+    return back.place[0] is out.place[0] and back.place[1] > out.place[1]
 
 
 def _place() -> Place | None:

@@ -83,9 +83,9 @@ def _finding(trace: Trace, one: _Found) -> Finding:
     names = trace.parameter_names(parameters)
     what = f"`{cut.tensor}`" if cut.tensor else "the values"
     if cut.reason == "zero-derivative":
-        message = f"`{cut.operation}` has derivative zero everywhere, so {names} get gradients of exactly zero"
+        message = f"`{cut.operation}` has derivative zero everywhere, so the gradients of {names} are exactly zero"
     else:
-        message = f"`{cut.operation}` passes on {what} without the graph, so {names} get no gradient from the loss"
+        message = f"`{cut.operation}` passes on {what} without the graph, so no gradient of the loss reaches {names}"
     related = [Related(f"`{other.operation}` here drops the graph too", place) for place, other in one.others.items()]
     if first.location is not None:
         related.append(Related("this backward does not reach them", first.location))

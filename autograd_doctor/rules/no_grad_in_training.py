@@ -58,12 +58,9 @@ def _switches(trace: Trace, backward: BackwardRan, last: ForwardRan | None) -> I
 def _finding(trace: Trace, switch: GradSwitch, parameters: list[int], backwards: list[BackwardRan]) -> Finding:
     first = backwards[0]
     whole = first.lacks_graph or not first.reached
-    names = trace.parameter_names(parameters)
-    message = f"{_described(switch)} kept the graph from being built, so {names or 'nothing'} can get a gradient"
-    if parameters:
-        message = f"{_described(switch)} kept the graph from being built, so {names} get no gradient from the loss"
+    who = trace.parameter_names(parameters) or "anything"
     return RULE.finding(
-        message,
+        f"{_described(switch)} kept the graph from being built, so no gradient of the loss reaches {who}",
         subject=switch.function or (trace.parameter_name(parameters[0]) if parameters else first.root.name or "loss"),
         location=switch.location or first.location,
         help="let only evaluation run with gradients off, and the forward pass of training outside of it"

@@ -1,0 +1,558 @@
+"""AD201–AD215 on hand-made traces: each fault fires once and at its cause, and its legitimate twin is silent."""
+
+from __future__ import annotations
+
+import pytest
+from traces import LACKS_GRAPH, at, backward, built, examined, forward, module, seen, stepped, steps, switch
+
+from autograd_doctor.events import (
+    Cut,
+    Event,
+    ForwardsWithoutBackward,
+    GradModeLeftOff,
+    ModeSet,
+    OperationFailed,
+    ProgramRaised,
+    StackFrame,
+    TensorFacts,
+)
+from autograd_doctor.findings import Finding
+from autograd_doctor.rules import (
+    evaluation_builds_graph,
+    evaluation_in_train_mode,
+    frozen_parameter_in_optimizer,
+    frozen_statistics_move,
+    grad_mode_left_off,
+    graph_cut,
+    inference_tensor_in_training,
+    loss_rewrapped,
+    no_grad_in_training,
+    parameter_not_optimized,
+    parameter_written_in_forward,
+    stale_optimizer_parameters,
+    training_in_eval_mode,
+    unregistered_module,
+    unused_parameter,
+)
+
+ENCODER, HEAD = 0, 1
+WHO = (seen(ENCODER, "encoder.weight"), seen(HEAD, "head.weight"), built(ENCODER, HEAD))
+
+
+def line(finding: Finding) -> int:
+    assert finding.location is not None
+    return finding.location.line
+
+
+def cut(operation: str = "detach", *, where: int = 15, reason: str = "operation", **more: object) -> Cut:
+    return Cut(operation=operation, location=at(where), parameters=[ENCODER], reason=reason, **more)
+
+
+def cut_steps(count: int, *cuts: Cut, held: bool = True) -> list[Event]:
+    """The encoder's values reach the loss and its gradient does not; the head learns."""
+    facts = {"values": [ENCODER, HEAD], "reached": [HEAD], "wrote": [HEAD], "cuts": list(cuts)}
+    return steps(count, {HEAD: 1.0}, backward=facts, missing=[ENCODER] if held else [])
+
+
+# ---------------------------------------------------------------------------------------------------- AD202 graph-cut
+
+
+def test_cut_is_reported_once_at_the_operation_with_all_steps() -> None:
+    (finding,) = examined(graph_cut.RULE, WHO, cut_steps(6, cut(tensor="features")))
+    assert (line(finding), finding.step_count, finding.parameters) == (15, 6, (ENCODER,))
+    assert finding.message == (
+        "`detach` passes on `features` without the graph, so no gradient of the loss reaches `encoder.weight`"
+    )
+
+
+def test_later_cut_on_the_same_way_is_only_related() -> None:
+    (finding,) = examined(graph_cut.RULE, WHO, cut_steps(3, cut(), cut("numpy", where=16)))
+    assert line(finding) == 15
+    assert 16 in [related.location.line for related in finding.related]
+
+
+def test_cut_of_parameters_with_another_path_is_silent() -> None:
+    other_path = steps(1, {ENCODER: 1.0, HEAD: 1.0})
+    assert examined(graph_cut.RULE, WHO, cut_steps(5, cut()), other_path) == []
+
+
+def test_cut_of_parameters_that_no_optimizer_holds_is_silent() -> None:
+    assert examined(graph_cut.RULE, WHO[:2], built(HEAD), cut_steps(5, cut(), held=False)) == []
+
+
+def test_cut_of_frozen_parameters_is_silent() -> None:
+    frozen = (seen(ENCODER, "encoder.weight", requires_grad=False), *WHO[1:])
+    assert examined(graph_cut.RULE, frozen, cut_steps(5, cut())) == []
+
+
+def test_cut_is_silent_while_the_optimizer_concerned_has_not_stepped() -> None:
+    """A generator whose turn comes after many steps of the critic looks like this until then."""
+    generator_waits = [backward(step, cuts=[cut()], values=[ENCODER, HEAD], reached=[HEAD]) for step in range(30)]
+    other = steps(30, {HEAD: 1.0}, optimizer=1)
+    assert examined(graph_cut.RULE, WHO[:2], built(ENCODER), built(HEAD, optimizer=1), generator_waits, other) == []
+
+
+def test_cut_of_a_parameter_that_was_replaced_on_the_way_is_silent() -> None:
+    later = steps(3, {HEAD: 1.0}, missing=[ENCODER])
+    assert examined(graph_cut.RULE, WHO, cut_steps(1, cut()), later) == []
+
+
+def test_cut_of_a_parameter_that_is_updated_by_hand_is_silent() -> None:
+    by_hand = stepped(0, optimizer=None, moved=[ENCODER])
+    assert examined(graph_cut.RULE, WHO, cut_steps(5, cut()), by_hand) == []
+
+
+def test_crash_for_want_of_a_graph_is_explained_by_the_cut() -> None:
+    (finding,) = examined(graph_cut.RULE, WHO, backward(values=[ENCODER], cuts=[cut("argmax")], error=LACKS_GRAPH))
+    assert (line(finding), finding.severity) == (15, "error")
+    assert "AD506" in graph_cut.RULE.folds
+    assert "AD599" in graph_cut.RULE.folds
+
+
+def test_crash_for_another_reason_is_not_blamed_on_a_cut() -> None:
+    failed = backward(values=[ENCODER], cuts=[cut()], error="RuntimeError: modified by an inplace operation")
+    assert examined(graph_cut.RULE, WHO, failed) == []
+
+
+def test_rounding_is_a_cut_although_the_graph_is_whole() -> None:
+    rounding = cut("round", reason="zero-derivative")
+    events = steps(4, {ENCODER: 0.0, HEAD: 1.0}, backward={"cuts": [rounding]})
+    (finding,) = examined(graph_cut.RULE, WHO, events)
+    assert "derivative zero" in finding.message
+    assert "straight through" in finding.help
+
+
+def test_rounding_with_a_straight_through_path_is_silent() -> None:
+    rounding = cut("round", reason="zero-derivative")
+    assert examined(graph_cut.RULE, WHO, steps(4, {ENCODER: 0.5}, backward={"cuts": [rounding]})) == []
+
+
+@pytest.mark.parametrize(
+    ("operation", "words"),
+    [("data", ".data"), ("tolist", "number"), ("from_numpy", "torch operations"), ("argmin", "scores")],
+)
+def test_help_fits_the_operation(operation: str, words: str) -> None:
+    (finding,) = examined(graph_cut.RULE, WHO, cut_steps(2, cut(operation)))
+    assert words in finding.help
+
+
+def test_cut_by_grad_mode_is_left_to_another_rule() -> None:
+    off = cut("", reason="grad-mode", switch=switch())
+    assert examined(graph_cut.RULE, WHO, cut_steps(3, off)) == []
+
+
+# -------------------------------------------------------------------------------------- AD201, AD212: gradients are off
+
+
+def off(form: str = "block", **more: object) -> Cut:
+    return cut("", reason="grad-mode", switch=switch(form), **more)
+
+
+def test_crash_under_a_decorator_is_an_error_at_the_decorator() -> None:
+    failed = backward(values=[ENCODER, HEAD], cuts=[off("decorator")], error=LACKS_GRAPH)
+    (finding,) = examined(no_grad_in_training.RULE, WHO, failed)
+    assert (line(finding), finding.severity, finding.confidence) == (12, "error", "high")
+    assert "`no_grad` on `forward`" in finding.message
+
+
+def test_part_without_gradients_beside_one_that_learns_is_a_warning() -> None:
+    (finding,) = examined(no_grad_in_training.RULE, WHO, cut_steps(5, off()))
+    assert (finding.severity, finding.step_count) == ("warning", 5)
+
+
+def test_features_of_a_part_that_no_optimizer_holds_are_silent() -> None:
+    assert examined(no_grad_in_training.RULE, WHO[:2], built(HEAD), cut_steps(5, off(), held=False)) == []
+
+
+def test_targets_of_a_network_that_learns_otherwise_are_silent() -> None:
+    assert examined(no_grad_in_training.RULE, WHO, steps(5, {ENCODER: 1.0}, backward={"cuts": [off()]})) == []
+
+
+def test_operation_that_cut_takes_the_blame_before_a_switch() -> None:
+    events = (WHO, cut_steps(4, cut(), off()))
+    assert examined(no_grad_in_training.RULE, *events) == []
+    assert len(examined(graph_cut.RULE, *events)) == 1
+
+
+def test_untraced_crash_is_explained_by_the_newest_forward_pass() -> None:
+    passed = forward(grad_enabled=False, builds_graph=False, switch=switch("call", kind="set_grad_enabled"))
+    (finding,) = examined(no_grad_in_training.RULE, WHO, module(0, ENCODER, HEAD), passed, backward(error=LACKS_GRAPH))
+    assert (line(finding), finding.confidence, finding.parameters) == (12, "medium", (ENCODER, HEAD))
+
+
+def test_switch_left_off_is_one_finding_of_its_own() -> None:
+    left = GradModeLeftOff(step=3, switch=switch("call", kind="set_grad_enabled"), work=at(18))
+    events = (WHO, steps(3, {ENCODER: 1.0}), left, backward(3, cuts=[off("call")], values=[ENCODER], error=LACKS_GRAPH))
+    (finding,) = examined(grad_mode_left_off.RULE, *events)
+    assert line(finding) == 12
+    assert examined(no_grad_in_training.RULE, *events) == []
+
+
+def test_steps_on_nothing_after_the_switch_are_enough() -> None:
+    left = GradModeLeftOff(step=1, switch=switch("call", kind="set_grad_enabled"), work=at(18))
+    (finding,) = examined(grad_mode_left_off.RULE, WHO, left, [stepped(s, missing=[ENCODER, HEAD]) for s in (1, 2)])
+    assert finding.evidence["steps without gradients"] == 2
+
+
+def test_evaluation_at_the_end_of_a_program_may_leave_gradients_off() -> None:
+    left = GradModeLeftOff(step=3, switch=switch("call", kind="set_grad_enabled"), work=at(18))
+    assert examined(grad_mode_left_off.RULE, WHO, steps(3, {ENCODER: 1.0}), left) == []
+
+
+def test_gradients_filled_in_by_hand_need_no_graph() -> None:
+    left = GradModeLeftOff(step=0, switch=switch("call", kind="set_grad_enabled"), work=at(18))
+    assert examined(grad_mode_left_off.RULE, WHO, left, [stepped(s, {ENCODER: 1.0, HEAD: 1.0}) for s in range(3)]) == []
+
+
+# -------------------------------------------------------------------------------------------------- AD208, AD213, crash
+
+
+def test_fresh_leaf_is_found_where_it_was_made() -> None:
+    facts = {
+        "values": [ENCODER, HEAD],
+        "rewrapped_at": at(17),
+        "rewrapped_by": "requires_grad_",
+        "cuts": [cut("argmax")],
+    }
+    events = [e for s in range(3) for e in (backward(s, **facts), stepped(s, missing=[ENCODER, HEAD]))]
+    (finding,) = examined(loss_rewrapped.RULE, WHO, events)
+    assert (line(finding), finding.severity, finding.step_count) == (17, "error", 3)
+    assert at(15) in [related.location for related in finding.related]
+    assert examined(graph_cut.RULE, WHO, events) == []
+
+
+def test_leaf_with_nothing_of_an_optimizer_behind_it_is_silent() -> None:
+    leaf = backward(values=[], rewrapped_at=at(17), rewrapped_by="requires_grad_")
+    assert examined(loss_rewrapped.RULE, WHO, steps(3, {ENCODER: 1.0, HEAD: 1.0}), leaf) == []
+
+
+def test_rewrapped_loss_beside_one_that_trains_is_a_warning() -> None:
+    leaf = backward(values=[ENCODER], rewrapped_at=at(17), rewrapped_by="tensor")
+    (finding,) = examined(loss_rewrapped.RULE, WHO, steps(3, {ENCODER: 1.0, HEAD: 1.0}), leaf)
+    assert finding.severity == "warning"
+
+
+def inference_crash(message: str) -> ProgramRaised:
+    return ProgramRaised(kind="RuntimeError", message=message, frames=[StackFrame(location=at(30), own=True)])
+
+
+def test_inference_tensor_is_named_where_it_entered_and_where_it_was_made() -> None:
+    message = "Inference tensors cannot be saved for backward. To work around, make a clone"
+    features = TensorFacts(shape=[8, 4], dtype="float32", name="features", made_at=at(9))
+    failed = OperationFailed(operation="linear", location=at(31), error=f"RuntimeError: {message}", operands=[features])
+    (finding,) = examined(inference_tensor_in_training.RULE, failed, inference_crash(message))
+    assert (line(finding), finding.subject) == (31, "features")
+    assert finding.related[0].location == at(9)
+    (bare,) = examined(inference_tensor_in_training.RULE, inference_crash(message))
+    assert line(bare) == 30
+
+
+def test_other_crashes_are_no_business_of_inference_mode() -> None:
+    assert examined(inference_tensor_in_training.RULE, inference_crash("shapes do not match")) == []
+
+
+# ------------------------------------------------------------------------------------ AD203–AD207: who holds parameters
+
+
+def idle_steps(count: int) -> list[Event]:
+    return steps(count, {HEAD: 1.0}, missing=[ENCODER])
+
+
+def test_unused_parameter_is_reported_at_its_optimizer() -> None:
+    (finding,) = examined(unused_parameter.RULE, WHO, idle_steps(5))
+    assert (line(finding), finding.severity, finding.parameters) == (5, "warning", (ENCODER,))
+
+
+def test_unused_parameter_waits_for_a_few_steps() -> None:
+    assert examined(unused_parameter.RULE, WHO, idle_steps(2)) == []
+
+
+def test_parameter_used_in_some_step_is_silent() -> None:
+    assert examined(unused_parameter.RULE, WHO, idle_steps(5), steps(1, {ENCODER: 1.0})) == []
+
+
+def test_value_that_reaches_the_loss_is_not_unused() -> None:
+    assert examined(unused_parameter.RULE, WHO, cut_steps(5, cut())) == []
+
+
+def test_expert_that_was_never_chosen_has_siblings_chosen_now_and_then() -> None:
+    experts = [seen(number, f"model.experts.{number}.weight") for number in range(3)]
+    now_and_then = [
+        event
+        for step in range(6)
+        for event in (
+            backward(step, values=[step % 2], reached=[step % 2], wrote=[step % 2]),
+            stepped(step, {step % 2: 1.0}, missing=[1 - step % 2, 2]),
+        )
+    ]
+    assert examined(unused_parameter.RULE, experts, built(0, 1, 2), now_and_then) == []
+    always = steps(6, {0: 1.0, 1: 1.0}, missing=[2])
+    (finding,) = examined(unused_parameter.RULE, experts, built(0, 1, 2), always)
+    assert finding.parameters == (2,)
+
+
+def test_module_that_runs_only_in_evaluation_is_silent() -> None:
+    evaluated = (module(0, ENCODER), forward(2, grad_enabled=False, builds_graph=False, training=False))
+    assert examined(unused_parameter.RULE, WHO, idle_steps(5), evaluated) == []
+
+
+def left_out(count: int = 4, **sizes: tuple[int, ...]) -> tuple[object, ...]:
+    """The encoder gets gradients and only the head is optimized."""
+    who = (
+        seen(ENCODER, "encoder.weight", shape=sizes.get("encoder", (4, 4))),
+        seen(HEAD, "head.weight", shape=sizes.get("head", (4, 4))),
+        built(HEAD),
+    )
+    return who, steps(count, {HEAD: 1.0}, backward={"wrote": [ENCODER, HEAD], "reached": [ENCODER, HEAD]})
+
+
+def test_parameter_that_no_optimizer_holds_is_an_error() -> None:
+    (finding,) = examined(parameter_not_optimized.RULE, *left_out(), forward())
+    assert (line(finding), finding.severity, finding.parameters) == (5, "error", (ENCODER,))
+
+
+def test_two_steps_prove_nothing_about_the_optimizer() -> None:
+    assert examined(parameter_not_optimized.RULE, *left_out(2), forward()) == []
+
+
+@pytest.mark.parametrize(
+    "circumstance",
+    [
+        (module(0, ENCODER, HEAD), forward()),
+        (module(0, ENCODER), forward(training=False), module(1, HEAD), forward(number=1)),
+    ],
+    ids=["backbone before the head", "module in eval mode"],
+)
+def test_part_left_out_on_purpose_is_an_info(circumstance: tuple[Event, ...]) -> None:
+    (finding,) = examined(parameter_not_optimized.RULE, *left_out(), circumstance)
+    assert finding.severity == "info"
+
+
+def test_large_base_under_a_small_adapter_is_an_info() -> None:
+    events = left_out(encoder=(64, 64), head=(64, 2))
+    (finding,) = examined(parameter_not_optimized.RULE, *events, forward())
+    assert finding.severity == "info"
+
+
+def test_parameter_updated_by_hand_needs_no_optimizer() -> None:
+    by_hand = stepped(0, optimizer=None, moved=[ENCODER])
+    assert examined(parameter_not_optimized.RULE, *left_out(), by_hand) == []
+
+
+def test_leftovers_of_another_optimizer_are_held() -> None:
+    events = (*left_out(), built(ENCODER, optimizer=1))
+    assert examined(parameter_not_optimized.RULE, *events) == []
+
+
+def rebuilt(*names: str) -> tuple[object, ...]:
+    """An optimizer over parameter 0, whose place parameter 2 took before the first step."""
+    who = (seen(0, names[0]), built(0), seen(2, names[1]), module(0, 2))
+    facts = {"wrote": [2], "reached": [2], "values": [2]}
+    return who, [event for s in range(4) for event in (backward(s, **facts), stepped(s, missing=[0]))]
+
+
+def test_rebuilt_model_leaves_a_stale_optimizer() -> None:
+    (finding,) = examined(stale_optimizer_parameters.RULE, *rebuilt("model.weight", "model.weight"))
+    assert (line(finding), finding.parameters) == (5, (0, 2))
+    assert {"AD203", "AD204"} <= set(stale_optimizer_parameters.RULE.folds)
+
+
+def test_resting_model_is_not_stale_while_the_other_one_is_optimized() -> None:
+    who = (seen(0, "first.weight"), seen(1, "second.weight"), built(0, 1))
+    assert examined(stale_optimizer_parameters.RULE, who, module(0, 1), steps(6, {1: 1.0}, missing=[0])) == []
+
+
+def test_unused_layer_of_a_model_in_use_is_not_stale() -> None:
+    who = (seen(0, "model.a.weight"), seen(1, "model.b.weight"), seen(2, "extra.weight"), built(0, 1))
+    facts = {"wrote": [1, 2], "reached": [1, 2]}
+    events = steps(6, {1: 1.0}, backward=facts, missing=[0])
+    assert examined(stale_optimizer_parameters.RULE, who, module(0, 0, 1), events) == []
+
+
+def test_frozen_parameter_is_an_info_and_a_warning_when_it_moves() -> None:
+    (finding,) = examined(
+        frozen_parameter_in_optimizer.RULE, WHO, steps(4, {HEAD: 1.0}, frozen=[ENCODER], moved=[HEAD])
+    )
+    assert (line(finding), finding.severity) == (5, "info")
+    moving = steps(4, {HEAD: 1.0}, frozen=[ENCODER], moved=[ENCODER, HEAD])
+    (finding,) = examined(frozen_parameter_in_optimizer.RULE, WHO, moving)
+    assert finding.severity == "warning"
+
+
+def test_staged_unfreezing_is_silent() -> None:
+    staged = (steps(4, {HEAD: 1.0}, frozen=[ENCODER]), steps(2, {ENCODER: 1.0, HEAD: 1.0}))
+    assert examined(frozen_parameter_in_optimizer.RULE, WHO, *staged) == []
+
+
+def hidden(number: int, *parameters: int) -> Event:
+    return module(number, *parameters, name="", registered=False, parent=0, holder=f"self.layers[{number}]")
+
+
+def test_hidden_modules_of_one_line_are_one_finding() -> None:
+    who = (seen(0, "head.weight"), built(0), module(0, 0))
+    events = steps(2, {0: 1.0}, backward={"wrote": [0, 1, 2], "reached": [0, 1, 2]})
+    (finding,) = examined(unregistered_module.RULE, who, hidden(1, 1), hidden(2, 2), events)
+    assert (line(finding), finding.parameters) == (10, (1, 2))
+    assert "`self.layers[1]`, `self.layers[2]` are called in `model`" in finding.message
+
+
+def test_hidden_module_that_is_optimized_elsewhere_is_silent() -> None:
+    who = (built(0, 1), module(0, 0), hidden(1, 1))
+    assert examined(unregistered_module.RULE, who, steps(2, {0: 1.0, 1: 1.0})) == []
+
+
+def test_hidden_module_without_gradients_is_silent() -> None:
+    assert examined(unregistered_module.RULE, built(0), module(0, 0), hidden(1, 1), steps(2, {0: 1.0})) == []
+
+
+# ------------------------------------------------------------------------------------------- AD209–AD211, AD214: modes
+
+
+def idle(**more: object) -> ForwardsWithoutBackward:
+    facts = {"training": False, "passes": 4, "bytes_held": 4096, **more}
+    return ForwardsWithoutBackward(step=1, module=0, location=at(40), **facts)
+
+
+def test_evaluation_with_a_graph_is_a_warning_and_a_rollout_an_info() -> None:
+    who = (module(0, ENCODER), steps(2, {ENCODER: 1.0}, backward={"values": []}))
+    (finding,) = examined(evaluation_builds_graph.RULE, who[0], who[1], idle())
+    assert (line(finding), finding.severity) == (40, "warning")
+    (finding,) = examined(evaluation_builds_graph.RULE, who[0], who[1], idle(training=True))
+    assert finding.severity == "info"
+
+
+def test_teacher_whose_output_a_loss_uses_is_an_info() -> None:
+    events = steps(2, {HEAD: 1.0}, backward={"values": [ENCODER, HEAD]})
+    (finding,) = examined(evaluation_builds_graph.RULE, module(0, ENCODER), events, idle())
+    assert finding.severity == "info"
+
+
+def test_single_idle_pass_is_silent() -> None:
+    assert examined(evaluation_builds_graph.RULE, steps(2, {ENCODER: 1.0}), idle(passes=1)) == []
+
+
+def in_eval(step: int, **more: object) -> Event:
+    return forward(step, training=False, in_eval=["dropout"], mode_set_at=at(50), **more)
+
+
+def modes(*passes: Event) -> tuple[object, ...]:
+    return module(0, ENCODER, mode_dependent=["dropout"]), passes, steps(4, {ENCODER: 1.0})
+
+
+def test_training_in_eval_mode_after_an_evaluation_is_an_error_at_the_switch() -> None:
+    passes = (forward(0, in_train=["dropout"]), in_eval(1), in_eval(2), in_eval(3))
+    (finding,) = examined(training_in_eval_mode.RULE, *modes(*passes))
+    assert (line(finding), finding.severity) == (50, "error")
+    assert "3 of 4 training steps" in finding.message
+
+
+def test_training_in_eval_mode_from_the_start_is_a_warning() -> None:
+    (finding,) = examined(training_in_eval_mode.RULE, *modes(*(in_eval(step) for step in range(4))))
+    assert (finding.severity, finding.confidence) == ("warning", "medium")
+
+
+def test_switch_is_found_by_its_event_where_the_pass_does_not_name_it() -> None:
+    switched = ModeSet(step=1, module=0, training=False, location=at(51))
+    later = [forward(step, training=False, in_eval=["dropout"]) for step in (1, 2)]
+    (finding,) = examined(training_in_eval_mode.RULE, *modes(forward(0), switched, *later))
+    assert line(finding) == 51
+
+
+def test_probing_pass_in_eval_mode_beside_training_is_silent() -> None:
+    passes = [event for step in range(4) for event in (in_eval(step), forward(step, in_train=["dropout"]))]
+    assert examined(training_in_eval_mode.RULE, *modes(*passes)) == []
+
+
+def test_part_that_does_not_learn_may_stay_in_eval_mode() -> None:
+    frozen = (module(0, HEAD), [in_eval(step) for step in range(4)], steps(4, {ENCODER: 1.0}))
+    assert examined(training_in_eval_mode.RULE, *frozen) == []
+
+
+def test_batch_norm_whose_parameters_do_not_learn_is_frozen_on_purpose() -> None:
+    who = (seen(0, "model.conv.weight"), seen(1, "model.bn.weight"), module(0, 0, 1))
+    passes = [forward(step, training=False, in_eval=["bn"]) for step in range(4)]
+    assert examined(training_in_eval_mode.RULE, who, passes, steps(4, {0: 1.0})) == []
+
+
+def without_gradients(step: int, **more: object) -> Event:
+    facts = {"line": 60, "grad_enabled": False, "builds_graph": False, "in_train": ["bn"], **more}
+    return forward(step, **facts)
+
+
+def training(count: int = 8, **more: object) -> tuple[object, ...]:
+    passes = [forward(step, in_train=["bn"], mode_set_at=at(49), **more) for step in range(count)]
+    return module(0, ENCODER), passes, steps(count, {ENCODER: 1.0})
+
+
+def test_evaluation_in_train_mode_now_and_then_is_a_warning() -> None:
+    evaluated = [without_gradients(step, statistics_moved=["bn"], mode_set_at=at(49)) for step in (4, 8)]
+    (finding,) = examined(evaluation_in_train_mode.RULE, *training(), evaluated)
+    assert (line(finding), finding.severity) == (60, "warning")
+    assert "statistics of `bn` moved" in finding.message
+
+
+def test_pass_without_gradients_in_every_step_is_an_info() -> None:
+    labelled = [without_gradients(step, mode_set_at=at(49)) for step in range(8)]
+    (finding,) = examined(evaluation_in_train_mode.RULE, *training(), labelled)
+    assert (finding.severity, finding.confidence) == ("info", "low")
+
+
+def test_mode_set_on_purpose_for_the_pass_is_silent() -> None:
+    assert examined(evaluation_in_train_mode.RULE, *training(), without_gradients(8, mode_set_at=at(59))) == []
+
+
+@pytest.mark.parametrize(
+    "passed",
+    [without_gradients(8, in_train=[]), without_gradients(8, training=False), without_gradients(8, number=1)],
+    ids=["no such layers", "Monte-Carlo dropout", "a network that does not learn"],
+)
+def test_other_passes_without_gradients_are_silent(passed: Event) -> None:
+    assert examined(evaluation_in_train_mode.RULE, *training(), passed) == []
+
+
+def norm(*, frozen: bool) -> tuple[object, ...]:
+    who = (seen(0, "model.bn.weight", shape=(4,), requires_grad=not frozen), seen(1, "model.head.weight"), built(1))
+    return who, module(0, 0, 1)
+
+
+def moving(count: int = 4, **more: object) -> list[Event]:
+    return [forward(step, statistics_moved=["bn"], **more) for step in range(count)]
+
+
+def test_moving_statistics_of_a_frozen_norm_are_a_warning() -> None:
+    (finding,) = examined(frozen_statistics_move.RULE, *norm(frozen=True), moving(), steps(4, {1: 1.0}))
+    assert (line(finding), finding.severity, finding.subject) == (18, "warning", "bn")
+
+
+def test_norm_that_learns_and_teacher_without_gradients_are_silent() -> None:
+    rule = frozen_statistics_move.RULE
+    assert examined(rule, *norm(frozen=False), moving(), steps(4, {0: 1.0, 1: 1.0})) == []
+    without = moving(grad_enabled=False)
+    assert examined(rule, *norm(frozen=True), without, steps(4, {1: 1.0})) == []
+
+
+def test_statistics_adapted_outside_of_training_steps_are_silent() -> None:
+    later = [forward(step, statistics_moved=["bn"]) for step in (4, 5, 6)]
+    assert examined(frozen_statistics_move.RULE, *norm(frozen=True), later, steps(4, {1: 1.0})) == []
+
+
+# ----------------------------------------------------------------------------------------------------------- AD215
+
+
+def writing(**more: object) -> list[Event]:
+    facts = {"written_parameters": [ENCODER], "written_at": at(7), **more}
+    return [forward(step, **facts) for step in range(4)]
+
+
+def test_undone_parameter_is_an_error_and_a_projected_one_a_warning() -> None:
+    (finding,) = examined(
+        parameter_written_in_forward.RULE, WHO, writing(undone_parameters=[ENCODER]), steps(4, {0: 1.0})
+    )
+    assert (line(finding), finding.severity, finding.confidence) == (7, "error", "high")
+    (finding,) = examined(parameter_written_in_forward.RULE, WHO, writing(), steps(4, {0: 1.0}))
+    assert (finding.severity, finding.confidence) == ("warning", "low")
+
+
+def test_average_that_no_gradient_reaches_may_be_written() -> None:
+    assert examined(parameter_written_in_forward.RULE, WHO, writing(), steps(4, {HEAD: 1.0})) == []
+    assert examined(parameter_written_in_forward.RULE, WHO, writing(grad_enabled=False), steps(4, {0: 1.0})) == []

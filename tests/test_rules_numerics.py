@@ -1,0 +1,211 @@
+"""AD401, AD402, AD403 and AD410 on hand-made traces: first causes are named, what they spoil is not."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from traces import at, backward, built, examined, seen, stepped, steps
+
+from autograd_doctor.events import (
+    BatchDrawn,
+    Cut,
+    Event,
+    NonFiniteGradient,
+    NonFiniteInput,
+    NonFiniteProduced,
+    TensorFacts,
+    Zeroing,
+)
+from autograd_doctor.rules import non_finite_backward, non_finite_forward, non_finite_input, zero_gradients
+
+OUTPUT = TensorFacts(shape=[32, 1], dtype="float32", nan=3, inf=2, numel=32)
+RATE = TensorFacts(shape=[32, 1], dtype="float32", name="rate", low=0.0, high=1.25, made_at=at(8))
+
+
+def born(step: int = 0, **more: object) -> NonFiniteProduced:
+    facts = {"operation": "log", "output": OUTPUT, "operands": [RATE], "rows": [3, 7], "reached": "loss", **more}
+    return NonFiniteProduced(step=step, location=at(12), **facts)  # type: ignore[arg-type]
+
+
+def spoiled(step: int = 0, **more: object) -> NonFiniteGradient:
+    facts = {"node": "SqrtBackward0", "operation": "sqrt", "operands": [RATE], "parameters": [0], "absorbed": False}
+    return NonFiniteGradient(step=step, location=at(14), backward=step, **{**facts, **more})  # type: ignore[arg-type]
+
+
+def came_in(step: int = 0, **facts: object) -> NonFiniteInput:
+    tensor = TensorFacts(**{"shape": [8, 4], "dtype": "float32", "name": "features", "nan": 1, "numel": 32, **facts})
+    return NonFiniteInput(step=step, tensor=tensor, location=at(30), rows=[1])
+
+
+# ------------------------------------------------------------------------------------------------------------- AD401
+
+
+def test_birth_is_named_with_operation_ranges_and_rows() -> None:
+    (finding,) = examined(non_finite_forward.RULE, born(4))
+    assert (finding.location, finding.severity, finding.step_first) == (at(12), "error", 5)
+    assert finding.message == (
+        "`log` made 3 NaN and 2 Inf out of finite values: `rate` of shape [32, 1] from 0 to 1.25"
+    )
+    assert finding.evidence["rows of the batch"] == "3, 7"
+    assert finding.related[0].location == at(8)
+    assert "clamp_min" in finding.help
+
+
+@pytest.mark.parametrize(
+    ("operation", "words"), [("__rtruediv__", "divisor"), ("var", "correction"), ("frob", "bound")]
+)
+def test_help_of_a_birth_fits_the_operation(operation: str, words: str) -> None:
+    (finding,) = examined(non_finite_forward.RULE, born(operation=operation))
+    assert words in finding.help
+
+
+def test_operands_out_of_proportion_are_the_cause_rather_than_the_operation() -> None:
+    (finding,) = examined(non_finite_forward.RULE, born(operands=[TensorFacts([4], "float32", low=0.0, high=1e30)]))
+    assert finding.confidence == "medium"
+    assert "made them grow" in finding.help
+
+
+@pytest.mark.parametrize(
+    "happened",
+    [
+        (born(low_precision=True),),
+        (born(operation="from_numpy"),),
+        (born(operation="mul"), stepped(0, {0: 1.0}, skipped=True)),
+        (spoiled(2), born(3)),
+        (born(reached="gradient"), spoiled()),
+    ],
+    ids=["range of the dtype", "imported", "tried scale", "weights spoiled before", "left to the backward"],
+)
+def test_birth_that_has_another_cause_is_silent(happened: tuple[Event, ...]) -> None:
+    assert examined(non_finite_forward.RULE, happened) == []
+
+
+# ------------------------------------------------------------------------------------------------------------- AD402
+
+
+def test_spoiled_gradient_is_named_by_the_forward_line() -> None:
+    (finding,) = examined(non_finite_backward.RULE, seen(0, "net.weight"), backward(), spoiled())
+    assert (finding.location, finding.severity, finding.parameters) == (at(14), "error", (0,))
+    assert finding.message == (
+        "the backward of `sqrt` made NaN or Inf out of finite gradients at `rate` of shape [32, 1] from 0 to 1.25, "
+        "which spoils `net.weight`"
+    )
+    assert finding.related[0].location == at(20)
+
+
+def test_absorbed_value_is_an_info() -> None:
+    (finding,) = examined(non_finite_backward.RULE, spoiled(absorbed=True, parameters=[]))
+    assert finding.severity == "info"
+
+
+def test_only_the_first_spoiled_gradient_is_a_cause() -> None:
+    (finding,) = examined(non_finite_backward.RULE, spoiled(1), spoiled(2, node="MulBackward0"))
+    assert finding.step_first == 2
+
+
+@pytest.mark.parametrize(
+    "happened",
+    [
+        (spoiled(skipped=True),),
+        (spoiled(3), stepped(3, {0: math.inf}, skipped=True)),
+        (born(2), spoiled(2)),
+    ],
+    ids=["marked as skipped", "step skipped", "spoiled on the way forward"],
+)
+def test_spoiled_gradient_that_has_another_cause_is_silent(happened: tuple[Event, ...]) -> None:
+    assert examined(non_finite_backward.RULE, happened) == []
+
+
+# ------------------------------------------------------------------------------------------------------------- AD403
+
+
+def test_spoiled_batch_is_named_with_rows_and_loader() -> None:
+    drawn = BatchDrawn(loader=0, name="loader", location=at(25), pass_number=1, batches=1)
+    (finding,) = examined(non_finite_input.RULE, drawn, came_in())
+    assert (finding.location, finding.subject) == (at(30), "features")
+    assert finding.evidence["loader"] == "loader"
+    assert finding.message == "the tensor `features` held 1 NaN before any operation had changed it, in rows 1"
+
+
+def test_data_imported_from_python_are_an_input() -> None:
+    (finding,) = examined(non_finite_input.RULE, born(operation="tensor", operands=[]))
+    assert finding.location == at(12)
+
+
+def test_parameter_that_starts_spoiled_is_named_as_such() -> None:
+    (finding,) = examined(non_finite_input.RULE, seen(0, "scale"), came_in(name="scale", requires_grad=True))
+    assert finding.message.startswith("the parameter `scale`")
+    assert "torch.empty" in finding.help
+
+
+@pytest.mark.parametrize(
+    "happened",
+    [(spoiled(1), came_in(2)), (seen(0, "scale"), came_in(5, name="scale", requires_grad=True))],
+    ids=["after a spoiled gradient", "parameter spoiled by an update"],
+)
+def test_spoiled_weights_are_no_input(happened: tuple[Event, ...]) -> None:
+    assert examined(non_finite_input.RULE, happened) == []
+
+
+# ------------------------------------------------------------------------------------------------------------- AD410
+
+WHO = (seen(0, "model.0.weight"), seen(1, "model.2.weight"), seen(2, "model.0.bias", shape=(4,)), built(0, 1, 2))
+RELU = Zeroing(operation="relu", location=at(11), parameters=[0, 2])
+
+
+def dead(count: int = 6, zeroing: Zeroing = RELU, **more: object) -> list[Event]:
+    return steps(count, {0: 0.0, 1: 1.0, 2: 0.0}, backward={"zeroings": [zeroing], "loss": 2.0, **more})
+
+
+def test_zero_gradients_are_reported_once_at_the_operation() -> None:
+    (finding,) = examined(zero_gradients.RULE, WHO, dead())
+    assert (finding.location, finding.severity, finding.parameters) == (at(11), "error", (0, 2))
+    assert "in all of 6 steps" in finding.message
+
+
+def test_weights_that_are_fed_zeros_belong_to_the_same_cause() -> None:
+    facts = {"zeroings": [RELU], "loss": 2.0}
+    (finding,) = examined(zero_gradients.RULE, WHO, steps(6, {0: 0.0, 1: 0.0, 2: 0.0}, backward=facts))
+    assert finding.parameters == (0, 1, 2)
+
+
+def test_zero_gradients_without_an_operation_are_a_warning_at_the_optimizer() -> None:
+    (finding,) = examined(zero_gradients.RULE, WHO, dead(zeroings=[]))
+    assert (finding.location, finding.severity) == (at(5), "warning")
+
+
+def test_term_weighted_with_zero_beside_a_loss_that_trains_is_a_warning() -> None:
+    (finding,) = examined(zero_gradients.RULE, WHO, dead(zeroing=Zeroing("mul", at(13), [0, 2])))
+    assert finding.severity == "warning"
+
+
+def test_few_steps_prove_nothing() -> None:
+    assert examined(zero_gradients.RULE, WHO, dead(3)) == []
+
+
+def test_gradient_that_was_zero_only_at_first_is_silent() -> None:
+    assert examined(zero_gradients.RULE, WHO, dead(), stepped(6, {0: 0.1})) == []
+
+
+def test_bias_that_cancels_by_mathematics_is_silent() -> None:
+    cancelled = steps(8, {0: 1.0, 1: 1.0, 2: 0.0}, backward={"zeroings": [Zeroing("sub", at(11), [2])], "loss": 1.0})
+    assert examined(zero_gradients.RULE, WHO, cancelled) == []
+
+
+def test_loss_of_zero_has_nothing_to_teach() -> None:
+    assert examined(zero_gradients.RULE, WHO, dead(loss=0.0)) == []
+
+
+def test_rounding_is_left_to_the_rule_on_cuts() -> None:
+    cut = Cut(operation="round", location=at(11), parameters=[0, 2], reason="zero-derivative")
+    assert examined(zero_gradients.RULE, WHO, dead(zeroings=[], cuts=[cut])) == []
+
+
+def test_expert_with_a_closed_gate_has_siblings_that_open_now_and_then() -> None:
+    experts = [seen(number, f"model.experts.{number}.weight") for number in range(3)]
+    facts = {"wrote": [0, 1, 2], "reached": [0, 1, 2], "loss": 1.0}
+    chosen = [
+        event for s in range(6) for event in (backward(s, **facts), stepped(s, {s % 2: 1.0, 1 - s % 2: 0.0, 2: 0.0}))
+    ]
+    assert examined(zero_gradients.RULE, experts, built(0, 1, 2), chosen) == []

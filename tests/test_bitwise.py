@@ -19,7 +19,7 @@ from tests.harness import ROOT, _server
 
 PROGRAMS = [
     *sorted(path for path in (ROOT / "sample_models").glob("*.py") if path.name != "model_only.py"),
-    *sorted((ROOT / "tests" / "programs").glob("*.py"))[::4],
+    *sorted((ROOT / "tests" / "programs").glob("*.py"))[::12],
 ]
 FOREVER = 10**6
 PATIENCE = 120.0

@@ -443,6 +443,14 @@ def test_passes_are_cut_where_the_consumer_copes(ran: Any, expression: str, batc
     assert (last.batches, last.ended, last.cut) == (batches, True, batches == 6)
 
 
+def test_a_batch_beyond_a_cut_is_no_crash_of_the_program(ran: Any) -> None:
+    draw = "batches = enumerate(loader)\nfor _ in range(20):\n    next(batches)\nprint('unreached')\n"
+    done = ran("import torch\n", LOADER, draw, batches_per_epoch=6)
+    assert (done.code, done.output, done.end.reason) == (0, "", "finished")
+    assert not done.trace.of(ProgramRaised)
+    assert "beyond the end of a pass that was cut" in done.trace.of(Noted)[-1].text
+
+
 def test_a_pass_is_left_whole_where_cutting_is_off(ran: Any) -> None:
     done = ran("import torch\n", LOADER, "print(sum(1 for _ in loader))\n", batches_per_epoch=0)
     assert done.output == "20\n"

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
-from autograd_doctor.events import Event, RunEnded
+from autograd_doctor.events import Event, Noted, RunEnded
 from autograd_doctor.plan import STACKS, Plan
 from autograd_doctor.probes.watch import Watch
 from autograd_doctor.runner import crash
@@ -101,6 +101,10 @@ class _Run:
         """What an exception that left the program means. After a stop, whatever follows is a consequence of it."""
         if self._stopper.reason is not None or isinstance(error, Stop):
             return self._stopper.reason or "steps", 0
+        if self._stopper.cut_a_pass and _is_stop_iteration(error):
+            text = "the program asked for a batch beyond the end of a pass that was cut, and ended there"
+            self._watch.emit(Noted(step=self._watch.step, text=text))
+            return "finished", 0
         if isinstance(error, SystemExit):
             return "exited", _exit_code(error)
         if isinstance(error, ConfigMistake):
@@ -140,6 +144,11 @@ def _in_order(names: Iterable[str]) -> list[Probe]:
     """Probe classes by their `order` (0 where they state none), then by name."""
     probes = [(importlib.import_module(f"autograd_doctor.probes.{name}").PROBE, name) for name in names]
     return [probe for probe, _ in sorted(probes, key=lambda pair: (getattr(pair[0], "order", 0), pair[1]))]
+
+
+def _is_stop_iteration(error: BaseException) -> bool:
+    """Also where Python has turned it into a `RuntimeError`, because it left a generator."""
+    return isinstance(error, StopIteration) or isinstance(error.__cause__, StopIteration)
 
 
 def _exit_code(error: SystemExit) -> int:

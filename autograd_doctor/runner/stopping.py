@@ -47,6 +47,7 @@ class Stopper:
     def __init__(self, watch: Watch, steps: int, max_seconds: float, *, end_hard: Callable[[], None]) -> None:
         self.reason: StopReason | None = None
         self.evaluates = False
+        self.cut_a_pass = False
         self._watch = watch
         self._steps = steps
         self._seconds = max_seconds
@@ -82,7 +83,12 @@ class Stopper:
         """Take note of the phases that the program has shown."""
         if isinstance(event, ForwardRan):
             self._evaluated |= not event.grad_enabled or not event.training
-        elif isinstance(event, BatchDrawn) and self._boundary != "seen":
+        elif isinstance(event, BatchDrawn):
+            self.cut_a_pass |= event.cut
+            self._observe_pass(event)
+
+    def _observe_pass(self, event: BatchDrawn) -> None:
+        if self._boundary != "seen":
             within_reach = self._watch.batches_per_epoch or (event.length or math.inf) <= _EXTENSION * self._steps
             seen = event.ended or event.pass_number > 1
             self._boundary = "seen" if seen else "near" if within_reach else "unknown"

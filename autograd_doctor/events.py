@@ -278,6 +278,7 @@ class BackwardRan(Event, frozen=True):
     inputs: how many tensors were asked for (`grad(…, inputs)`), 0 for an ordinary backward.
     reaches_back: how many earlier steps the graph goes back to, with the line of the oldest operation crossed into.
     reused: backwards that had already run through part of the graph.
+    contains: those of them whose root lies in this graph, so that their whole loss went backward once more.
     reduction: how the operation that made the root reduced its elements, where its node tells.
     """
 
@@ -302,6 +303,7 @@ class BackwardRan(Event, frozen=True):
     reaches_back_at: Location | None = None
     carried_by: str = ""
     reused: list[int] = []
+    contains: list[int] = []
     reduction: Literal["", "mean", "sum"] = ""
     saved_bytes: int | None = None
     module: int | None = None

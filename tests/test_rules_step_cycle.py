@@ -570,10 +570,10 @@ def test_a_schedule_of_batches_stepped_per_epoch() -> None:
 # ------------------------------------------------------------------------------------------------------------- AD109
 
 
-def rebuilt(lives: Sequence[int], **fields: object) -> list[Event]:
+def rebuilt(lives: Sequence[int], base: int = 0, **fields: object) -> list[Event]:
     given = {"kind": "Adam", "momentum": 0.9, **fields}
     events: list[Event] = []
-    for number, life in enumerate(lives):
+    for number, life in enumerate(lives, start=base):
         events += [built(number, **given), *(stepped(0, use(0), optimizer=number) for _ in range(life))]
     return events
 
@@ -582,6 +582,11 @@ def test_an_optimizer_built_in_the_loop() -> None:
     (finding,) = judge(optimizer_recreated.RULE, rebuilt([1, 1, 1, 1]))
     assert finding.location == line(BUILD)
     assert "4 times over the same 2 parameters, every step" in finding.message
+
+
+def test_optimizers_built_in_the_loop_of_several_models() -> None:
+    events = [event for model in range(2) for event in rebuilt([1, 1, 1], parameters=[model], base=3 * model)]
+    assert len(judge(optimizer_recreated.RULE, events)) == 1
 
 
 def test_optimizers_that_may_be_built_again() -> None:
@@ -714,7 +719,16 @@ def backward_twice(i: int, **second: object) -> list[Event]:
 def test_one_loss_backward_twice() -> None:
     (finding,) = judge(loss_backpropagated_twice.RULE, repeat(4, backward_twice, *seen("w", "b"), built()))
     assert finding.location == line(OTHER_BACKWARD)
-    assert "`loss` (3)" in finding.message
+    assert "`loss` went backward twice before one step, so that" in finding.message
+
+
+def test_one_loss_once_more_within_a_sum() -> None:
+    def iteration(i: int) -> list[Event]:
+        return backward_twice(i, value=5.0, nodes=9, contains=[2 * i])
+
+    (finding,) = judge(loss_backpropagated_twice.RULE, repeat(4, iteration, *seen("w", "b"), built()))
+    assert "then as a part of `loss`" in finding.message
+    assert finding.confidence == "high"
 
 
 @pytest.mark.parametrize(

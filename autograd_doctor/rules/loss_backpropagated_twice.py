@@ -38,24 +38,26 @@ def _doubled(trace: Trace, step: OptimizerStepped) -> Iterator[Pair]:
 
 
 def _same_loss(first: BackwardRan, second: BackwardRan) -> bool:
-    """Whether both ran through the same nodes from roots of the same value: one loss, or one computed twice.
+    """Whether the second ran on the first one's loss again: on itself, on a sum of it with others, or on a twin.
 
-    A backward towards chosen inputs, or one that builds a graph of its own, has its reasons. Zero is no evidence.
+    A twin runs through the same nodes from a root of the same value; zero is no evidence. A backward towards chosen
+    inputs, or one that builds a graph of its own, has its reasons.
     """
-    return (
+    plain = first.kind == second.kind == "backward" and not any(
+        ran.inputs or ran.create_graph or ran.root.numel != 1 for ran in (first, second)
+    )
+    twins = (
         first.backward in second.reused
-        and first.kind == second.kind == "backward"
-        and not (first.inputs or second.inputs or first.create_graph or second.create_graph)
-        and _value(first) is not None
-        and _value(first) == _value(second)
         and first.nodes == second.nodes
         and first.wrote == second.wrote
+        and _value(first) == _value(second) is not None
     )
+    return plain and (twins or first.backward in second.contains)
 
 
 def _value(ran: BackwardRan) -> float | None:
-    value = ran.root.low if ran.root.numel == 1 else None
-    return value if value is not None and value != 0 and isfinite(value) else None
+    value = ran.root.low
+    return value if value and isfinite(value) else None
 
 
 def _finding(trace: Trace, pairs: list[Pair]) -> Finding:
@@ -63,21 +65,22 @@ def _finding(trace: Trace, pairs: list[Pair]) -> Finding:
     steps = len({id(step) for _, _, step in pairs})
     optimizer = trace.optimizer_name(step.optimizer)
     total = sum(one.optimizer == step.optimizer for one in trace.steps)
-    name = f"`{second.root.name}`" if second.root.name else "the same loss"
+    name = f"`{first.root.name}`" if first.root.name else "one loss"
+    part = f", then as a part of `{second.root.name or 'another'}`" if first.nodes < second.nodes else ""
     return RULE.finding(
-        f"{name} ({_value(second):.4g}) went backward twice before one step, so that its gradient for "
-        f"{trace.parameter_names(second.wrote)} counts double, in {share(steps, total)}",
-        subject=second.root.name or "loss",
+        f"{name} went backward twice before one step{part}, so that its gradient for "
+        f"{trace.parameter_names(first.wrote)} counts double, in {share(steps, total)}",
+        subject=first.root.name or "loss",
         location=second.location,
-        help="take one of the two `backward()` calls out",
+        help="take one of the two `backward()` calls out" if not part else "go backward from the sum alone",
         confidence="high" if first.root.made_at == second.root.made_at else "medium",
-        evidence={"steps": steps, "loss": _value(second) or 0.0, "nodes": second.nodes},
+        evidence={"steps": steps, "loss": first.root.low or 0.0, "nodes": second.nodes},
         related=related(
             ("the first backward of this loss", first.location), (f"`{optimizer}` steps here", step.location)
         ),
         step_first=ordinal(second),
         step_count=steps,
-        parameters=second.wrote,
+        parameters=first.wrote,
     )
 
 
@@ -122,6 +125,24 @@ def bad_logged_by_going_backward() -> None:
     trainer = Trainer()
     for _ in range(8):
         trainer.step(torch.randn(16, 4))
+
+
+def bad_once_more_within_the_sum() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, value, label = nn.Linear(4, 8), nn.Linear(8, 1), nn.Linear(8, 2)
+    optimizer = torch.optim.SGD([*body.parameters(), *value.parameters(), *label.parameters()], lr=0.01)
+    for _ in range(8):
+        inputs = torch.randn(16, 4)
+        hidden = body(inputs).tanh()
+        regression = nn.functional.mse_loss(value(hidden), inputs.sum(dim=1, keepdim=True))
+        classification = nn.functional.cross_entropy(label(hidden), (inputs[:, 0] > 0).long())
+        optimizer.zero_grad()
+        regression.backward(retain_graph=True)
+        (regression + classification).backward()  # <- AD113
+        optimizer.step()
 
 
 def good() -> None:
@@ -180,7 +201,7 @@ RULE = Rule(
     title="one loss went backward twice before one step",
     observes=(
         "Backwards that run through nodes which an earlier one has run through already, from a root of the very same "
-        "value over as many nodes, and whose gradients one step then uses together."
+        "value over as many nodes, or through the root of that one, and whose gradients one step then uses together."
     ),
     why="The gradient of that loss counts double: beside other losses its weight is wrong, alone the rate is doubled.",
     fix="Call `backward()` once per loss; read gradient norms after it instead of going backward for them.",
@@ -190,7 +211,7 @@ RULE = Rule(
     ),
     needs=(BackwardRan, OptimizerStepped),
     examine=examine,
-    bad=(bad, bad_logged_by_going_backward),
+    bad=(bad, bad_logged_by_going_backward, bad_once_more_within_the_sum),
     good=(good, good_two_losses_on_one_graph, good_gradient_penalty),
     tunables={"minimum_repeats": 2},
     folds=("AD304",),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import groupby
 
 from autograd_doctor.events import BatchDrawn, OptimizerBuilt, OptimizerStepped
 from autograd_doctor.findings import Finding, Location
@@ -14,27 +14,27 @@ from autograd_doctor.trace import Trace
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     lives = {optimizer: len(steps) for optimizer, steps in steps_by_optimizer(trace).items()}
-    for builds in _rebuilt_in_place(trace).values():
+    reported: set[Location | None] = set()
+    for builds in _rebuilt_in_place(trace):
         lost = [lives.get(build.optimizer, 0) for build in builds[:-1]]
-        often = len(lost) >= tunables["minimum_rebuilds"] and all(lost)
+        often = len(lost) >= tunables["minimum_rebuilds"] and all(lost) and builds[0].location not in reported
         if often and (max(lost) <= tunables["longest_life"] or _one_pass_each(trace, builds)):
+            reported.add(builds[0].location)
             yield _finding(trace, builds, lost)
 
 
-def _rebuilt_in_place(trace: Trace) -> dict[Location | None, list[OptimizerBuilt]]:
-    """By line, optimizers that were built over the same parameters with the same settings, and that hold a state.
+def _rebuilt_in_place(trace: Trace) -> Iterator[list[OptimizerBuilt]]:
+    """Runs of optimizers built at one line, over the same parameters with the same settings, that hold a state.
 
     Plain gradient descent has none to lose; another rate or other parameters begin another phase.
     """
-    grouped: dict[Location | None, list[OptimizerBuilt]] = {}
-    for build in trace.of(OptimizerBuilt):
+    places: dict[Location | None, list[OptimizerBuilt]] = {}
+    for build in trace.optimizers.values():
         if not _stateless(build):
-            grouped.setdefault(build.location, []).append(build)
-    return {
-        location: builds
-        for location, builds in grouped.items()
-        if all(before.groups == after.groups and before.kind == after.kind for before, after in pairwise(builds))
-    }
+            places.setdefault(build.location, []).append(build)
+    for builds in places.values():
+        for _, run in groupby(builds, key=lambda build: (build.kind, build.groups)):
+            yield list(run)
 
 
 def _stateless(build: OptimizerBuilt) -> bool:
@@ -43,15 +43,13 @@ def _stateless(build: OptimizerBuilt) -> bool:
 
 def _one_pass_each(trace: Trace, builds: list[OptimizerBuilt]) -> bool:
     """Whether each optimizer lived for one pass over the very same loader: it is built anew every epoch."""
-    passes: dict[int, list[int]] = {}
-    current = None
-    numbers = {build.optimizer for build in builds}
+    passes: dict[int, list[int]] = {build.optimizer: [] for build in builds}
+    current: list[int] = []
     for event in trace.events:
-        if isinstance(event, OptimizerBuilt) and event.optimizer in numbers:
-            current = event.optimizer
-            passes[current] = []
-        elif isinstance(event, BatchDrawn) and not event.ended and current is not None:
-            passes[current].append(event.loader)
+        if isinstance(event, OptimizerBuilt) and event.optimizer in passes:
+            current = passes[event.optimizer]
+        elif isinstance(event, BatchDrawn) and not event.ended:
+            current.append(event.loader)
     complete = [passes[build.optimizer] for build in builds[:-1]]
     shared = set.intersection(*(set(loaders) for loaders in complete))
     return any(all(loaders.count(loader) == 1 for loaders in complete) for loader in shared)

@@ -207,7 +207,7 @@ def test_wrong_gradient_is_an_error_with_both_numbers() -> None:
     (finding,) = findings("AD507", wrong)
     assert (finding.severity, finding.confidence, finding.location) == ("error", "high", at(20))
     assert "for input 2: it returned 1.5 where the difference quotient is 2" in finding.message
-    assert finding.notes == (reason,)
+    assert finding.notes == ("all of it is 0.75 times the derivative",)
 
 
 def test_gradient_where_the_forward_is_flat_is_less_sure() -> None:

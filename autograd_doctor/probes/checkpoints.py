@@ -174,7 +174,9 @@ class Checkpoints:
 
         return run
 
+    @careful
     def _say(self, segment: _Segment) -> None:
+        self._watch.parameters.introduce()
         self._watch.emit(
             CheckpointRan(
                 step=self._watch.step,

@@ -459,19 +459,25 @@ def test_losses_made_anew_for_each_call_share_a_number():
     assert [(event.name, event.parameters) for event in events.of(ModuleSeen)] == [("MSELoss", [])]
 
 
+class Lit(nn.Module):
+    """Called by its methods, as frameworks do, so that its parts are the roots."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder, self.heads = nn.Linear(4, 4), [nn.Linear(4, 1)]
+
+    def training_step(self, x: torch.Tensor) -> torch.Tensor:
+        return self.heads[0](self.encoder(x)).sum()
+
+
 def test_roots_called_by_methods_of_an_outer_module():
-    class Lit(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.encoder = nn.Linear(4, 4)
-
-        def training_step(self, x: torch.Tensor) -> torch.Tensor:
-            return self.encoder(x).sum()
-
     lit = Lit()
     with probing("modules") as events:
         lit.training_step(torch.randn(2, 4))
-    assert [event.name for event in events.of(ModuleSeen)] == ["self.encoder"]
+    encoder, outer, head = events.of(ModuleSeen)
+    assert (encoder.name, encoder.registered) == ("self.encoder", True)
+    assert (head.holder, head.registered, head.parent) == ("self.heads[0]", False, outer.module)
+    assert outer.name == "lit"
 
 
 class Writes(nn.Module):

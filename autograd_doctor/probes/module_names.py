@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torch import nn
 
 from autograd_doctor.probes.frame_locals import local_variables, variables
-from autograd_doctor.probes.places import own_frames
+from autograd_doctor.probes.places import own_frame, own_frames
 
 _CONTAINER_LIMIT = 64
 
@@ -32,12 +32,27 @@ def path_name(module: nn.Module) -> str:
 def held_name(module: nn.Module) -> str:
     """Where the `self` of an enclosing method keeps a module that it does not register: `self.layers[0]`."""
     for frame in own_frames():
-        owner = local_variables(frame).get("self")
-        for name, value in dict(getattr(owner, "__dict__", {})).items():
-            inside = next((suffix for suffix, held in _contents(value) if held is module), None)
-            if inside is not None and name != "_modules":
-                return f"self.{name}{inside}"
+        place = _place_in(local_variables(frame).get("self"), module)
+        if place:
+            return f"self{place}"
     return _contained(module) or type(module).__name__
+
+
+def plain_holder(module: nn.Module) -> nn.Module | None:
+    """The module whose method is running and that keeps this one where `modules()` does not find it."""
+    frame = own_frame()
+    owner = local_variables(frame).get("self") if frame is not None else None
+    if not isinstance(owner, nn.Module) or not _place_in(owner, module):
+        return None
+    return None if any(inner is module for inner in owner.modules()) else owner
+
+
+def _place_in(owner: object, module: nn.Module) -> str:
+    for name, value in dict(getattr(owner, "__dict__", {})).items():
+        inside = next((suffix for suffix, held in _contents(value) if held is module), None)
+        if inside is not None and name != "_modules":
+            return f".{name}{inside}"
+    return ""
 
 
 def _direct(module: nn.Module) -> Iterator[str]:

@@ -11,7 +11,7 @@ from torch.nn.parameter import is_lazy
 from autograd_doctor.events import ModuleSeen
 from autograd_doctor.findings import Location
 from autograd_doctor.probes.mode_dependence import mode_dependent
-from autograd_doctor.probes.module_names import held_name, root_name
+from autograd_doctor.probes.module_names import held_name, plain_holder, root_name
 from autograd_doctor.probes.places import Place, here, place
 from autograd_doctor.probes.watch import Watch
 
@@ -33,9 +33,18 @@ class ModuleRegister:
         passing = (type(module), place())
         if next(module.parameters(), None) is None and passing in self._passing:
             return self._passing[passing]
-        number = self._introduce(module, root_name(module), here())
+        number = self._introduce_root(module)
         self._passing[passing] = number
         return number
+
+    def _introduce_root(self, module: nn.Module) -> int:
+        """Methods of a module that frameworks call (`training_step`) hold strays as its forward does."""
+        holder = plain_holder(module) if next(module.parameters(), None) is not None else None
+        if holder is None:
+            return self._introduce(module, root_name(module), here())
+        parent = self._watch.modules.get(holder)
+        parent = self._introduce(holder, root_name(holder), None) if parent is None else parent
+        return self._introduce(module, held_name(module), here(), parent=parent, registered=False)
 
     def complete(self, module: nn.Module) -> None:
         """Name parameters that came to life during the first forward."""

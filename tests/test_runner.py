@@ -382,6 +382,26 @@ def test_a_training_thread_is_stopped_without_a_traceback(ran: Any) -> None:
     assert (done.code, done.output, done.end.reason) == (0, "joined\n", "steps")
 
 
+def test_a_thread_that_outlives_the_main_program_is_stopped_as_well(ran: Any) -> None:
+    loop = "import threading\ndef train():\n    while True:\n        step()\nthreading.Thread(target=train).start()\n"
+    done = ran(ONE_STEP, loop, steps=4)
+    assert (done.code, done.output, done.end.reason, done.end.step) == (0, "", "steps", 4)
+
+
+def test_what_hangs_after_the_stop_is_ended_hard(ran: Any) -> None:
+    loop = """
+        import time
+        try:
+            while True:
+                step()
+        finally:
+            print("hangs", flush=True)
+            time.sleep(600)
+    """
+    done = ran(ONE_STEP, loop, steps=2)
+    assert (done.code, done.output, done.end.reason) == (0, "hangs\n", "steps")
+
+
 def test_a_forked_child_neither_records_nor_is_stopped(ran: Any) -> None:
     fork = """
         import os

@@ -79,7 +79,7 @@ def _module(target: Target) -> Program:
     if spec is None:
         raise ModuleNotFoundError(f"No module named {target.name}", name=target.name)
     code = _code(spec)
-    if not places.is_own(code.co_filename):
+    if spec.parent and not places.is_own(code.co_filename):
         places.set_target_folder(_package_folder(spec))
     return Program(code, _of_spec(spec), [code.co_filename, *target.arguments])
 

@@ -118,12 +118,12 @@ class _Run:
         return ("interrupted", _INTERRUPTED) if interrupted else ("raised", 1)
 
     def _finish(self, reason: Reason, code: int) -> int:
+        self._stopper.over()
         stopped = self._stopper.reason
         try:
             self._probes.close()
         finally:
             self._say_ended(stopped or reason, 0 if stopped else code)
-            self._stopper.over()
         return 0 if stopped else code
 
     def _say_ended(self, reason: Reason, code: int) -> None:

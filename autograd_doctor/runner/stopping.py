@@ -70,13 +70,14 @@ class Stopper:
         threading.Thread(target=self._watch_time, name="autograd_doctor clock", daemon=True).start()
 
     def program_over(self) -> None:
-        """Raise nothing from now on; a stopped program may still be ended hard if it does not come to its end."""
+        """Raise nothing in the main thread from now on. Threads of the program may go on training, and are stopped."""
         with self._lock:
             self._program_over = True
             if self.reason == "time":
                 _raise_in_main_thread(None)
 
     def over(self) -> None:
+        """Stop watching: everything of the program has come to its end."""
         self._over.set()
 
     def observe(self, event: Event) -> None:
@@ -99,7 +100,7 @@ class Stopper:
             self._deadline = time.monotonic() + self._seconds
 
     def _stepped(self) -> None:
-        if os.getpid() != self._process or self._watch.backward_running is not None or self._program_over:
+        if os.getpid() != self._process or self._watch.backward_running is not None:
             return
         self._trained()
         with self._lock:
@@ -134,9 +135,11 @@ class Stopper:
 
     def _stop_between_steps(self, now: float) -> None:
         with self._lock:
-            if self.reason is None and self._watch.backward_running is None and not self._program_over:
-                self.reason = "time"
-                self._raised_at = now
+            if self.reason is not None or self._watch.backward_running is not None:
+                return
+            self.reason = "time"
+            self._raised_at = now
+            if not self._program_over:
                 _raise_in_main_thread(Stop)
 
 

@@ -11,7 +11,8 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
@@ -66,14 +67,19 @@ def record(plan: Plan, *, cwd: Path, log: Path) -> Outcome:
     return Outcome(exit_code=None if died_of else code, signal=died_of, timed_out=timed_out)
 
 
-def trace_program(
-    program: Path | str, *, arguments: Sequence[str] = (), **overrides: Any
-) -> tuple[Trace, Plan, Outcome]:
-    """The trace of a program given by its path or as source, with the plan and how the child ended."""
-    with tempfile.TemporaryDirectory() as folder:
-        plan = plan_for(_as_file(program, Path(folder)), Path(folder), arguments=arguments, **overrides)
-        outcome = record(plan, cwd=Path(folder), log=Path(folder, "output.txt"))
-        return Trace.load(Path(plan.trace)), plan, outcome
+@contextmanager
+def recorded(
+    program: Path | str, *, arguments: Sequence[str] = (), rules: Iterable[Rule] | None = None, **overrides: Any
+) -> Iterator[tuple[Trace, Plan, Outcome]]:
+    """The trace of a program given by its path or as source, its plan, and how the child ended.
+
+    The program's folder lives as long as the block: whoever quotes the source does it inside.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        plan = plan_for(_as_file(program, folder), folder, arguments=arguments, rules=rules, **overrides)
+        outcome = record(plan, cwd=folder, log=folder / "output.txt")
+        yield Trace.load(Path(plan.trace)), plan, outcome
 
 
 def check_program(
@@ -81,13 +87,11 @@ def check_program(
 ) -> Report:
     """The report on a program given by its path or as source; `overrides` are fields of the plan."""
     chosen = all_rules() if rules is None else tuple(rules)
-    with tempfile.TemporaryDirectory() as folder:
-        plan = plan_for(_as_file(program, Path(folder)), Path(folder), arguments=arguments, rules=chosen, **overrides)
-        outcome = record(plan, cwd=Path(folder), log=Path(folder, "output.txt"))
+    with recorded(program, arguments=arguments, rules=chosen, **overrides) as (trace, plan, outcome):
         return engine.judge(
-            Trace.load(Path(plan.trace)),
+            trace,
             chosen,
-            {rule.code: dict(rule.tunables) for rule in chosen},
+            {rule.code: rule.tunables for rule in chosen},
             target=plan.target,
             fail_on="error",
             min_steps=1,

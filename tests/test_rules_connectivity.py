@@ -160,6 +160,11 @@ def test_part_without_gradients_beside_one_that_learns_is_a_warning() -> None:
     assert (finding.severity, finding.step_count) == ("warning", 5)
 
 
+def test_decorator_on_what_is_trained_is_an_error_even_beside_others_that_learn() -> None:
+    (finding,) = examined(no_grad_in_training.RULE, WHO, cut_steps(5, off("decorator")))
+    assert (finding.severity, finding.confidence) == ("error", "medium")
+
+
 def test_features_of_a_part_that_no_optimizer_holds_are_silent() -> None:
     assert examined(no_grad_in_training.RULE, WHO[:2], built(HEAD), cut_steps(5, off(), held=False)) == []
 

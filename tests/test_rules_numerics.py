@@ -94,6 +94,13 @@ def test_spoiled_gradient_is_named_by_the_forward_line() -> None:
     assert finding.related[0].location == at(20)
 
 
+def test_role_of_a_saved_tensor_is_no_name() -> None:
+    saved = TensorFacts(shape=[4], dtype="float32", name="self", low=0.0, high=1.0)
+    (finding,) = examined(non_finite_backward.RULE, backward(), spoiled(operands=[saved], parameters=[]))
+    assert finding.subject == "sqrt"
+    assert finding.message.endswith("at an operand of shape [4] from 0 to 1")
+
+
 def test_absorbed_value_is_an_info() -> None:
     (finding,) = examined(non_finite_backward.RULE, spoiled(absorbed=True, parameters=[]))
     assert finding.severity == "info"

@@ -56,17 +56,19 @@ def _switches(trace: Trace, backward: BackwardRan, last: ForwardRan | None) -> I
 
 
 def _finding(trace: Trace, switch: GradSwitch, parameters: list[int], backwards: list[BackwardRan]) -> Finding:
+    """A block around one part says on its face that the part is not to be trained; anything else is a slip."""
     first = backwards[0]
     whole = first.lacks_graph or not first.reached
+    slip = switch.form == "decorator" or switch.kind == "set_grad_enabled"
     who = trace.parameter_names(parameters) or "anything"
     return RULE.finding(
         f"{_described(switch)} kept the graph from being built, so no gradient of the loss reaches {who}",
         subject=switch.function or (trace.parameter_name(parameters[0]) if parameters else first.root.name or "loss"),
         location=switch.location or first.location,
         help="let only evaluation run with gradients off, and the forward pass of training outside of it"
-        if whole
+        if whole or slip
         else "let this part run with gradients on, or leave its parameters out of the optimizer if it is to stay fixed",
-        severity=None if whole else "warning",
+        severity=None if whole or slip else "warning",
         confidence="high" if whole and first.cuts else "medium",
         evidence={
             "switched off by": switch.kind,
@@ -264,7 +266,8 @@ RULE = Rule(
     fix="Move the switch so that it covers evaluation only. For a part that is to stay fixed, give the optimizer only "
     "the parameters that learn.",
     fine="Evaluation, target and teacher networks, pseudo labels, rollouts, moving averages and features from "
-    "parts that no optimizer holds. Where other parameters still learn, the finding is a warning.",
+    "parts that no optimizer holds. A block around one part, "
+    "beside others that learn, is a warning.",
     needs=(BackwardRan, ForwardRan, GradModeLeftOff, OptimizerBuilt, OptimizerStepped),
     examine=examine,
     bad=(bad, bad_block, bad_flag, bad_encoder),

@@ -37,6 +37,7 @@ _ALIKE = {
     "std": "var std_mean",
 }
 _LIKE = {other: name for name, others in _ALIKE.items() for other in others.split()}
+_ROLES = {"": "a tensor", "self": "an operand", "other": "an operand", "result": "a result"}
 _HIDDEN = "a value that `where` leaves out still gets a gradient: 0 times Inf is NaN"
 
 
@@ -65,12 +66,12 @@ def _finding(trace: Trace, bad: NonFiniteGradient) -> Finding:
     reached = "every gradient ended finite all the same" if bad.absorbed else trace.parameter_names(bad.parameters)
     spoiled = f", which spoils {reached}" if bad.parameters and not bad.absorbed else ""
     spoiled = f", and {reached}" if bad.absorbed else spoiled
-    operands = {f"operand {place}": operand.described for place, operand in enumerate(bad.operands, start=1)}
+    operands = {f"operand {place}": _described(operand) for place, operand in enumerate(bad.operands, start=1)}
     culprit = next((operand for operand in bad.operands if _at_the_edge(operand)), None)
-    where = f" at {culprit.described}" if culprit else ""
+    where = f" at {_described(culprit)}" if culprit else ""
     return RULE.finding(
         f"the backward of `{operation}` made NaN or Inf out of finite gradients{where}{spoiled}",
-        subject=culprit.name if culprit and culprit.name else operation,
+        subject=culprit.name if culprit and culprit.name not in _ROLES else operation,
         location=bad.location or (backward.location if backward else None),
         help=help or "keep the operands away from where the operation has no slope; mask them before it, not after",
         severity="info" if bad.absorbed else None,
@@ -87,6 +88,11 @@ def _finding(trace: Trace, bad: NonFiniteGradient) -> Finding:
         step_count=1,
         parameters=bad.parameters,
     )
+
+
+def _described(operand: TensorFacts) -> str:
+    """Autograd knows saved tensors by their role; only a name that the user gave is shown as a name."""
+    return operand.described.replace(f"`{operand.name}`", _ROLES.get(operand.name, f"`{operand.name}`"), 1)
 
 
 def _at_the_edge(operand: TensorFacts) -> bool:

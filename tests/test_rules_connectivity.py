@@ -231,6 +231,11 @@ def test_leaf_with_nothing_of_an_optimizer_behind_it_is_silent() -> None:
     assert examined(loss_rewrapped.RULE, WHO, steps(3, {ENCODER: 1.0, HEAD: 1.0}), leaf) == []
 
 
+def test_gradient_asked_for_by_name_is_wanted_at_the_leaf() -> None:
+    sampling = [backward(s, kind="grad", inputs=1, values=[ENCODER], rewrapped_at=at(17)) for s in range(3)]
+    assert examined(loss_rewrapped.RULE, WHO, steps(3, {ENCODER: 1.0, HEAD: 1.0}), sampling) == []
+
+
 def test_rewrapped_loss_beside_one_that_trains_is_a_warning() -> None:
     leaf = backward(values=[ENCODER], rewrapped_at=at(17), rewrapped_by="tensor")
     (finding,) = examined(loss_rewrapped.RULE, WHO, steps(3, {ENCODER: 1.0, HEAD: 1.0}), leaf)

@@ -13,7 +13,7 @@ from autograd_doctor.trace import Trace
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     by_place: dict[Location, list[BackwardRan]] = {}
     for backward in trace.of(BackwardRan):
-        if backward.rewrapped_at is not None:
+        if backward.rewrapped_at is not None and not backward.inputs:  # a gradient of the leaf itself is wanted then
             by_place.setdefault(backward.rewrapped_at, []).append(backward)
     for backwards in by_place.values():
         behind = {parameter for backward in backwards for parameter in backward.values or ()}

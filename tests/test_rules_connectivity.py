@@ -367,6 +367,12 @@ def test_rebuilt_model_leaves_a_stale_optimizer() -> None:
     assert {"AD203", "AD204"} <= set(stale_optimizer_parameters.RULE.folds)
 
 
+def test_model_that_never_ran_beside_a_stranger_of_other_shapes_is_not_stale() -> None:
+    who = (seen(0, "second.weight"), built(0, 1), seen(1, "first.weight"), seen(2, "vgg.weight", shape=(9, 9)))
+    events = steps(6, {1: 1.0}, backward={"wrote": [1, 2], "reached": [1, 2], "values": [1, 2]}, missing=[0])
+    assert examined(stale_optimizer_parameters.RULE, who, module(0, 1, 2), events) == []
+
+
 def test_resting_model_is_not_stale_while_the_other_one_is_optimized() -> None:
     who = (seen(0, "first.weight"), seen(1, "second.weight"), built(0, 1))
     assert examined(stale_optimizer_parameters.RULE, who, module(0, 1), steps(6, {1: 1.0}, missing=[0])) == []

@@ -41,10 +41,16 @@ def _ran_since(trace: Trace, parameter: int, step: int) -> bool:
 
 
 def _successors(trace: Trace, stale: list[int], strangers: set[int]) -> set[int]:
-    """Those that took the place of the stale ones: of the same name, or in modules that the optimizer should know."""
+    """Those that took the place of the stale ones: of the same name, or of the same shape as one that never learned."""
     names = {trace.parameter_name(parameter) for parameter in stale}
     same = {parameter for parameter in strangers if trace.parameter_name(parameter) in names}
-    return same or (set() if set(stale) & trace.connected else strangers)
+    shapes = {_shape(trace, parameter) for parameter in stale if parameter not in trace.connected}
+    return same or {parameter for parameter in strangers if _shape(trace, parameter) in shapes}
+
+
+def _shape(trace: Trace, parameter: int) -> tuple[int, ...] | None:
+    seen = trace.parameters.get(parameter)
+    return tuple(seen.shape) if seen else None
 
 
 def _finding(trace: Trace, optimizer: int, stale: list[int], fresh: list[int], steps: int) -> Finding:

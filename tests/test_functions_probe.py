@@ -116,7 +116,7 @@ class Reversed(torch.autograd.Function):
 
 
 class Passing(torch.autograd.Function):
-    """A clamp with a straight-through gradient."""
+    """Bounded, with a straight-through gradient."""
 
     @staticmethod
     def forward(ctx, x):

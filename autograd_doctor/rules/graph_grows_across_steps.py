@@ -188,5 +188,5 @@ RULE = Rule(
     bad=(bad, bad_smoothed_loss_retained),
     good=(good, good_truncated_windows, good_unrolled_optimisation),
     tunables={"steps": 3},
-    folds=("AD304", "AD501", "AD504"),
+    folds=("AD302", "AD304", "AD501", "AD504"),
 )

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autograd_doctor.events import BackwardRan, OptimizerBuilt, OptimizerStepped, Survivor, SurvivorsCounted
-from autograd_doctor.findings import Finding
+from autograd_doctor.findings import Finding, Location
 from autograd_doctor.holdings import Holding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
@@ -14,13 +14,17 @@ from autograd_doctor.wording import in_bytes
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    carried = {event.reaches_back_at for event in trace.of(BackwardRan) if event.reaches_back}
+    crossed = {_line(event.reaches_back_at) for event in trace.of(BackwardRan) if event.reaches_back}
     for holding in trace.holdings:
         kept = holding.latest
         one_chain = kept.chained and kept.has_graph and not holding.grows(lambda survivor: survivor.count)
-        lengthens = one_chain and holding.grows(_nodes) and holding.location not in carried
+        lengthens = one_chain and holding.grows(_nodes) and _line(holding.location) not in crossed
         if lengthens and not trace.awaits_backward(holding):
             yield _finding(holding)
+
+
+def _line(location: Location | None) -> tuple[str, int] | None:
+    return (location.path, location.line) if location else None
 
 
 def _nodes(survivor: Survivor) -> int:

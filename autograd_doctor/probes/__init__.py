@@ -7,12 +7,18 @@ restores exactly what it patched on exit. Probes know no rules; they only state 
 from __future__ import annotations
 
 import ast
+import importlib
 import pkgutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from autograd_doctor.events import Event
+
+if TYPE_CHECKING:
+    from autograd_doctor.probes.watch import Watch
 
 
 @cache
@@ -40,3 +46,13 @@ def probes_for(needs: Iterable[type[Event]]) -> list[str]:
     """The probe files that together emit the needed events, in alphabetical order."""
     wanted = {event.__name__ for event in needs}
     return sorted(name for name, events in providers().items() if events & wanted)
+
+
+@contextmanager
+def installed(watch: Watch, names: Iterable[str]) -> Iterator[None]:
+    """Install probes, in the child only: this imports torch. They go by their `order` (0 by default), then by name."""
+    classes = [(importlib.import_module(f"{__name__}.{name}").PROBE, name) for name in names]
+    with ExitStack() as stack:
+        for probe, _ in sorted(classes, key=lambda entry: (getattr(entry[0], "order", 0), entry[1])):
+            stack.enter_context(probe(watch))
+        yield

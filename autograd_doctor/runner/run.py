@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import faulthandler
-import importlib
 import multiprocessing
 import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Literal, TextIO
+from typing import Literal, TextIO
 
 from autograd_doctor.events import Event, Noted, RunEnded
 from autograd_doctor.plan import STACKS, Plan
+from autograd_doctor.probes import installed
 from autograd_doctor.probes.watch import Watch
 from autograd_doctor.runner import crash
 from autograd_doctor.runner.model_mode import ConfigMistake, ModelProgram
@@ -27,7 +26,6 @@ from autograd_doctor.runner.started import started
 from autograd_doctor.runner.stopping import Stop, Stopper, speaks_of_evaluation
 
 Reason = Literal["finished", "steps", "time", "exited", "raised", "interrupted"]
-Probe = Callable[[Watch], AbstractContextManager[Any]]
 
 _ALWAYS = ("data", "optimizers")
 """Probes without which a run can neither count steps nor cut passes."""
@@ -82,8 +80,7 @@ class _Run:
         if self._plan.polite:
             # Never undone: exit functions of the program may save, too.
             Polite(self._watch, Path(self._plan.scratch)).install()
-        for probe in _in_order({*self._plan.probes, *_ALWAYS}):
-            self._probes.enter_context(probe(self._watch))
+        self._probes.enter_context(installed(self._watch, {*self._plan.probes, *_ALWAYS}))
         program = self._program()
         self._stopper.start()
         program.execute()
@@ -138,12 +135,6 @@ class _Run:
         for stream in (sys.stdout, sys.stderr):
             _flush(stream)
         os._exit(0)
-
-
-def _in_order(names: Iterable[str]) -> list[Probe]:
-    """Probe classes by their `order` (0 where they state none), then by name."""
-    probes = [(importlib.import_module(f"autograd_doctor.probes.{name}").PROBE, name) for name in names]
-    return [probe for probe, _ in sorted(probes, key=lambda pair: (getattr(pair[0], "order", 0), pair[1]))]
 
 
 def _is_stop_iteration(error: BaseException) -> bool:

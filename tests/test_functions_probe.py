@@ -368,7 +368,7 @@ def test_attributes_are_reported_once_for_many_calls() -> None:
     assert sum(isinstance(event, ContextAttributeKept) for event in watched(program)) == 2
 
 
-# ------------------------------------------------------------------------------------------------- without being noticed
+# ------------------------------------------------------------------------------------------------ without being noticed
 
 
 def trained(function: Any) -> list[torch.Tensor]:

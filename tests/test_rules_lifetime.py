@@ -278,6 +278,13 @@ def test_hook_that_keeps_activations() -> None:
     assert findings(AD301, *censuses(*activations(holder_kind="hook", holder="saved"))) == []
 
 
+def test_closure_that_keeps_activations_is_told_from_one_that_keeps_numbers() -> None:
+    holder = "kept in the closure of watch.<locals>.remember()"
+    assert len(findings(AD305, *censuses(*activations(holder=holder)))) == 1
+    assert findings(AD301, *censuses(*activations(holder=holder))) == []
+    assert len(findings(AD301, *censuses(*growing(holder=holder)))) == 1
+
+
 def test_tensors_without_a_graph_that_fill_the_memory() -> None:
     (finding,) = findings(AD307, *censuses(*activations(has_graph=False), epoch=1000))
     assert finding.severity == "warning"

@@ -10,6 +10,7 @@ from autograd_doctor.events import BackwardRan, ProgramRaised
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.wording import first_line
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -59,7 +60,7 @@ def _failed(failed: BackwardRan, before: BackwardRan) -> Finding:
         help=_help(failed),
         evidence={"reaches_back": failed.reaches_back, "nodes_first": before.nodes, "nodes_last": failed.nodes},
         related=_related(failed),
-        notes=(f"the error was: {failed.error.splitlines()[0]}",),
+        notes=(f"the error was: {first_line(failed.error)}",),
         step_first=failed.step + 1,
         step_count=1,
     )

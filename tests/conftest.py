@@ -1,8 +1,12 @@
-"""What all tests share: a quiet environment in which neither colours nor threads depend on the machine."""
+"""What all tests share: a quiet environment, in which neither colours nor threads depend on the machine."""
 
 from __future__ import annotations
 
 import os
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))  # for `tests.harness`, also under a bare `pytest`
 
 for _name in ("FORCE_COLOR", "NO_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
     os.environ.pop(_name, None)

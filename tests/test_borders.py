@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from harness import ROOT, body_of, marks
 
 from autograd_doctor import trace
 from autograd_doctor.probes import providers
 from autograd_doctor.rules import Rule, all_rules
+from tests.harness import ROOT, body_of, marks
 
 PACKAGE = ROOT / "autograd_doctor"
 RULES = pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.code)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from harness import assert_findings, assert_healthy, body_of, check_program, marks
 
 from autograd_doctor.rules import Example, Rule, all_rules
+from tests.harness import assert_findings, assert_healthy, body_of, check_program, marks
 
 
 def _cases(kind: str) -> list[object]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from harness import ROOT, assert_findings, assert_healthy, check_program, marks
+
+from tests.harness import ROOT, assert_findings, assert_healthy, check_program, marks
 
 PROGRAMS = sorted((ROOT / "tests" / "programs").glob("*.py"))
 

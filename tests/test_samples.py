@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from harness import ROOT, assert_findings, assert_healthy, check_by_command, check_program, marks
+
+from tests.harness import ROOT, assert_findings, assert_healthy, check_by_command, check_program, marks
 
 SAMPLES = sorted(path for path in (ROOT / "sample_models").glob("*.py") if path.stem != "model_only")
 

@@ -85,6 +85,13 @@ def test_what_is_held_anyway_is_left_out():
     assert saved_bytes([nn.Linear(INPUTS, OUTPUTS)(x)], held_anyway=[x[:5]]).bytes == 0
 
 
+def test_the_graph_of_what_is_held_anyway_is_left_out():
+    first, second = nn.Linear(INPUTS, OUTPUTS), nn.Linear(OUTPUTS, 7)
+    hidden = first(torch.randn(ROWS, INPUTS)).exp()
+    assert saved_bytes([second(hidden).exp()]).bytes == BATCH + ACTIVATION + 4 * ROWS * 7
+    assert saved_bytes([second(hidden).exp()], held_anyway=[hidden]).bytes == 4 * ROWS * 7
+
+
 def test_graphs_are_measured_together():
     linear, x = nn.Linear(INPUTS, OUTPUTS), torch.randn(ROWS, INPUTS)
     one, two = linear(x).exp(), linear(x).exp()

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import torch
 
+from autograd_doctor.probes.lineage import has_graph
+
 _NESTING = 3
 
 
@@ -27,12 +29,12 @@ def saved_bytes(roots: Iterable[torch.Tensor], held_anyway: Iterable[torch.Tenso
     """Measure the graphs of `roots` together.
 
     Parameters (leaves that require a gradient, and any `nn.Parameter`) are left out with all their views, and so are
-    the storages of `held_anyway`: they would live without the graph.
+    the storages and the graphs of `held_anyway`: they would live without what is measured.
     """
     walk = _Walk()
     with torch._C.DisableTorchFunction(), torch.no_grad():
         for tensor in held_anyway:
-            walk.exclude(tensor)
+            walk.hold(tensor)
         walk.run(root.grad_fn for root in roots)
     return GraphBytes(walk.total(), len(walk.nodes), walk.freed)
 
@@ -51,17 +53,24 @@ class _Walk:
         self._waiting: list[Any] = []
         self._sizes: dict[int, int] = {}
         self._excluded: set[int] = set()
+        self._beyond: dict[int, Any] = {}
 
     def run(self, nodes: Iterable[Any]) -> None:
         self._waiting.extend(nodes)
         while self._waiting:
             node = self._waiting.pop()
-            if node is not None and id(node) not in self.nodes:
+            if node is not None and id(node) not in self.nodes and id(node) not in self._beyond:
                 self.nodes[id(node)] = node
                 self._visit(node)
 
     def total(self) -> int:
         return sum(size for storage, size in self._sizes.items() if storage not in self._excluded)
+
+    def hold(self, tensor: torch.Tensor) -> None:
+        """Leave out a tensor, and the graph that made it."""
+        self.exclude(tensor)
+        if has_graph(tensor):
+            self._beyond[id(tensor.grad_fn)] = tensor.grad_fn
 
     def exclude(self, tensor: torch.Tensor) -> None:
         self._excluded.update(key for key, _ in _storages(tensor))

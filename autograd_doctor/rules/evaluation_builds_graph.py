@@ -38,7 +38,9 @@ def _finding(trace: Trace, idle: list[ForwardsWithoutBackward]) -> Finding:
         f"{passes} forward {'pass' if passes == 1 else 'passes'} of `{name}` built a graph that no backward used{size}",
         subject=name,
         location=idle[0].location,
-        help="evaluate under `torch.no_grad()`",
+        help="evaluate under `torch.no_grad()`"
+        if evaluating
+        else "call it under `torch.no_grad()`, or leave the call out if nothing uses its result",
         severity=None if evaluating else "info",
         confidence="high" if evaluating else "medium",
         evidence={

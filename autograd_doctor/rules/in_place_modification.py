@@ -34,7 +34,7 @@ def _explained(event: SavedTensorChanged, crash: ProgramRaised) -> Finding:
         f"`{changed.operation}`, so that backward failed",
         subject=event.tensor.name or event.saved_by,
         location=changed.location or event.needed_at,
-        help=f"use the operation that returns a new tensor instead of `{changed.operation}`, or change a `.clone()`",
+        help=_help(event),
         evidence={
             "operation": changed.operation,
             "saved_by": event.saved_by,
@@ -47,6 +47,12 @@ def _explained(event: SavedTensorChanged, crash: ProgramRaised) -> Finding:
         step_count=1,
         parameters=event.parameters,
     )
+
+
+def _help(event: SavedTensorChanged) -> str:
+    if event.changed.operation == "step":
+        return "step after the last backward that goes through the old weights, or compute its loss anew with the new ones"
+    return f"use the operation that returns a new tensor instead of `{event.changed.operation}`, or change a `.clone()`"
 
 
 def _unexplained(trace: Trace, crash: ProgramRaised) -> Finding:

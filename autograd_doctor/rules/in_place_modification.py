@@ -51,7 +51,7 @@ def _explained(event: SavedTensorChanged, crash: ProgramRaised) -> Finding:
 
 def _help(event: SavedTensorChanged) -> str:
     if event.changed.operation == "step":
-        return "step after the last backward that goes through the old weights, or compute its loss anew with the new ones"
+        return "step after the last backward through the old weights, or compute its loss anew with the new ones"
     return f"use the operation that returns a new tensor instead of `{event.changed.operation}`, or change a `.clone()`"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from autograd_doctor.events import TensorFacts
@@ -20,16 +22,7 @@ def describe(
 
     Call it under `Watch.looking()`.
     """
-    low = high = None
-    nan = inf = 0
-    if ranges and readable(tensor):
-        values = tensor.detach()
-        if values.is_floating_point():
-            nan = int(torch.isnan(values).sum())
-            inf = int(torch.isinf(values).sum())
-            values = values[torch.isfinite(values)]
-        if values.numel():
-            low, high = float(values.min()), float(values.max())
+    low, high, nan, inf = _range(tensor) if ranges and readable(tensor) else (None, None, 0, 0)
     return TensorFacts(
         shape=list(tensor.shape),
         dtype=str(tensor.dtype).removeprefix("torch."),
@@ -45,6 +38,22 @@ def describe(
         inf=inf,
         numel=tensor.numel(),
     )
+
+
+def _range(tensor: torch.Tensor) -> tuple[float | None, float | None, int, int]:
+    """Extremes of the finite values, and how many are NaN and Inf."""
+    values = tensor.detach()
+    if values.numel() == 1:  # the loss of every step
+        value = float(values)
+        finite = value if math.isfinite(value) else None
+        return finite, finite, int(math.isnan(value)), int(math.isinf(value))
+    nan = inf = 0
+    if values.is_floating_point():
+        nan, inf = int(torch.isnan(values).sum()), int(torch.isinf(values).sum())
+        values = values[torch.isfinite(values)] if nan or inf else values
+    if not values.numel():
+        return None, None, nan, inf
+    return float(values.min()), float(values.max()), nan, inf
 
 
 def readable(tensor: torch.Tensor) -> bool:

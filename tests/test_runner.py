@@ -280,7 +280,7 @@ def test_ctrl_c_is_told_and_keeps_the_trace(tmp_path: Path) -> None:
 
 
 def test_a_hang_shows_its_stacks_and_leaves_the_trace_readable(tmp_path: Path) -> None:
-    hang = "def hang():\n    import time\n    time.sleep(60)\nprint('ready', flush=True)\nhang()\n"
+    hang = "def hang():\n    import time\n    print('ready', flush=True)\n    time.sleep(60)\nhang()\n"
     ran = Ran(tmp_path, dedent(ONE_STEP) + "step()\n" + hang)
     process = ran.start(stdout=subprocess.PIPE)
     assert process.stdout is not None

@@ -12,7 +12,7 @@ from types import CellType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 from autograd_doctor.findings import Location
-from autograd_doctor.probes.naming import variables
+from autograd_doctor.probes.frame_locals import variables
 from autograd_doctor.probes.places import is_own, own_frames
 
 _DEPTH = 5

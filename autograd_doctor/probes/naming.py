@@ -18,24 +18,13 @@ from torch import nn
 
 from autograd_doctor.events import OptimizerBuilt, ParameterGroup, ParametersAdded, ParameterSeen
 from autograd_doctor.findings import Location
+from autograd_doctor.probes.frame_locals import variables
 from autograd_doctor.probes.places import own_frames
 
 if TYPE_CHECKING:
     from autograd_doctor.probes.watch import Watch
 
 _CONTAINER_LIMIT = 64
-
-
-def variables(frame: FrameType) -> Iterator[tuple[str, Any]]:
-    """The variables that a line of this frame can name: locals, attributes of `self`, globals."""
-    local = dict(frame.f_locals)
-    yield from ((name, value) for name, value in local.items() if not name.startswith("__"))
-    owner = local.get("self")
-    if owner is not None:
-        attributes = getattr(owner, "__dict__", {})
-        yield from ((f"self.{name}", value) for name, value in dict(attributes).items())
-    if frame.f_globals is not frame.f_locals:
-        yield from ((name, value) for name, value in dict(frame.f_globals).items() if not name.startswith("__"))
 
 
 def variable_name(wanted: object, frame: FrameType | None = None) -> str:

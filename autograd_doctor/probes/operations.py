@@ -46,6 +46,12 @@ _UNCHANGED_VALUES = frozenset({
 })  # fmt: skip
 """Operations that cannot make a non-finite value out of finite ones."""
 
+_SHAPE_ONLY = frozenset({
+    "empty_like", "full_like", "new_empty", "new_empty_strided", "new_full", "new_ones", "new_zeros", "ones_like",
+    "rand_like", "randint_like", "randn_like", "zeros_like",
+})  # fmt: skip
+"""Operations that take the shape of a tensor and none of its values."""
+
 _IGNORE, _OPERATION, _ESCAPE = range(3)
 _MOST_REMEMBERED = 256
 _MOST_FAILURES = 20
@@ -138,7 +144,7 @@ class Operations(TorchFunctionMode):
         gradients: bool,
     ) -> None:
         """Record how each output was made; `gradients` tells whether the program had them switched on."""
-        inputs = tensors_in(args, kwargs.values())
+        inputs = [] if name in _SHAPE_ONLY else tensors_in(args, kwargs.values())
         place = _place()
         changes = _changes_input(name) or "out" in kwargs
         for output in outputs:

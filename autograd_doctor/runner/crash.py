@@ -12,7 +12,7 @@ import torch
 
 from autograd_doctor.events import ProgramRaised, StackFrame, TensorFacts
 from autograd_doctor.findings import Location
-from autograd_doctor.probes.naming import variables
+from autograd_doctor.probes.frame_locals import variables
 from autograd_doctor.probes.places import is_own, locate
 from autograd_doctor.probes.tensor_facts import describe
 from autograd_doctor.probes.watch import Watch

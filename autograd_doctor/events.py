@@ -219,6 +219,14 @@ class ForwardsWithoutBackward(Event, frozen=True):
     seconds: float = 0.0
 
 
+class IdleForwardUsed(Event, frozen=True):
+    """A backward came through a pass from where others had been reported as `ForwardsWithoutBackward`."""
+
+    module: int
+    location: Location | None
+    training: bool
+
+
 class ModeSet(Event, frozen=True):
     """`train()` or `eval()` on a module that is a root, or became one."""
 
@@ -320,7 +328,7 @@ class BackwardRan(Event, frozen=True):
 
 
 class GraphRetained(Event, frozen=True):
-    """A graph kept by `retain_graph` or `create_graph` came to its end. `used_again`: a later backward ran through it."""
+    """A graph kept by `retain_graph` or `create_graph` came to its end. `used_again`: a later backward ran through."""
 
     backward: int
     location: Location | None

@@ -31,6 +31,7 @@ from autograd_doctor.events import (
     GradientsClipped,
     GradModeLeftOff,
     HooksCounted,
+    IdleForwardUsed,
     ModeSet,
     ModuleSeen,
     Noted,
@@ -626,6 +627,24 @@ def test_a_graph_used_after_another_optimizer_stepped():
             judge(fake).sum().backward()
             first.step()
     assert events.of(ForwardsWithoutBackward) == []
+
+
+def test_a_line_whose_first_passes_were_idle():
+    policy, critic = nn.Linear(4, 4), nn.Linear(4, 1)
+    with probing("optimizers", "modules") as events:
+        actors, critics = SGD(policy.parameters(), lr=0.1), SGD(critic.parameters(), lr=0.1)
+
+        def act() -> torch.Tensor:
+            return policy(torch.randn(8, 4))
+
+        for _ in range(4):
+            critic(act().detach()).sum().backward()
+            critics.step()
+        critic(act()).sum().backward()
+        actors.step()
+    assert events.of(ForwardsWithoutBackward)
+    (used,) = events.of(IdleForwardUsed)
+    assert source_line(used.location) == "return policy(torch.randn(8, 4))"
 
 
 def test_a_training_pass_that_the_end_cut_short():

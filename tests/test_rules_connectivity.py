@@ -10,6 +10,7 @@ from autograd_doctor.events import (
     Event,
     ForwardsWithoutBackward,
     GradModeLeftOff,
+    IdleForwardUsed,
     ModeSet,
     OperationFailed,
     ProgramRaised,
@@ -445,6 +446,14 @@ def test_teacher_whose_output_a_loss_uses_is_an_info() -> None:
 
 def test_single_idle_pass_is_silent() -> None:
     assert examined(evaluation_builds_graph.RULE, steps(2, {ENCODER: 1.0}), idle(passes=1)) == []
+
+
+def test_line_whose_graphs_are_used_later_is_silent() -> None:
+    used = IdleForwardUsed(step=3, module=0, location=at(40), training=True)
+    rollouts = idle(training=True)
+    assert examined(evaluation_builds_graph.RULE, module(0, ENCODER), steps(2, {ENCODER: 1.0}), rollouts, used) == []
+    elsewhere = IdleForwardUsed(step=3, module=0, location=at(41), training=True)
+    assert examined(evaluation_builds_graph.RULE, module(0, ENCODER), steps(2, {ENCODER: 1.0}), rollouts, elsewhere)
 
 
 def in_eval(step: int, **more: object) -> Event:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import torch
 from torch import nn
 
-from autograd_doctor.events import Event, ForwardRan, ForwardsWithoutBackward, ModeSet, ModuleSeen
+from autograd_doctor.events import Event, ForwardRan, ForwardsWithoutBackward, IdleForwardUsed, ModeSet, ModuleSeen
 from autograd_doctor.probes.care import careful
 from autograd_doctor.probes.forward_writes import ForwardWrites
 from autograd_doctor.probes.frame_locals import local_variables
@@ -40,7 +40,13 @@ class Modules:
     look-up; modules replicated by DataParallel, run under a function transform, or recomputed in backward are no roots.
     """
 
-    yields: ClassVar[tuple[type[Event], ...]] = (ModuleSeen, ForwardRan, ModeSet, ForwardsWithoutBackward)
+    yields: ClassVar[tuple[type[Event], ...]] = (
+        ModuleSeen,
+        ForwardRan,
+        ModeSet,
+        ForwardsWithoutBackward,
+        IdleForwardUsed,
+    )
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch

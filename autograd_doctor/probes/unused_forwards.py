@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from autograd_doctor.events import ForwardsWithoutBackward
+from autograd_doctor.events import ForwardsWithoutBackward, IdleForwardUsed
 from autograd_doctor.probes.graph_bytes import saved_bytes
 from autograd_doctor.probes.places import Place, locate
 from autograd_doctor.probes.watch import Watch
@@ -39,6 +39,7 @@ class _Origin:
     where: Place | None
     training: bool
     used: bool = False
+    reported: bool = False
     passes: int = 0
     measured: int = 0
     bytes_held: int = 0
@@ -86,14 +87,22 @@ class UnusedForwards:
             origin.bytes_held = max(origin.bytes_held, saved_bytes(outputs, held_anyway).bytes)
 
     def _use(self, origin: _Origin, gradients: Any) -> None:
-        origin.used = self._hit = True
-        origin.waiting.clear()
+        self._hit = True
+        self._now_used(origin)
 
     def backward_finished(self) -> None:
         if not self._hit and self._latest is not None:
-            self._latest.used = True
-            self._latest.waiting.clear()
+            self._now_used(self._latest)
         self._hit = False
+
+    def _now_used(self, origin: _Origin) -> None:
+        if origin.reported and not origin.used:
+            where = locate(origin.where)
+            self._watch.emit(
+                IdleForwardUsed(step=self._watch.step, module=origin.module, location=where, training=origin.training)
+            )
+        origin.used = True
+        origin.waiting.clear()
 
     def stepped(self) -> None:
         """Report the passes that nothing can use any more."""
@@ -112,6 +121,7 @@ class UnusedForwards:
 
     def _report(self, origin: _Origin, passes: list[_Pass]) -> None:
         for step in sorted({one.step for one in passes}):
+            origin.reported = True
             mine = [one for one in passes if one.step == step]
             self._watch.emit(
                 ForwardsWithoutBackward(

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import BackwardRan, ForwardRan, ForwardsWithoutBackward, ModuleSeen, OptimizerStepped
+from autograd_doctor.events import (
+    BackwardRan,
+    ForwardRan,
+    ForwardsWithoutBackward,
+    IdleForwardUsed,
+    ModuleSeen,
+    OptimizerStepped,
+)
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
@@ -12,7 +19,10 @@ from autograd_doctor.trace import Trace
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     by_place: dict[tuple[int, Location | None], list[ForwardsWithoutBackward]] = {}
+    used = {(event.module, event.location, event.training) for event in trace.of(IdleForwardUsed)}
     for event in trace.of(ForwardsWithoutBackward):
+        if (event.module, event.location, event.training) in used:
+            continue
         by_place.setdefault((event.module, event.location), []).append(event)
     if trace.steps:
         for idle in by_place.values():
@@ -135,9 +145,10 @@ RULE = Rule(
     why="Every activation is kept until the output dies, so that evaluation needs several times the memory and more "
     "time than it should.",
     fix="Put evaluation under `torch.no_grad()` or `torch.inference_mode()`.",
-    fine="Saliency, adversarial examples and other evaluation whose gradients are used, and frozen networks, which "
-    "build no graph. Rollouts, and teachers whose output a loss uses, are an `info`.",
-    needs=(ForwardsWithoutBackward, ForwardRan, ModuleSeen, BackwardRan, OptimizerStepped),
+    fine="Saliency, adversarial examples and other evaluation whose gradients are used; frozen networks, which build no "
+    "graph; a line that training uses too, as that of a policy's rollouts and losses. Rollouts, and teachers whose "
+    "output a loss uses, are an `info`.",
+    needs=(ForwardsWithoutBackward, IdleForwardUsed, ForwardRan, ModuleSeen, BackwardRan, OptimizerStepped),
     examine=examine,
     bad=(bad,),
     good=(good, good_adversarial_examples, good_frozen_network),

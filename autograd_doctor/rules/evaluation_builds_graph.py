@@ -145,8 +145,8 @@ RULE = Rule(
     why="Every activation is kept until the output dies, so that evaluation needs several times the memory and more "
     "time than it should.",
     fix="Put evaluation under `torch.no_grad()` or `torch.inference_mode()`.",
-    fine="Saliency, adversarial examples and other evaluation whose gradients are used; frozen networks, which build no "
-    "graph; a line that training uses too, as that of a policy's rollouts and losses. Rollouts, and teachers whose "
+    fine="Saliency, adversarial examples and other evaluation whose gradients are used; frozen networks, which build "
+    "no graph; a line that training uses too, as that of a policy's rollouts and losses. Rollouts, and teachers whose "
     "output a loss uses, are an `info`.",
     needs=(ForwardsWithoutBackward, IdleForwardUsed, ForwardRan, ModuleSeen, BackwardRan, OptimizerStepped),
     examine=examine,

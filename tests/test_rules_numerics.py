@@ -14,6 +14,7 @@ from autograd_doctor.events import (
     NonFiniteGradient,
     NonFiniteInput,
     NonFiniteProduced,
+    ScalerUsed,
     TensorFacts,
     Zeroing,
 )
@@ -36,6 +37,10 @@ def spoiled(step: int = 0, **more: object) -> NonFiniteGradient:
 def came_in(step: int = 0, **facts: object) -> NonFiniteInput:
     tensor = TensorFacts(**{"shape": [8, 4], "dtype": "float32", "name": "features", "nan": 1, "numel": 32, **facts})
     return NonFiniteInput(step=step, tensor=tensor, location=at(30), rows=[1])
+
+
+def scaled(*, found_inf: bool, call: str, line: int = 22) -> ScalerUsed:
+    return ScalerUsed(scaler=0, call=call, scale=2.0**16, location=at(line), found_inf=found_inf)  # type: ignore[arg-type]
 
 
 # ------------------------------------------------------------------------------------------------------------- AD401
@@ -71,7 +76,7 @@ def test_operands_out_of_proportion_are_the_cause_rather_than_the_operation() ->
     [
         (born(low_precision=True),),
         (born(operation="from_numpy"),),
-        (born(operation="mul"), stepped(0, {0: 1.0}, skipped=True)),
+        (scaled(found_inf=False, call="scale", line=12), born(operation="mul"), scaled(found_inf=True, call="step")),
         (spoiled(2), born(3)),
         (born(reached="gradient"), spoiled()),
     ],
@@ -114,14 +119,19 @@ def test_only_the_first_spoiled_gradient_is_a_cause() -> None:
 @pytest.mark.parametrize(
     "happened",
     [
-        (spoiled(skipped=True),),
-        (spoiled(3), stepped(3, {0: math.inf}, skipped=True)),
+        (spoiled(skipped=True), stepped(0, {0: 1.0})),
+        (spoiled(3), stepped(3, {0: math.inf}, skipped=True), stepped(3, {0: 1.0})),
+        (spoiled(), scaled(found_inf=True, call="step"), stepped(0, {0: 1.0})),
         (born(2), spoiled(2)),
     ],
-    ids=["marked as skipped", "step skipped", "spoiled on the way forward"],
+    ids=["marked as skipped", "step skipped", "found by the scaler", "spoiled on the way forward"],
 )
 def test_spoiled_gradient_that_has_another_cause_is_silent(happened: tuple[Event, ...]) -> None:
     assert examined(non_finite_backward.RULE, happened) == []
+
+
+def test_scaler_that_never_recovers_does_not_excuse_the_gradient() -> None:
+    assert len(examined(non_finite_backward.RULE, spoiled(), scaled(found_inf=True, call="step"))) == 1
 
 
 # ------------------------------------------------------------------------------------------------------------- AD403

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import BackwardRan, NonFiniteGradient, NonFiniteProduced, OptimizerStepped, TensorFacts
+from autograd_doctor.events import (
+    BackwardRan,
+    NonFiniteGradient,
+    NonFiniteProduced,
+    OptimizerStepped,
+    ScalerUsed,
+    TensorFacts,
+)
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
@@ -55,8 +62,10 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 
 def _skipped(trace: Trace, bad: NonFiniteGradient) -> bool:
-    """Whether a gradient scaler suppressed the step that these gradients were made for."""
-    return bad.skipped or any(step.skipped and step.step == bad.step for step in trace.of(OptimizerStepped))
+    """Whether a gradient scaler suppressed the step that these gradients were made for, and a later one took effect."""
+    suppressed = any(step.skipped and step.step == bad.step for step in trace.of(OptimizerStepped))
+    found = any(event.found_inf and event.step == bad.step for event in trace.of(ScalerUsed))
+    return (bad.skipped or suppressed or found) and any(step.step >= bad.step for step in trace.steps)
 
 
 def _finding(trace: Trace, bad: NonFiniteGradient) -> Finding:
@@ -217,7 +226,7 @@ RULE = Rule(
     "that was not taken is 0 times Inf.",
     fine="Values that a later node removes, so that every gradient ends finite, are an `info`; steps that a gradient "
     "scaler skipped are not reported.",
-    needs=(NonFiniteGradient, NonFiniteProduced, BackwardRan, OptimizerStepped),
+    needs=(NonFiniteGradient, NonFiniteProduced, BackwardRan, OptimizerStepped, ScalerUsed),
     examine=examine,
     bad=(bad, bad_where, bad_norm),
     good=(good, good_masked_before, good_skipped_by_scaler),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import BackwardRan, NonFiniteGradient, NonFiniteProduced, OptimizerStepped, TensorFacts
+from autograd_doctor.events import BackwardRan, NonFiniteGradient, NonFiniteProduced, ScalerUsed, TensorFacts
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
@@ -52,9 +52,11 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 
 def _scaled_too_far(trace: Trace, born: NonFiniteProduced) -> bool:
-    """Whether a gradient scaler tried a scale that was too large, skipped the step and went on with a smaller one."""
-    skipped = any(step.skipped and step.step == born.step for step in trace.of(OptimizerStepped))
-    return skipped and born.operation == "mul"
+    """Whether a gradient scaler tried a scale that was too large; it skips the step and goes on with a smaller one."""
+    calls = [event for event in trace.of(ScalerUsed) if event.step == born.step]
+    return any(event.call == "scale" and event.location == born.location for event in calls) and any(
+        event.found_inf for event in calls
+    )
 
 
 def _finding(born: NonFiniteProduced) -> Finding:
@@ -214,7 +216,7 @@ RULE = Rule(
     "noticed, usually in the printed loss, its origin is gone.",
     fix="Bound the argument of the operation, or use the numerically stable function of torch for all of it.",
     fine="Masks of `-inf` that a softmax absorbs, and infinities that `where` or `clamp` removes before the loss.",
-    needs=(NonFiniteProduced, NonFiniteGradient, BackwardRan, OptimizerStepped),
+    needs=(NonFiniteProduced, NonFiniteGradient, BackwardRan, ScalerUsed),
     examine=examine,
     bad=(bad, bad_division, bad_empty_softmax),
     good=(good, good_mask_of_infinities, good_infinity_removed),

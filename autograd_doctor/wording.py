@@ -9,6 +9,7 @@ from autograd_doctor.events import TensorFacts
 
 _LONGEST_ERROR = 200
 _NODE = re.compile(r"Backward\d*$")
+_COLOUR = re.compile(r"\x1b\[[\d;]*m")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -49,7 +50,14 @@ def value_range(facts: TensorFacts) -> str:
     return "unknown" if facts.low is None or facts.high is None else f"{facts.low:g} to {facts.high:g}"
 
 
+def values(facts: TensorFacts) -> str:
+    """The range as a tensor's description: "values 0 to 9", or "value 0.5" where all are the same."""
+    return (
+        f"value {facts.low:g}" if facts.low is not None and facts.low == facts.high else f"values {value_range(facts)}"
+    )
+
+
 def first_line(error: str) -> str:
-    """The first line of an error, cut to a readable length."""
-    line = error.strip().partition("\n")[0]
+    """The first line of an error, without colours, cut to a readable length."""
+    line = _COLOUR.sub("", error).strip().partition("\n")[0]
     return line if len(line) <= _LONGEST_ERROR else line[: _LONGEST_ERROR - 1] + "…"

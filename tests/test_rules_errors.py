@@ -349,6 +349,18 @@ def test_crash_shows_the_calls_and_the_tensors() -> None:
     assert finding.message == "the program died of `KeyError` after 4 steps: 'mask'"
     assert finding.notes == ("in the failing frame: `x` (shape (16, 8), float32), values -1 to 2",)
     assert [related.location.line for related in finding.related] == [3]
+    assert "tensors" in finding.help
+
+
+def test_crash_without_tensors_speaks_of_none_and_drops_colours() -> None:
+    (finding,) = findings("AD599", crash("two options, \x1b[1monly\x1b[0m if", kind="UnpicklingError"))
+    assert finding.message.endswith("two options, only if")
+    assert "tensors" not in finding.help
+
+
+def test_single_value_is_no_range() -> None:
+    (finding,) = findings("AD599", crash("'mask'", kind="KeyError", tensors=(facts("x", (), low=0.5, high=0.5),)))
+    assert finding.notes == ("in the failing frame: `x` (shape (), float32), value 0.5",)
 
 
 @pytest.mark.parametrize(("kind", "message"), [("SystemExit", "0"), ("SystemExit", ""), ("KeyboardInterrupt", "")])

@@ -9,7 +9,7 @@ from autograd_doctor.events import OperationFailed, ProgramRaised, TensorFacts
 from autograd_doctor.findings import Evidence, Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.wording import first_line, shape, tensor, value_range
+from autograd_doctor.wording import first_line, shape, tensor, value_range, values
 
 _LOSS = re.compile(r"_loss$|^cross_entropy|^binary_cross_entropy|^kl_div$|_loss_functional$")
 _INDEX = re.compile(r"Target (-?\d+) is out of bounds")
@@ -103,7 +103,7 @@ def _evidence(given: TensorFacts, target: TensorFacts) -> Evidence:
 
 def _unexplained(trace: Trace, crash: ProgramRaised) -> Finding:
     own = [frame for frame in crash.frames if frame.own]
-    seen = tuple(f"{tensor(facts)}, values {value_range(facts)}" for frame in own[-1:] for facts in frame.tensors)
+    seen = tuple(f"{tensor(facts)}, {values(facts)}" for frame in own[-1:] for facts in frame.tensors)
     return RULE.finding(
         f"the loss refused its target: {first_line(crash.message)}",
         subject="",

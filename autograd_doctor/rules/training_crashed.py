@@ -10,7 +10,7 @@ from autograd_doctor.events import ProgramRaised, StackFrame
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.wording import first_line, plural, tensor, value_range
+from autograd_doctor.wording import first_line, plural, tensor, values
 
 _EXPLAINED_BY_AD507 = re.compile(r"Backward returned an (?:incorrect number of gradients|invalid gradient at index)")
 _EXPLAINED_BY_AD510 = "CheckpointError"
@@ -39,14 +39,16 @@ def _finding(trace: Trace, crash: ProgramRaised) -> Finding:
     where = "in backward" if crash.in_backward else "before the first step" if crash.step == 0 else ""
     when = where or f"after {plural(crash.step, 'step')}"
     said = f": {first_line(crash.message)}" if crash.message.strip() else ""
+    tensors = _tensors(own)
     return RULE.finding(
         f"the program died of `{crash.kind}` {when}{said}",
         subject=crash.kind,
         location=trace.crash_site,
-        help="follow the calls and the tensors below to the line where they stop being what the program expects",
-        evidence={"exception": crash.kind, "steps_before": crash.step, "tensors": _tensors(own)},
+        help=f"follow the calls{' and the tensors' if tensors else ''} to the line where something stops being what the "
+        "program expects",
+        evidence={"exception": crash.kind, "steps_before": crash.step},
         related=tuple(Related("called from here", frame.location) for frame in reversed(own[-_MOST_FRAMES:-1])),
-        notes=tuple(f"in the failing frame: {text}" for text in _tensors(own)),
+        notes=tuple(f"in the failing frame: {text}" for text in tensors),
         step_first=crash.step + 1,
         step_count=1,
     )
@@ -55,7 +57,7 @@ def _finding(trace: Trace, crash: ProgramRaised) -> Finding:
 def _tensors(own: list[StackFrame]) -> list[str]:
     """The tensors of the innermost frame of the user's."""
     facts = own[-1].tensors if own else []
-    texts = (f"{tensor(each)}, values {value_range(each)}" for each in facts)
+    texts = (f"{tensor(each)}, {values(each)}" for each in facts)
     return list(dict.fromkeys(texts))[:_MOST_TENSORS]
 
 

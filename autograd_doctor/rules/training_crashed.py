@@ -44,7 +44,7 @@ def _finding(trace: Trace, crash: ProgramRaised) -> Finding:
         f"the program died of `{crash.kind}` {when}{said}",
         subject=crash.kind,
         location=trace.crash_site,
-        help=f"follow the calls{' and the tensors' if tensors else ''} to the line where something stops being what the "
+        help=f"follow the calls{' and tensors' if tensors else ''} to the line where something stops being what the "
         "program expects",
         evidence={"exception": crash.kind, "steps_before": crash.step},
         related=tuple(Related("called from here", frame.location) for frame in reversed(own[-_MOST_FRAMES:-1])),

@@ -33,6 +33,7 @@ class _Pass:
     number: int
     length: int | None
     limit: int
+    first_step: int
     batches: int = 0
     ended: bool = False
 
@@ -104,6 +105,7 @@ class Data:
             except StopIteration:
                 self._end(drawn_from, cut=False)
                 raise
+            self._learn_epoch(drawn_from)
             drawn_from.batches += 1
             if drawn_from.batches == 1:
                 self._emit(drawn_from, cut=False)
@@ -127,8 +129,15 @@ class Data:
             location=here(),
             number=latest.number + 1 if latest else 1,
             length=_length(loader),
+            first_step=self._watch.step,
             limit=self._watch.batches_per_epoch if ends_with_the_iterator() else 0,
         )
+
+    def _learn_epoch(self, drawn_from: _Pass) -> None:
+        """Steps taken during a pass tell how many a whole one takes."""
+        taken = self._watch.step - drawn_from.first_step
+        if taken and drawn_from.batches and drawn_from.length:
+            self._watch.steps_per_epoch = round(drawn_from.length * taken / drawn_from.batches)
 
     def _end(self, ending: _Pass, *, cut: bool) -> None:
         if ending.ended:

@@ -444,6 +444,11 @@ def test_teacher_whose_output_a_loss_uses_is_an_info() -> None:
     assert finding.severity == "info"
 
 
+def test_evaluation_of_the_network_that_trains_in_the_same_step_is_a_warning() -> None:
+    (finding,) = examined(evaluation_builds_graph.RULE, module(0, ENCODER), steps(2, {ENCODER: 1.0}), idle())
+    assert finding.severity == "warning"
+
+
 def test_single_idle_pass_is_silent() -> None:
     assert examined(evaluation_builds_graph.RULE, steps(2, {ENCODER: 1.0}), idle(passes=1)) == []
 

@@ -31,10 +31,14 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 
 def _part_of_training(trace: Trace, idle: ForwardsWithoutBackward) -> bool:
-    """Whether what the module computed went into a loss of the same step, as a teacher's output does."""
+    """Whether what the module computed went into a loss of the same step without a gradient, as a teacher's does.
+
+    The values of a network that trains itself go into that loss from its training passes.
+    """
     seen = trace.modules.get(idle.module)
     own = set(seen.parameters) if seen else set()
-    return any(event.step == idle.step and own.intersection(event.values or ()) for event in trace.of(BackwardRan))
+    losses = [event for event in trace.of(BackwardRan) if event.step == idle.step]
+    return any(own.intersection(loss.values or ()) and own.isdisjoint(loss.reached) for loss in losses)
 
 
 def _finding(trace: Trace, idle: list[ForwardsWithoutBackward]) -> Finding:

@@ -471,7 +471,8 @@ class Survivor(Struct, frozen=True):
     once per storage, parameters excluded). tensor_bytes: bytes of the tensors themselves. nodes: graph nodes kept.
     freed: a backward had freed their buffers. chained: they form one graph that reaches back through earlier steps.
     has_graph: whether they have a `grad_fn`. bounded: the holder is a window of fixed length (`deque(maxlen=…)`).
-    module: the module whose hook, attribute or cache holds them, under the user's name for it.
+    module: the module whose hook, attribute or cache holds them, under the user's name for it. scalars: each is one
+    number, whatever the size of its storage.
     """
 
     made_at: Location | None
@@ -489,6 +490,7 @@ class Survivor(Struct, frozen=True):
     bounded: bool = False
     stored_at: Location | None = None
     module: str = ""
+    scalars: bool = False
 
 
 class SurvivorsCounted(Event, frozen=True):

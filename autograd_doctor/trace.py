@@ -273,9 +273,8 @@ class Trace:
     def kept_by_module(self, survivor: Survivor) -> bool:
         """Whether these are activations in a hook, a cache or an attribute of a module; lone numbers are records."""
         roots = {name.split(".")[0] for module in self.modules.values() if (name := module.name)}
-        hook = survivor.holder_kind == "hook" or " in the closure of " in survivor.holder
-        held = survivor.module or hook or survivor.holder.partition(".")[0] in roots
-        return bool(held) and survivor.tensor_bytes > 16 * survivor.count
+        held = survivor.module or survivor.holder_kind == "hook" or survivor.holder.partition(".")[0] in roots
+        return bool(held) and not survivor.scalars and survivor.tensor_bytes > 16 * survivor.count
 
     def awaits_backward(self, holding: Holding) -> bool:
         """Whether a graph may be kept for an optimizer that had not stepped by then, as an episode's is."""

@@ -278,11 +278,11 @@ def test_hook_that_keeps_activations() -> None:
     assert findings(AD301, *censuses(*activations(holder_kind="hook", holder="saved"))) == []
 
 
-def test_closure_that_keeps_activations_is_told_from_one_that_keeps_numbers() -> None:
-    holder = "kept in the closure of watch.<locals>.remember()"
-    assert len(findings(AD305, *censuses(*activations(holder=holder)))) == 1
-    assert findings(AD301, *censuses(*activations(holder=holder))) == []
-    assert len(findings(AD301, *censuses(*growing(holder=holder)))) == 1
+def test_numbers_in_a_module_are_records_whatever_their_storage() -> None:
+    kept = activations(module="model", holder="model.losses", scalars=True)
+    assert findings(AD305, *censuses(*kept)) == []
+    assert len(findings(AD301, *censuses(*kept))) == 1
+    assert len(findings(AD305, *censuses(*activations(module="model", holder="model.losses")))) == 1
 
 
 def test_tensors_without_a_graph_that_fill_the_memory() -> None:

@@ -60,12 +60,11 @@ def bad() -> None:
     import torch
     from torch import nn
 
+    def remember(module, inputs, output):
+        module.history.append(output)  # <- AD305
+
     def watch(layer):
-        activations = []
-
-        def remember(module, inputs, output):
-            activations.append(output)  # <- AD305
-
+        layer.history = []
         layer.register_forward_hook(remember)
 
     torch.manual_seed(0)

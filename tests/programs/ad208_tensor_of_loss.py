@@ -1,4 +1,4 @@
-"""Losses of several heads are gathered with `torch.tensor`, and the sum is told to require grad."""
+"""Losses of several heads are added up, and `torch.tensor` copies the number of the sum."""
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -23,7 +23,7 @@ def main():
         x = torch.randn(40, 5)
         targets = [x[:, 0], x[:, 1].abs(), x[:, 2] * x[:, 3]]
         losses = [F.smooth_l1_loss(out, target.detach()) for out, target in zip(model(x), targets)]
-        loss = torch.tensor(losses, requires_grad=True).sum()  # expect: AD208
+        loss = torch.tensor(sum(losses), requires_grad=True)  # expect: AD208
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -4,14 +4,14 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 
-class MishFunction(torch.autograd.Function):  # expect: AD507
+class MishFunction(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x * torch.tanh(F.softplus(x))
 
     @staticmethod
-    def backward(ctx, grad_output):
+    def backward(ctx, grad_output):  # expect: AD507
         (x,) = ctx.saved_tensors
         t = torch.tanh(F.softplus(x))
         return grad_output * (t + x * (1 - t * t))

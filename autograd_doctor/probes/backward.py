@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import torch
 
@@ -27,6 +27,7 @@ from autograd_doctor.probes.graph_walk import (
     GraphWalk,
     mark,
     non_finite_event,
+    reduction_of,
     zeroing_events,
 )
 from autograd_doctor.probes.lineage import Made, numbers_in
@@ -41,6 +42,8 @@ _ZERO_STEPS = 4
 _MOST_RAW_LEAVES = 200
 _MEASURED_RETENTIONS = 3
 _RETENTION_STEPS = 2
+_MOST_SPOILED = 4
+"""Backwards with non-finite gradients to look into: a loss scale that settles causes some that do no harm."""
 
 
 @dataclass
@@ -72,7 +75,7 @@ class Backward:
         self._count = 0
         self._raw_leaves = 0
         self._retained: dict[int, _Retained] = {}
-        self._gradients_were_finite = True
+        self._spoiled_backwards = 0
         self._absorbed_at: set[Location | None] = set()
 
     def __enter__(self) -> Self:
@@ -127,7 +130,7 @@ class Backward:
             watch.sentry.root_reached(made)
         watch.last_loss = facts.low if facts.numel == 1 and finite else (math.nan if facts.numel == 1 else None)
         gradients = GradientWatch(watch, walk, look_for_zeros=watch.step < _ZERO_STEPS)
-        if finite and self._gradients_were_finite and (roots[0].is_cpu or watch.step < _ZERO_STEPS):
+        if finite and self._spoiled_backwards < _MOST_SPOILED and (roots[0].is_cpu or watch.step < _ZERO_STEPS):
             gradients.attach()
         changed = hidden(watch, walk, here())
         if changed is not None:
@@ -138,7 +141,7 @@ class Backward:
         return _Call(
             number=number, location=here(), walk=walk, gradients=gradients, root=facts, made=made, leftovers=leftovers,
             retain=bool(retain), create=bool(create), inputs=len(inputs), kind=_kind(kwargs),
-            leaf=roots[0].grad_fn is None,
+            reduction=reduction_of(roots[0]),
         )  # fmt: skip
 
     def _root_facts(self, root: torch.Tensor, made: Made | None) -> TensorFacts:
@@ -192,6 +195,8 @@ class Backward:
                 reaches_back=watch.step - walk.oldest_step,
                 reaches_back_at=locate(walk.crossing),
                 reused=sorted(walk.reused),
+                contains=sorted(walk.contains),
+                reduction=call.reduction,
                 error=error,
             )
         )
@@ -232,7 +237,7 @@ class Backward:
             for (number, _), norm in zip(held, norms([gradient for _, gradient in held]), strict=True)
             if not math.isfinite(norm)
         ]
-        self._gradients_were_finite = not spoiled
+        self._spoiled_backwards += bool(spoiled)
         event = non_finite_event(self._watch, call.walk, bad, spoiled, absorbed=not spoiled)
         if spoiled or event.location not in self._absorbed_at:
             self._absorbed_at.add(event.location)
@@ -283,7 +288,7 @@ class _Call:
     create: bool
     inputs: int
     kind: str
-    leaf: bool
+    reduction: Literal["", "mean", "sum"]
 
 
 def _kind(kwargs: dict[str, Any]) -> str:

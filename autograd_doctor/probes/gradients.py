@@ -106,10 +106,10 @@ class Ledger:
                 entry.clear()
             elif _key(gradient) != entry.key:
                 suspects.append((number, gradient, entry))
-        for (number, gradient, entry), norm in zip(
-            suspects, norms([gradient for _, gradient, _ in suspects]), strict=True
-        ):
-            if norm == 0.0 and entry.backwards:
+        sizes = norms([gradient for _, gradient, _ in suspects])
+        zeroed = not any(sizes)  # what scales or clips gradients touches those that were zero already, too
+        for (number, gradient, entry), norm in zip(suspects, sizes, strict=True):
+            if norm == 0.0 and zeroed and entry.backwards:
                 cleared.append((number, len(entry.backwards) > entry.consumed))
                 entry.clear()
             elif _key(gradient)[0] != (entry.key or (0, 0))[0]:

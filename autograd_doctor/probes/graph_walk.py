@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 NODE_KEY = "autograd_doctor"
 """The key under which a backward node's `metadata` holds the `Made` of its output."""
+ROOT_KEY = "autograd_doctor.root"
+"""The key under which the node of a loss holds the number of the newest backward that began there."""
 RAN_KEY = "autograd_doctor.ran"
 """The key under which it holds the numbers of the backwards that went through it."""
 
@@ -56,9 +58,13 @@ class GraphWalk:
         self.leaves: dict[int, torch.Tensor] = {}
         self.consumers: dict[int, list[tuple[int, int]]] = {}
         self.reused: set[int] = set()
+        self.contains: set[int] = set()
         self.oldest_step = watch.step
         self.crossing: Place | None = None
-        self._walk([root.grad_fn for root in roots if root.grad_fn is not None])
+        begins: list[Node] = [root.grad_fn for root in roots if root.grad_fn is not None]
+        self._walk(begins)
+        for node in begins:
+            node.metadata[ROOT_KEY] = backward
 
     def _walk(self, roots: list[Node]) -> None:
         pending: list[tuple[Node, Made | None]] = [(node, None) for node in roots]
@@ -84,6 +90,8 @@ class GraphWalk:
         made = own or consumer
         self.made[id(node)] = made
         ran = metadata.get(RAN_KEY)
+        if ROOT_KEY in metadata:
+            self.contains.add(metadata[ROOT_KEY])
         if ran is None:
             metadata[RAN_KEY] = (self.backward,)
         else:
@@ -176,6 +184,17 @@ def _magnitude(gradient: torch.Tensor | None) -> float:
     if not math.isfinite(norm) and bool(torch.isfinite(gradient).all()):  # squares of very large ones overflow
         return sys.float_info.max
     return norm
+
+
+def reduction_of(root: torch.Tensor) -> Literal["", "mean", "sum"]:
+    """How the operation that made a loss reduced its elements; the loss functions of torch store 0, 1 or 2."""
+    node: Node = root.grad_fn
+    if node is None:
+        return ""
+    if node_name(node) in ("MeanBackward", "SumBackward"):
+        return "mean" if node_name(node) == "MeanBackward" else "sum"
+    stored = getattr(node, "_saved_reduction", 0)
+    return {1: "mean", 2: "sum"}.get(stored, "")  # type: ignore[return-value]
 
 
 def node_name(node: Node) -> str:

@@ -6,6 +6,7 @@ A name is what the user would type at the place where the object came into view:
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -160,6 +161,12 @@ class Modules:
         return self._numbers.living()
 
 
+def setting(group: dict[str, Any], name: str) -> float:
+    """A number of a parameter group: 0 where it has none, NaN where the optimizer works it out by itself (`None`)."""
+    value = group.get(name, 0.0)
+    return math.nan if value is None else float(value)
+
+
 class Optimizers:
     """The optimizers, introduced when they are built, or when they first step if they came out of a pickle."""
 
@@ -219,9 +226,9 @@ class Optimizers:
         betas: Iterable[Any] = group.get("betas", (0.0,))
         return ParameterGroup(
             parameters=[self._watch.parameters.number(parameter) for parameter in group["params"]],
-            lr=float(group.get("lr", 0.0)),
-            momentum=float(group.get("momentum", next(iter(betas)))),
-            weight_decay=float(group.get("weight_decay", 0.0)),
+            lr=setting(group, "lr"),
+            momentum=setting(group, "momentum") if "momentum" in group else float(next(iter(betas)) or 0.0),
+            weight_decay=setting(group, "weight_decay"),
         )
 
     def _rebuilds(self, number: int) -> int | None:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from autograd_doctor.probes.watch import Watch
 
 _MOST_PER_PLACE = 3
+_MOST_REPORTED = 4
+"""Births to report: a loss scale that settles causes some that do no harm."""
 _MASKS = frozenset({"masked_fill", "masked_fill_", "full", "full_like", "where", "fill_", "tensor", "__setitem__",
                     "triu", "tril", "new_full", "constant_pad_nd", "pad"})  # fmt: skip
 
@@ -35,7 +37,6 @@ class Origin:
     output: TensorFacts
     operands: tuple[TensorFacts, ...]
     rows: tuple[int, ...]
-    low_precision: bool | None
 
     @property
     def deliberate(self) -> bool:
@@ -53,17 +54,17 @@ class Origin:
             operands=list(self.operands),
             rows=list(self.rows),
             reached="loss",
-            low_precision=self.low_precision,
         )
 
 
 class Sentry:
-    """Checks outputs until the first non-finite value that mattered has been reported."""
+    """Checks outputs until a few non-finite values that mattered have been reported."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
         self._seen: dict[tuple[Place | None, str], int] = {}
         self._known: dict[tuple[Place | None, str], Origin] = {}
+        self._reported: list[Origin] = []
         self.active = True
 
     def check(self, output: torch.Tensor, made: Made, inputs: Sequence[torch.Tensor]) -> None:
@@ -93,13 +94,10 @@ class Sentry:
             and not bool(torch.isfinite(tensor).all()) and self._origin_of(tensor) is None
         ]  # fmt: skip
         if spoiled:
-            origin = Origin(None, made.place, self._facts(spoiled[0]), (), tuple(bad_rows(spoiled[0])), None)
+            origin = Origin(None, made.place, self._facts(spoiled[0]), (), tuple(bad_rows(spoiled[0])))
         else:
             operands = tuple(self._facts(tensor) for tensor in inputs[:4])
-            origin = Origin(
-                made.operation, made.place, describe(output), operands, tuple(bad_rows(output)),
-                output.dtype in (torch.float16, torch.bfloat16) or None,
-            )  # fmt: skip
+            origin = Origin(made.operation, made.place, describe(output), operands, tuple(bad_rows(output)))
         self._known[key] = origin
         return origin
 
@@ -122,6 +120,8 @@ class Sentry:
 
     def root_reached(self, made: Made | None) -> None:
         """A loss is about to go backward: if it is spoiled, report where that began."""
-        if self.active and made is not None and made.origin is not None:
-            self._watch.emit(made.origin.event(self._watch.step))
-            self.active = False
+        origin = made.origin if made is not None else None
+        if self.active and origin is not None and not any(origin is known for known in self._reported):
+            self._watch.emit(origin.event(self._watch.step))
+            self._reported.append(origin)
+            self.active = len(self._reported) < _MOST_REPORTED

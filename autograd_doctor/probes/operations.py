@@ -361,9 +361,10 @@ def _follows(back: Made, out: Made) -> bool:
 
     Batches that are turned into tensors at the top of a loop, above the metrics of the last turn, are not.
     """
-    if back.place is None or out.place is None or back.step != out.step:
+    again, gone = locate(back.place), locate(out.place)
+    if again is None or gone is None or back.step != out.step:
         return False
-    return back.place[0] is out.place[0] and back.place[1] > out.place[1]
+    return again.path == gone.path and gone.function.startswith(again.function) and again.line >= gone.line
 
 
 def _place() -> Place | None:

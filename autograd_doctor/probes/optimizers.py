@@ -21,9 +21,13 @@ from autograd_doctor.events import (
 )
 from autograd_doctor.findings import Location
 from autograd_doctor.probes.care import careful
+from autograd_doctor.probes.naming import setting
 from autograd_doctor.probes.patching import Patches
 from autograd_doctor.probes.places import here
 from autograd_doctor.probes.watch import Watch
+
+_STEPS_LOOKED_AT = 6
+"""Steps of each optimizer in which the values of its parameters are compared."""
 
 Numbered = list[tuple[int, torch.Tensor]]
 
@@ -38,7 +42,7 @@ class _Step:
     with_gradient: Numbered = field(default_factory=list)
     missing: list[int] = field(default_factory=list)
     frozen: list[int] = field(default_factory=list)
-    versions: dict[int, int] = field(default_factory=dict)
+    before: dict[int, int] = field(default_factory=dict)
     uses: list[GradientUse] = field(default_factory=list)
     scale: float = 1.0
     updated_inside: set[int] = field(default_factory=set)
@@ -60,6 +64,8 @@ class Optimizers:
         self._watch = watch
         self._patches = Patches()
         self._running: list[_Step] = []
+        self._looks: dict[int | None, int] = {}
+        self._previous: dict[int | None, dict[int, tuple[int, int]]] = {}
 
     def __enter__(self) -> Self:
         before = register_optimizer_step_pre_hook(self._step_begins)
@@ -170,9 +176,31 @@ class Optimizers:
         step.with_gradient = [(number, p) for number, p in numbered if p.grad is not None]
         step.missing = [number for number, p in numbered if p.grad is None and p.requires_grad]
         step.frozen = [number for number, p in numbered if not p.requires_grad]
-        step.versions = {number: p._version for number, p in numbered}
+        step.before = self._fingerprints(step.optimizer, numbered)
         step.scale = self._loss_scale(optimizer)
         step.uses = self._watch.gradients.uses(step.with_gradient, step.scale)
+
+    def _fingerprints(self, optimizer: int | None, numbered: Numbered) -> dict[int, int]:
+        """The values of parameters around one of the first steps, as numbers that tell whether they changed."""
+        looked = self._looks.get(optimizer, 0) < _STEPS_LOOKED_AT
+        dense = [(n, p) for n, p in numbered if p.layout is torch.strided and p.numel()] if looked else []
+        if not dense:
+            return {}
+        sums = torch.stack([_fingerprint(parameter).cpu() for _, parameter in dense]).tolist()
+        return {number: int(value) for (number, _), value in zip(dense, sums, strict=True)}
+
+    def _moved(self, step: _Step) -> tuple[list[int] | None, list[int]]:
+        """Parameters that the step changed, None if it was not looked at; and those that its predecessor had changed
+        and that something has set back since."""
+        everything = {number: p for number, p in self._watch.parameters.living() if number in step.before}
+        after = self._fingerprints(step.optimizer, list(everything.items()))
+        if not after:
+            return None, []
+        self._looks[step.optimizer] = self._looks.get(step.optimizer, 0) + 1
+        earlier = self._previous.get(step.optimizer, {})
+        undone = [n for n, value in step.before.items() if n in earlier and earlier[n][0] == value != earlier[n][1]]
+        self._previous[step.optimizer] = {n: (step.before[n], after[n]) for n in after}
+        return [number for number in after if after[number] != step.before[number]], undone
 
     def _loss_scale(self, optimizer: Optimizer) -> float:
         """The loss scale still multiplied into the gradients: a fused optimizer unscales them by itself."""
@@ -200,7 +228,7 @@ class Optimizers:
     @careful
     def _record(self, optimizer: Optimizer, step: _Step, skipped: bool) -> None:
         fused = getattr(optimizer, "grad_scale", None) is not None
-        moved = [number for number, p in step.with_gradient if p._version != step.versions[number]]
+        moved, undone = self._moved(step)
         self._watch.emit(
             OptimizerStepped(
                 step=self._watch.step,
@@ -210,16 +238,24 @@ class Optimizers:
                 missing=step.missing,
                 frozen=step.frozen,
                 moved=moved,
+                undone=undone,
                 skipped=skipped,
                 scaled_by=1.0 if fused else step.scale,
                 in_closure=step.in_closure,
                 in_backward=self._watch.backward_running is not None,
-                learning_rates=[float(group.get("lr", 0.0)) for group in optimizer.param_groups],
+                learning_rates=[setting(group, "lr") for group in optimizer.param_groups],
                 loss=self._watch.last_loss,
             )
         )
         if not skipped:
             self._watch.gradients.stepped(step.with_gradient, step.location)
+
+
+def _fingerprint(parameter: torch.Tensor) -> torch.Tensor:
+    """The bits of a tensor added up as integers: equal for equal tensors, and hardly ever for others."""
+    bits = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+    values = torch.view_as_real(parameter.detach()) if parameter.is_complex() else parameter.detach()
+    return values.view(bits[values.dtype.itemsize]).sum()
 
 
 PROBE = Optimizers

@@ -11,7 +11,7 @@ from torch.optim.lr_scheduler import LRScheduler
 
 from autograd_doctor.events import Event, SchedulerStepped
 from autograd_doctor.probes.care import careful
-from autograd_doctor.probes.naming import Numbers, variable_name
+from autograd_doctor.probes.naming import Numbers, setting, variable_name
 from autograd_doctor.probes.patching import Patches
 from autograd_doctor.probes.places import here
 from autograd_doctor.probes.watch import Watch
@@ -81,10 +81,20 @@ class Schedulers:
                 kind=type(scheduler).__name__,
                 optimizer=self._watch.optimizers.number(optimizer) if known else None,
                 location=here(),
-                learning_rates=[float(group["lr"]) for group in optimizer.param_groups] if known else [],
+                learning_rates=[setting(group, "lr") for group in optimizer.param_groups] if known else [],
+                length=_length(scheduler),
                 first=self._constructing > 0,
             )
         )
+
+
+def _length(scheduler: LRScheduler) -> int | None:
+    """The number of its steps after which a schedule has run through; None for those that go on for ever."""
+    for name in ("T_max", "total_steps", "total_iters"):
+        if isinstance(vars(scheduler).get(name), int):
+            return int(vars(scheduler)[name])
+    milestones = vars(scheduler).get("milestones")
+    return max(map(int, milestones), default=None) if milestones else None
 
 
 PROBE = Schedulers

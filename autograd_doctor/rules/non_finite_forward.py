@@ -44,11 +44,12 @@ _HUGE = 1e15
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     """Spoiled weights spoil later passes: only what precedes the first spoiled gradient is a cause of its own."""
     spoiled = min((bad.step for bad in trace.of(NonFiniteGradient) if not bad.absorbed), default=None)
-    for born in trace.of(NonFiniteProduced)[:1]:
+    for born in trace.of(NonFiniteProduced):
         hidden = born.reached == "gradient" and spoiled == born.step
         elsewhere = born.low_precision or born.operation in _IMPORTS or _scaled_too_far(trace, born)
         if not elsewhere and not hidden and (spoiled is None or born.step <= spoiled):
             yield _finding(born)
+            return
 
 
 def _scaled_too_far(trace: Trace, born: NonFiniteProduced) -> bool:

@@ -60,16 +60,16 @@ def bad() -> None:
     import torch
     from torch import nn
 
-    def remember(module, inputs, output):
-        module.history.append(output)  # <- AD305
+    def watch(model):
+        def remember(module, inputs, output):
+            model.history.append(output)  # <- AD305
 
-    def watch(layer):
-        layer.history = []
-        layer.register_forward_hook(remember)
+        model.history = []
+        model[1].register_forward_hook(remember)
 
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 1))
-    watch(model[1])
+    watch(model)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     for _ in range(12):
         x = torch.randn(16, 8)

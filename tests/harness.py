@@ -139,7 +139,7 @@ def _server() -> ForkServerContext:
     os.environ["OMP_NUM_THREADS"] = "1"
     context = multiprocessing.get_context("forkserver")
     probes = [f"autograd_doctor.probes.{name}" for name in providers()]
-    context.set_forkserver_preload(["torch", "numpy", "autograd_doctor.runner.__main__", *probes])
+    context.set_forkserver_preload(["torch", "torch._dynamo", "numpy", "autograd_doctor.runner.__main__", *probes])
     return context
 
 

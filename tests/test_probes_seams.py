@@ -35,6 +35,7 @@ from autograd_doctor.events import (
     ModeSet,
     ModuleSeen,
     Noted,
+    OperationFailed,
     ParameterSeen,
     ScalerUsed,
     SchedulerStepped,
@@ -835,3 +836,20 @@ def test_what_is_no_alias_of_a_snapshot(take):
         train(model, optimizer, steps=2)
     assert events.of(SnapshotKept) == []
     assert len(best) > 0
+
+
+# ------------------------------------------------------------------------------------------- operations that raised
+
+
+def test_what_filled_a_parameter_did_not_make_it():
+    layer = nn.Linear(4, 3)
+    with probing("operations") as events:
+        nn.init.orthogonal_(layer.weight)
+        with pytest.raises(RuntimeError, match="cannot be multiplied"):
+            layer(torch.randn(8, 5) * 2)
+    (failed,) = events.of(OperationFailed)
+    assert [(each.operation, each.made_at is None) for each in failed.operands] == [
+        ("mul", False),
+        ("", True),
+        ("", True),
+    ]

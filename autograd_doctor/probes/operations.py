@@ -335,7 +335,8 @@ class Operations(TorchFunctionMode):
             return
         operands = []
         for tensor in tensors_in(args, kwargs.values())[:_MOST_OPERANDS]:
-            made = self._tensors.get(tensor)
+            # What was last written into a parameter, its initial values for one, did not make it.
+            made = None if isinstance(tensor, torch.nn.Parameter) else self._tensors.get(tensor)
             number = self._watch.parameters.get(tensor)
             operands.append(
                 describe(

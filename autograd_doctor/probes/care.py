@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import io
+import random
+import sys
+import warnings
+from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 from weakref import WeakKeyDictionary
+
+import torch
 
 from autograd_doctor.events import Noted
 from autograd_doctor.probes.watch import Watch
@@ -42,3 +49,25 @@ def _tell(watch: Watch, what: str, error: Exception) -> None:
     if what not in told:
         told.add(what)
         watch.emit(Noted(step=watch.step, text=f"`{what}` failed to look: {type(error).__name__}: {error}"))
+
+
+@contextlib.contextmanager
+def unnoticed() -> Iterator[None]:
+    """Call the program's code with gradients on, and leave random state, output and warnings as they were."""
+    numpy = sys.modules.get("numpy")
+    states = random.getstate(), numpy.random.get_state() if numpy else None
+    output = io.StringIO()
+    try:
+        with (
+            torch.random.fork_rng(),
+            torch.enable_grad(),
+            warnings.catch_warnings(),
+            contextlib.redirect_stdout(output),
+            contextlib.redirect_stderr(output),
+        ):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        random.setstate(states[0])
+        if numpy:
+            numpy.random.set_state(states[1])

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import contextlib
 import dis
 import inspect
-import io
-import random
-import sys
 import time
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import torch
 
-from autograd_doctor.events import ContextAttributeKept, Event, FunctionJudged
+from autograd_doctor.events import ContextAttributeKept, Event, FunctionJudged, TensorFacts
 from autograd_doctor.findings import Location
-from autograd_doctor.probes.care import careful
+from autograd_doctor.probes.care import careful, unnoticed
 from autograd_doctor.probes.derivatives import Case, OutOfTime, Verdict, judge, judge_twice, small_copies, whole_copies
+from autograd_doctor.probes.function_signature import argument_names
 from autograd_doctor.probes.patching import Patches
 from autograd_doctor.probes.places import is_own, locate, place
 from autograd_doctor.probes.side_effects import marked_by_design, methods, side_effect
+from autograd_doctor.probes.tensor_facts import describe
 from autograd_doctor.probes.watch import Watch
 
 _SECONDS = 2.0
+_SECONDS_IF_ASKED = 30.0
 _CALLS_LOOKED_AT = 3
 _PLAIN = (type(None), bool, int, float, complex, str, torch.dtype, torch.device, torch.Size)
 _REFUSED = ("returned an incorrect number of gradients", "returned an invalid gradient")
@@ -34,12 +32,17 @@ _ONCE = "differentiate twice"
 
 @dataclass
 class _Met:
-    """What is known of one custom function. `inputs` are copies of ours, from small to whole."""
+    """What is known of one custom function. `inputs` are copies of ours, those to try first at the front.
+
+    `asked_about`: the program runs for its sake. `tried`: the inputs on which it was judged, or could not be.
+    """
 
     applied_at: Location | None
+    asked_about: bool = False
     calls: int = 0
     inputs: list[tuple[Any, ...]] = field(default_factory=list)
     wanted: tuple[int, ...] = ()
+    tried: tuple[Any, ...] = ()
     obstacle: str = ""
     verdict: Verdict | None = None
     attributes: set[str] = field(default_factory=set)
@@ -95,9 +98,10 @@ class Functions:
         """Take note of a call, and copies of its inputs if there are none yet."""
         met = self._met.get(cls)
         if met is None:
-            if not _written_by_user(cls) or torch._C._functorch.peek_interpreter_stack() is not None:
+            asked_about = cls is self._watch.asked_about
+            if not (asked_about or _written_by_user(cls)) or torch._C._functorch.peek_interpreter_stack() is not None:
                 return None
-            met = self._met[cls] = _Met(applied_at=locate(place()))
+            met = self._met[cls] = _Met(locate(place()), asked_about)
         met.calls += 1
         if met.calls <= _CALLS_LOOKED_AT and not met.inputs and not met.obstacle:
             _copy_inputs(met, args)
@@ -154,6 +158,8 @@ class Functions:
                 expected=verdict.expected,
                 found=verdict.found,
                 double=double,
+                judged_on=_facts(cls, met.tried),
+                requested=met.asked_about,
             )
         )
 
@@ -168,7 +174,11 @@ def _copy_inputs(met: _Met, args: Sequence[Any]) -> None:
     if odd or any(tensor.layout is not torch.strided or tensor.is_complex() for tensor in tensors):
         met.obstacle = f"it takes a `{odd}` besides tensors" if odd else "it takes sparse or complex tensors"
         return
-    met.inputs = [copies for copies in (small_copies(args), whole_copies(args)) if copies is not None]
+    copies = [small_copies(args), whole_copies(args)]
+    met.inputs = [each for each in (reversed(copies) if met.asked_about else copies) if each is not None]
+    if met.asked_about:
+        # The person chose these inputs: they are cut only if they are too large.
+        del met.inputs[1:]
     met.obstacle = "" if met.inputs else "its inputs are too large"
 
 
@@ -177,42 +187,28 @@ def judge_first(case: Case, cls: type) -> Verdict:
 
 
 def _judged(cls: Any, met: _Met, how: Callable[[Case, type], Verdict]) -> Verdict:
-    """Judge on the smallest inputs that the function accepts."""
+    """Judge on the first inputs that the function accepts."""
+    seconds = _SECONDS_IF_ASKED if met.asked_about else _SECONDS
     obstacle = met.obstacle or side_effect(cls)
     for inputs in [] if obstacle else met.inputs:
+        met.tried = inputs
         try:
-            with _unnoticed():
-                return how(Case(cls.apply, inputs, met.wanted, time.monotonic() + _SECONDS), cls)
+            with unnoticed():
+                return how(Case(cls.apply, inputs, met.wanted, time.monotonic() + seconds), cls)
         except OutOfTime:
-            obstacle = f"it took longer than {_SECONDS:g} s"
+            obstacle = f"it took longer than {seconds:g} s"
             break
         except Exception as error:
             if any(text in str(error) for text in (*_REFUSED, _ONCE)):
                 return Verdict("wrong", str(error))
-            obstacle = f"it does not accept smaller inputs: {type(error).__name__}: {error}"
+            failed = "it failed" if met.asked_about else "it does not accept smaller inputs"
+            obstacle = f"{failed}: {type(error).__name__}: {error}"
     return Verdict("not judged", obstacle)
 
 
-@contextlib.contextmanager
-def _unnoticed() -> Iterator[None]:
-    """Call the program's code with gradients on, and leave random state, output and warnings as they were."""
-    numpy = sys.modules.get("numpy")
-    states = random.getstate(), numpy.random.get_state() if numpy else None
-    output = io.StringIO()
-    try:
-        with (
-            torch.random.fork_rng(),
-            torch.enable_grad(),
-            warnings.catch_warnings(),
-            contextlib.redirect_stdout(output),
-            contextlib.redirect_stderr(output),
-        ):
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        random.setstate(states[0])
-        if numpy:
-            numpy.random.set_state(states[1])
+def _facts(cls: Any, arguments: Sequence[Any]) -> list[TensorFacts]:
+    names = argument_names(cls, len(arguments))
+    return [describe(arg, name=name) for name, arg in zip(names, arguments, strict=True) if _is_tensor(arg)]
 
 
 def _written_by_user(cls: Any) -> bool:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from types import CellType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
+from torch import nn
+
 from autograd_doctor.findings import Location
 from autograd_doctor.probes.frame_locals import variables
 from autograd_doctor.probes.places import is_own, own_frames
@@ -20,11 +22,15 @@ _MOST_REFERRERS = 24
 
 
 class Holder(NamedTuple):
-    """The user's name for what keeps an object, what kind of thing that is, and whether its length is bounded."""
+    """The user's name for what keeps an object, what kind of thing that is, and whether its length is bounded.
+
+    `in_module`: the object hangs on an attribute of an `nn.Module`.
+    """
 
     name: str
     kind: str
     bounded: bool = False
+    in_module: bool = False
 
 
 class Holders:
@@ -32,10 +38,12 @@ class Holders:
 
     def __init__(self) -> None:
         self._named: dict[int, str] = {}
-        self._ignored: set[int] = {id(self._named), id(self)}
+        self._of_modules: set[int] = set()
         for frame in own_frames():
             for name, value in variables(frame):
                 self._named.setdefault(id(value), name)
+                if name == "self" and isinstance(value, nn.Module):
+                    self._of_modules.update(map(id, vars(value).values()))
         for module in own_modules():
             for name, value in list(vars(module).items()):
                 if not name.startswith("__"):
@@ -63,6 +71,7 @@ class Holders:
                     if name is None:
                         following.setdefault(step.search, []).append(step)
                     elif answers[step.search] is None:
+                        step.in_module |= isinstance(referrer, nn.Module) or id(referrer) in self._of_modules
                         answers[step.search] = step.named(name)
             level = [held for steps in following.values() for held in steps[:_MOST_REFERRERS]]
         return answers
@@ -77,7 +86,8 @@ class _Held:
     """A thing on the way from the wanted object up to a name, with the path from here down to the object.
 
     `key` is set for a dict: whether it is shown as `.key` or `[key]` depends on whether the dict belongs to an object.
-    `cell` is the closure cell that the path goes through, `search` the number of the search.
+    `cell` is the closure cell that the path goes through, `inner` what a sequence holds of it, `search` the number of
+    the search.
     """
 
     thing: Any
@@ -86,13 +96,16 @@ class _Held:
     bounded: bool = False
     key: Any = None
     cell: CellType | None = None
+    inner: Any = None
     search: int = 0
+    in_module: bool = False
 
     def through(self, referrer: Any) -> _Held | None:
         """One step up to `referrer`, None if it does not hold this thing in a way that a person would name."""
         step = self._through(referrer)
         if step is not None:
             step.search = self.search
+            step.in_module = self.in_module or isinstance(referrer, nn.Module)
         return step
 
     def _through(self, referrer: Any) -> _Held | None:
@@ -102,7 +115,7 @@ class _Held:
         if isinstance(referrer, list | set | tuple):
             inside = any(item is held for item in referrer)
             kind = self.kind or type(referrer).__name__
-            return _Held(referrer, below, kind, self.bounded, cell=self.cell) if inside else None
+            return _Held(referrer, below, kind, self.bounded, cell=self.cell, inner=held) if inside else None
         if isinstance(referrer, CellType) and referrer.cell_contents is held:
             return _Held(referrer, below, self.kind or "closure", self.bounded, cell=referrer)
         if isinstance(referrer, FunctionType):
@@ -119,7 +132,8 @@ class _Held:
     def _through_function(self, function: FunctionType) -> _Held | None:
         if function.__defaults__ is self.thing or function.__kwdefaults__ is self.thing:
             kind = self.kind if self.kind not in ("", "tuple") else "default argument"
-            return _Held(function, f"default argument of {function.__qualname__}()", kind, self.bounded)
+            name = f"{self._parameter(function)}{self.path} in the defaults of {function.__qualname__}()"
+            return _Held(function, name, kind, self.bounded)
         cells = [cell for cell in function.__closure__ or () if cell is self.cell]
         if self.thing is not function.__closure__ or not cells:
             return None
@@ -127,11 +141,19 @@ class _Held:
         name = f"{variable}{self.path} in the closure of {function.__qualname__}()"
         return _Held(function, name, self.kind, self.bounded)
 
+    def _parameter(self, function: FunctionType) -> str:
+        """The name of the parameter whose default value the path goes through."""
+        if isinstance(self.thing, dict):
+            return str(self.key)
+        code, defaults = function.__code__, function.__defaults__ or ()
+        names = code.co_varnames[code.co_argcount - len(defaults) : code.co_argcount]
+        return next((name for name, value in zip(names, defaults, strict=False) if value is self.inner), "")
+
     def _shown(self) -> str:
         return f"[{self.key!r}]{self.path}" if isinstance(self.thing, dict) and self.key is not None else self.path
 
     def named(self, name: str) -> Holder:
-        return Holder(name + self._shown(), self.kind or "dict", self.bounded)
+        return Holder(name + self._shown(), self.kind or "dict", self.bounded, self.in_module)
 
 
 def own_modules() -> Iterator[ModuleType]:
@@ -147,7 +169,7 @@ def stored_at(holder: str, near: Location | None) -> Location | None:
 
     Nothing observes an `append`; the line is found by its text, with the holder's subscripts if they are written out.
     """
-    name = holder.removesuffix("()").split(" in the closure of ")[0]
+    name = holder.removesuffix("()").split(" in the ")[0]
     base = re.split(r"\.", name.split("[")[0])[-1]
     subscripts = re.findall(r"\[([^\]]*)\]", name)
     paths = dict.fromkeys([*([near.path] if near is not None else []), *(str(m.__file__) for m in own_modules())])

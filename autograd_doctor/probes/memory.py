@@ -117,6 +117,8 @@ class Memory:
             chained=len(chain) > _SETTLED,
             bounded=holder.bounded,
             stored_at=_stored_at(holder, made_at),
+            module=holder.name.split("[")[0].rpartition(".")[0] if holder.in_module else "",
+            scalars=all(tensor.numel() == 1 for tensor in tensors),
         )
 
 

@@ -64,7 +64,7 @@ class Sentry:
         self._watch = watch
         self._seen: dict[tuple[Place | None, str], int] = {}
         self._known: dict[tuple[Place | None, str], Origin] = {}
-        self._reported: list[Origin] = []
+        self._reported: set[tuple[str | None, Place | None]] = set()
         self.active = True
 
     def check(self, output: torch.Tensor, made: Made, inputs: Sequence[torch.Tensor]) -> None:
@@ -121,7 +121,7 @@ class Sentry:
     def root_reached(self, made: Made | None) -> None:
         """A loss is about to go backward: if it is spoiled, report where that began."""
         origin = made.origin if made is not None else None
-        if self.active and origin is not None and not any(origin is known for known in self._reported):
+        if self.active and origin is not None and (origin.operation, origin.place) not in self._reported:
             self._watch.emit(origin.event(self._watch.step))
-            self._reported.append(origin)
+            self._reported.add((origin.operation, origin.place))
             self.active = len(self._reported) < _MOST_REPORTED

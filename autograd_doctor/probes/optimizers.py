@@ -176,7 +176,7 @@ class Optimizers:
         step.with_gradient = [(number, p) for number, p in numbered if p.grad is not None]
         step.missing = [number for number, p in numbered if p.grad is None and p.requires_grad]
         step.frozen = [number for number, p in numbered if not p.requires_grad]
-        step.before = self._fingerprints(step.optimizer, numbered)
+        step.before = step.before or self._fingerprints(step.optimizer, numbered)
         step.scale = self._loss_scale(optimizer)
         step.uses = self._watch.gradients.uses(step.with_gradient, step.scale)
 
@@ -252,10 +252,13 @@ class Optimizers:
 
 
 def _fingerprint(parameter: torch.Tensor) -> torch.Tensor:
-    """The bits of a tensor added up as integers: equal for equal tensors, and hardly ever for others."""
+    """The squared bits of a tensor added up as integers: equal for equal tensors, and hardly ever for others.
+
+    Plain sums would miss updates that cancel, as those of a bias under a softmax do.
+    """
     bits = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
     values = torch.view_as_real(parameter.detach()) if parameter.is_complex() else parameter.detach()
-    return values.view(bits[values.dtype.itemsize]).sum()
+    return values.view(bits[values.dtype.itemsize]).square().sum()
 
 
 PROBE = Optimizers

@@ -24,7 +24,8 @@ class Watch:
     """Shared by all probes of a run; holds no tensors alive.
 
     `stepped` is called after each optimizer step that took effect, `backward_finished` after each backward: a probe
-    that needs a seam appends a function to its list instead of patching the same thing again.
+    that needs a seam appends a function to its list instead of patching the same thing again. `asked_about` is the
+    custom function for whose sake the program runs, if it does.
     """
 
     def __init__(self, record: Callable[[Event], None]) -> None:
@@ -50,6 +51,7 @@ class Watch:
         self.updated_at: Location | None = None
         self.batches_per_epoch = 0
         self.steps_per_epoch: int | None = None
+        self.asked_about: type | None = None
         self.stepped: list[Callable[[], None]] = []
         self.backward_finished: list[Callable[[], None]] = []
 

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from autograd_doctor import config, config_file, launch, model_section, outputs, selection, target
 from autograd_doctor.config import Loaded, ModelSection, Settings
 from autograd_doctor.events import CheckEnded, RunEnded, RunStarted
@@ -15,7 +17,7 @@ from autograd_doctor.findings import ExitCode, Number
 from autograd_doctor.mistakes import Mistake
 from autograd_doctor.model_file import ModelFile, look
 from autograd_doctor.outputs import Output
-from autograd_doctor.plan import ModelPlan, Outcome, Plan, Target
+from autograd_doctor.plan import FunctionPlan, ModelPlan, Outcome, Plan, Target
 from autograd_doctor.probes import probes_for
 from autograd_doctor.progress import Progress
 from autograd_doctor.rules import Rule, all_rules
@@ -50,12 +52,24 @@ def check(request: Request) -> int:
     """Run the target under probes, judge, write the reports; returns the exit code. Raises `Mistake`."""
     loaded = load_settings(request)
     what, model = _target(request, loaded)
-    screen, progress = _screen(loaded.settings)
+    return run(request, loaded, what, model=model)
+
+
+def run(
+    request: Request,
+    loaded: Loaded,
+    what: Target,
+    *,
+    model: ModelPlan | None = None,
+    function: FunctionPlan | None = None,
+) -> int:
+    """The way of every check from the settled target on; returns the exit code. Raises `Mistake`."""
+    screen, progress = _screen(loaded.settings) if function is None else (None, None)
     with launch.workspace() as workspace, launch.Child(screen) as child:
         # While the child loads torch, the parent loads the rules, and what will judge and render.
-        job = _job(loaded, request)
+        job = _job(loaded, request, what)
         _load_judges()
-        plan = _plan(job, what, model, workspace)
+        plan = msgspec.structs.replace(_plan(job, what, workspace), model=model, function=function)
         recording = child.watch(plan, timeout=job.settings.timeout or None, on_event=progress)
     if request.save_trace:
         _save(recording, what, request.save_trace)
@@ -69,7 +83,7 @@ def report(request: Request) -> int:
     path = Path(request.name)
     if not path.is_file():
         raise Mistake(f"{path}: no such trace")
-    job = _job(load_settings(request), request)
+    loaded = load_settings(request)
     try:
         trace = Trace.load(path)
     except TraceError as error:
@@ -77,6 +91,7 @@ def report(request: Request) -> int:
     if not trace.events:
         raise Mistake(f"{path}: not a saved trace: it holds no event")
     what, outcome = _last_word(trace)
+    job = _job(loaded, request, what)
     return _judge(trace, what, outcome, job, request.exit_zero)
 
 
@@ -93,9 +108,10 @@ def load_settings(request: Request) -> Loaded:
     )
 
 
-def _job(loaded: Loaded, request: Request) -> _Job:
+def _job(loaded: Loaded, request: Request, what: Target) -> _Job:
     settings, catalogue = loaded.settings, all_rules()
-    rules = selection.selected(loaded, catalogue)
+    about_one = what.kind == "function"
+    rules = selection.about_functions(catalogue) if about_one else selection.selected(loaded, catalogue)
     if not rules:
         raise Mistake("no rule is left to check: `select` and `ignore` leave none")
     if request.save_trace:
@@ -146,7 +162,7 @@ def _nothing_to_run(file: ModelFile) -> Mistake:
     )
 
 
-def _plan(job: _Job, what: Target, model: ModelPlan | None, workspace: launch.Workspace) -> Plan:
+def _plan(job: _Job, what: Target, workspace: launch.Workspace) -> Plan:
     settings = job.settings
     return Plan(
         target=what,
@@ -158,7 +174,6 @@ def _plan(job: _Job, what: Target, model: ModelPlan | None, workspace: launch.Wo
         batches_per_epoch=settings.batches_per_epoch,
         polite=settings.polite,
         stdout_to_stderr=outputs.owns_stdout(job.outputs),
-        model=model,
     )
 
 
@@ -194,7 +209,7 @@ def _judge(trace: Trace, what: Target, outcome: Outcome, job: _Job, exit_zero: b
 
 
 def _refused(recording: launch.Recording, what: Target) -> bool:
-    """Whether the child found a mistake in the model section, which it has said on standard error.
+    """Whether the child found a mistake in the settings or the inputs, which it has said on standard error.
 
     Raises `Mistake` if the child failed before it came to run anything.
     """
@@ -202,7 +217,7 @@ def _refused(recording: launch.Recording, what: Target) -> bool:
     if not trace.of(RunStarted) and not outcome.interrupted and not outcome.timed_out:
         how = f"exited with {outcome.exit_code}" if outcome.signal is None else f"was killed by signal {outcome.signal}"
         raise Mistake(f"the program was not started: its process {how}")
-    return what.kind == "model" and outcome.exit_code == ExitCode.USAGE and trace.crash is None
+    return what.kind in ("model", "function") and outcome.exit_code == ExitCode.USAGE and trace.crash is None
 
 
 def _save(recording: launch.Recording, what: Target, path: Path) -> None:

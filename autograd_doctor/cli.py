@@ -14,6 +14,7 @@ from typer.core import TyperCommand
 
 from autograd_doctor import __version__
 from autograd_doctor.findings import ExitCode
+from autograd_doctor.gradcheck_command import gradcheck
 from autograd_doctor.mistakes import Mistake
 from autograd_doctor.options import (
     HOW_LONG,
@@ -30,6 +31,7 @@ from autograd_doctor.options import (
     Select,
     TextFormat,
     TextOrJson,
+    judging,
 )
 
 app = typer.Typer(
@@ -112,12 +114,15 @@ def check(
         "batches_per_epoch": batches_per_epoch,
         "timeout": timeout,
         "polite": polite,
-        **_judging(select, ignore, fail_on, min_steps, output_format, color),
+        **judging(select, ignore, fail_on, min_steps, output_format, color),
     }
     request = checking.Request(
         target, arguments or [], is_module, options, config, isolated, output_file, save_trace, exit_zero
     )
     raise typer.Exit(checking.check(request))
+
+
+app.command()(gradcheck)
 
 
 @app.command()
@@ -137,7 +142,7 @@ def report(
     """Judge a saved trace again, without running anything."""
     from autograd_doctor import checking
 
-    options = _judging(select, ignore, fail_on, min_steps, output_format, color)
+    options = judging(select, ignore, fail_on, min_steps, output_format, color)
     request = checking.Request(
         trace, options=options, config=config, isolated=isolated, output_file=output_file, exit_zero=exit_zero
     )
@@ -194,31 +199,6 @@ def config_command(
 
     loaded = checking.load_settings(checking.Request(script, config=config, isolated=isolated))
     print(in_force(loaded))
-
-
-def _judging(
-    select: list[str] | None,
-    ignore: list[str] | None,
-    fail_on: str | None,
-    min_steps: int | None,
-    output_format: list[str] | None,
-    color: str | None,
-) -> dict[str, Any]:
-    """The options that `check` and `report` share."""
-    return {
-        "select": _words(select),
-        "ignore": _words(ignore),
-        "fail_on": fail_on,
-        "min_steps": min_steps,
-        "output_format": output_format or None,
-        "color": color,
-    }
-
-
-def _words(given: list[str] | None) -> list[str] | None:
-    """ "AD1,AD2" and a repeated option say the same."""
-    words = [word.strip() for part in given or [] for word in part.split(",")]
-    return words or None
 
 
 def main() -> NoReturn:

@@ -61,6 +61,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     color: ColorMode = "auto"
     rules: dict[str, Any] = {}
     model: ModelSection | None = None
+    gradcheck: dict[str, Any] = {}
 
 
 class Loaded(NamedTuple):
@@ -134,7 +135,7 @@ def _beside(path: Path, entry: str) -> str:
 
 def _environment_layer(environment: Mapping[str, str]) -> _Layer:
     values: dict[str, Any] = {}
-    settable = [key for key in Settings.__struct_fields__ if key not in ("rules", "model")]
+    settable = [key for key in Settings.__struct_fields__ if key not in ("rules", "model", "gradcheck")]
     for variable in sorted(name for name in environment if name.startswith(ENVIRONMENT_PREFIX)):
         key = variable.removeprefix(ENVIRONMENT_PREFIX).lower()
         if key not in settable:

@@ -15,7 +15,7 @@ from autograd_doctor.report import SCHEMA_VERSION, Checks, Report, ReportedFindi
 from autograd_doctor.rules import Rule
 from autograd_doctor.suppressions import Ignores
 from autograd_doctor.trace import Trace
-from autograd_doctor.verdict import decide
+from autograd_doctor.verdict import decide, decide_on_function
 
 
 def judge(
@@ -42,7 +42,10 @@ def judge(
         for case in cases(examination.findings, {rule.code: rule.folds for rule in rules})
     ]
     findings = [finding for finding in settled if finding.suppressed is None]
-    verdict, exit_code, reason = decide(findings, run, outcome, fail_on=fail_on, min_steps=min_steps)
+    if target.kind == "function":
+        verdict, exit_code, reason = decide_on_function(findings, trace, run, outcome, fail_on=fail_on)
+    else:
+        verdict, exit_code, reason = decide(findings, run, outcome, fail_on=fail_on, min_steps=min_steps)
     return Report(
         schema_version=SCHEMA_VERSION,
         tool=Tool("autograd_doctor", __version__),

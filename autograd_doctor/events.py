@@ -611,7 +611,8 @@ class FunctionJudged(Event, frozen=True):
 
     verdict: "right", "wrong", "surrogate" (forward piecewise constant, or a straight-through gradient by design),
     "not judged" (with `reason`). input: position of the worst input, error: largest absolute difference.
-    double: gradgradcheck was run instead.
+    double: gradgradcheck was run instead. judged_on: the tensors that it was called with, under the names of the
+    parameters of its forward. requested: the run was for its sake (`doctor gradcheck`).
     """
 
     function: str
@@ -624,6 +625,8 @@ class FunctionJudged(Event, frozen=True):
     expected: float | None = None
     found: float | None = None
     double: bool = False
+    judged_on: list[TensorFacts] = []
+    requested: bool = False
 
 
 class ContextAttributeKept(Event, frozen=True):

@@ -24,6 +24,8 @@ def target_facts(trace: Trace, target: Target) -> TargetFacts:
         return TargetFacts(module=argv[0], argv=argv, cwd=cwd)
     if target.kind == "model":
         return TargetFacts(model=argv[0], argv=argv, cwd=cwd)
+    if target.kind == "function":
+        return TargetFacts(function=argv[0], argv=argv, cwd=cwd)
     return TargetFacts(script=argv[0], argv=argv, cwd=cwd)
 
 

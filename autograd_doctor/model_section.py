@@ -12,7 +12,7 @@ from autograd_doctor.config import DataSection, ModelSection
 from autograd_doctor.config_file import describe
 from autograd_doctor.mistakes import Mistake, nearest
 from autograd_doctor.model_file import FUNCTIONS, ModelFile, initializer, required
-from autograd_doctor.plan import Build, DataPlan, ModelPlan, TensorPlan
+from autograd_doctor.plan import DTYPES, Build, DataPlan, ModelPlan, TensorPlan
 
 
 def plan(file: ModelFile, section: ModelSection, config: str) -> ModelPlan:
@@ -115,8 +115,8 @@ class _Check:
         if tensor.range and not (all(map(math.isfinite, tensor.range)) and tensor.range[0] <= tensor.range[1]):
             low, high = tensor.range
             raise self.wrong(f"{key}.range", f"expected two numbers, the smaller first, found `[{low:g}, {high:g}]`")
-        if tensor.dtype and tensor.dtype not in _DTYPES:
-            raise self.wrong(f"{key}.dtype", f"no such dtype: {describe(tensor.dtype)}{nearest(tensor.dtype, _DTYPES)}")
+        if tensor.dtype and tensor.dtype not in DTYPES:
+            raise self.wrong(f"{key}.dtype", f"no such dtype: {describe(tensor.dtype)}{nearest(tensor.dtype, DTYPES)}")
 
     def complete(self, planned: ModelPlan) -> None:
         """Say which key is missing, counting what the functions of the file take over."""
@@ -133,12 +133,6 @@ class _Check:
     def _why_no_model(self) -> str:
         count = len(self.file.modules)
         return f"{self.file.name} defines {count or 'no'} `nn.Module` classes that need no arguments"
-
-
-_DTYPES = (
-    *("float32", "float64", "float16", "bfloat16", "complex64", "complex128"),
-    *("int64", "int32", "int16", "int8", "uint8", "bool"),
-)
 
 
 def _json(value: Any, wrong: Callable[[str, str], Mistake], key: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Option
 
@@ -52,3 +52,28 @@ OutputFile = Annotated[
 ]
 Color = Annotated[str | None, Option(metavar="WHEN", help="auto, always or never.", rich_help_panel=OUTPUT)]
 TextOrJson = Annotated[TextFormat, Option("--output-format", help="For a person or for a machine.")]
+
+
+def judging(
+    select: list[str] | None,
+    ignore: list[str] | None,
+    fail_on: str | None,
+    min_steps: int | None,
+    output_format: list[str] | None,
+    color: str | None,
+) -> dict[str, Any]:
+    """The options that the commands that judge share."""
+    return {
+        "select": _words(select),
+        "ignore": _words(ignore),
+        "fail_on": fail_on,
+        "min_steps": min_steps,
+        "output_format": output_format or None,
+        "color": color,
+    }
+
+
+def _words(given: list[str] | None) -> list[str] | None:
+    """ "AD1,AD2" and a repeated option say the same."""
+    words = [word.strip() for part in given or [] for word in part.split(",")]
+    return words or None

@@ -11,11 +11,21 @@ STACKS = "stacks.txt"
 
 
 class Target(Struct, frozen=True):
-    """What to run: `script` is a path as typed, `module` a dotted name (`-m`), `model` a file for model mode."""
+    """What to run: `script` is a path as typed, `module` a dotted name (`-m`), `model` a file for model mode.
 
-    kind: Literal["script", "module", "model"]
+    `function` is a custom `autograd.Function`, as "ops.py:Cube" or "package.ops:Cube".
+    """
+
+    kind: Literal["script", "module", "model", "function"]
     name: str
     arguments: list[str] = []
+
+
+DTYPES = (
+    *("float32", "float64", "float16", "bfloat16", "complex64", "complex128"),
+    *("int64", "int32", "int16", "int8", "uint8", "bool"),
+)
+"""What a tensor to make up may consist of."""
 
 
 class Build(Struct, frozen=True, forbid_unknown_fields=True):
@@ -38,6 +48,24 @@ class TensorPlan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     classes: int | None = None
     range: tuple[float, float] | None = None
     name: str = ""
+
+
+class InputPlan(TensorPlan, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A tensor that a custom function is called with: here `shape` is the whole one."""
+
+    requires_grad: bool = True
+
+
+class FunctionPlan(Struct, frozen=True, kw_only=True):
+    """What a custom function is called with, to be judged by `doctor gradcheck`.
+
+    values: plain values for the parameters of these names. inputs: tensors for the others, in their order.
+    double: second derivatives are asked for as well.
+    """
+
+    inputs: list[InputPlan] = []
+    values: dict[str, Any] = {}
+    double: bool = False
 
 
 class DataPlan(Struct, frozen=True, kw_only=True):
@@ -79,7 +107,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     over a `DataLoader` is cut (0: never). probes: names of the probe files to install. trace, scratch: a file to
     append events to, and a folder for what the program saves and for `STACKS`. polite: redirect saves and switch
     trackers off. stdout_to_stderr: descriptor 1 is the parent's report, so the program's output goes to descriptor 2.
-    model: the validated model-mode section of the configuration.
+    model: the validated model-mode section of the configuration. function: how to call a target of that kind.
     """
 
     target: Target
@@ -92,6 +120,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     polite: bool = True
     stdout_to_stderr: bool = False
     model: ModelPlan | None = None
+    function: FunctionPlan | None = None
 
 
 class Outcome(Struct, frozen=True, kw_only=True):

@@ -27,18 +27,19 @@ class Tool(Struct, frozen=True):
 
 
 class TargetFacts(Struct, frozen=True, kw_only=True):
-    """What was run: exactly one of `script`, `module` and `model` is there."""
+    """What was run: exactly one of `script`, `module`, `model` and `function` is there."""
 
     script: str | UnsetType = UNSET
     module: str | UnsetType = UNSET
     model: str | UnsetType = UNSET
+    function: str | UnsetType = UNSET
     argv: list[str]
     cwd: str
 
     @property
     def name(self) -> str:
         """The target as it was typed."""
-        return next(name for name in (self.script, self.module, self.model, "") if name is not UNSET)
+        return next(name for name in (self.script, self.module, self.model, self.function, "") if name is not UNSET)
 
 
 class Environment(Struct, frozen=True, kw_only=True):

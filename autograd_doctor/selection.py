@@ -8,6 +8,7 @@ from typing import Any
 
 from autograd_doctor.config import Loaded
 from autograd_doctor.config_file import describe
+from autograd_doctor.events import ContextAttributeKept, FunctionJudged, ProgramRaised
 from autograd_doctor.findings import Number
 from autograd_doctor.mistakes import Mistake, nearest
 from autograd_doctor.rules import Rule
@@ -22,6 +23,12 @@ def selected(loaded: Loaded, catalogue: Sequence[Rule]) -> list[Rule]:
         for selector in selectors:
             _check_selector(selector, catalogue, loaded.where(key))
     return [rule for rule in catalogue if _strength(rule, select) > _strength(rule, ignore)]
+
+
+def about_functions(catalogue: Sequence[Rule]) -> list[Rule]:
+    """The rules that judge a custom function by itself, whatever is selected: on it, and on why it failed."""
+    events = {FunctionJudged, ContextAttributeKept, ProgramRaised}
+    return [rule for rule in catalogue if events.intersection(rule.needs)]
 
 
 def find(selector: str, catalogue: Sequence[Rule]) -> Rule:

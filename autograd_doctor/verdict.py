@@ -6,9 +6,12 @@ import signal
 from collections.abc import Sequence
 
 from autograd_doctor.consequences import PROGRAM_CRASHED
+from autograd_doctor.events import FunctionJudged
 from autograd_doctor.findings import SEVERITIES, ExitCode
 from autograd_doctor.plan import Outcome
 from autograd_doctor.report import ReportedFinding, Run, Verdict
+from autograd_doctor.trace import Trace
+from autograd_doctor.wording import tensor
 
 Decision = tuple[Verdict, ExitCode, str]
 
@@ -31,6 +34,35 @@ def decide(
     if run.steps < max(1, min_steps):
         return "not-judged", ExitCode.NOT_JUDGED, _too_few(run, min_steps)
     return "passed", ExitCode.OK, f"no finding at or above `{fail_on}` in {steps(run.steps)} of training"
+
+
+def decide_on_function(
+    findings: Sequence[ReportedFinding], trace: Trace, run: Run, outcome: Outcome, *, fail_on: str
+) -> Decision:
+    """The same for one custom function, which is right only if it was judged to be."""
+    judged = [event for event in trace.of(FunctionJudged) if event.requested]
+    failing = _failing(findings, fail_on)
+    open_question = next((event for event in judged if event.verdict == "not judged"), None)
+    if run.stopped_by == "interrupted":
+        return "interrupted", ExitCode.INTERRUPTED, "interrupted"
+    if _failed(run) and all(finding.code == PROGRAM_CRASHED for finding in failing):
+        return "program-failed", ExitCode.PROGRAM_FAILED, f"it {_end(run, outcome)} before it could be judged"
+    if failing:
+        return "faults", ExitCode.FINDINGS, f"{len(failing)} of {_findings(len(findings))} at or above `{fail_on}`"
+    if open_question is not None:
+        return "not-judged", ExitCode.NOT_JUDGED, open_question.reason
+    if not judged:
+        hung = "it hung" if run.stopped_by == "timeout" else "the run ended before it was called"
+        return "not-judged", ExitCode.NOT_JUDGED, hung
+    if all(event.verdict == "right" for event in judged):
+        return "passed", ExitCode.OK, _right(judged)
+    return "passed", ExitCode.OK, f"no finding at or above `{fail_on}`"
+
+
+def _right(judged: Sequence[FunctionJudged]) -> str:
+    twice = any(event.double for event in judged)
+    what = "first and second derivatives agree" if twice else "its gradient agrees"
+    return f"{what} with difference quotients on {' and '.join(map(tensor, judged[0].judged_on))}"
 
 
 def steps(count: int) -> str:

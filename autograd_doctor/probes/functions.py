@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import torch
+from torch.autograd.function import once_differentiable
 
 from autograd_doctor.events import ContextAttributeKept, Event, FunctionJudged, TensorFacts
 from autograd_doctor.findings import Location
@@ -21,6 +22,7 @@ from autograd_doctor.probes.places import is_own, locate, place
 from autograd_doctor.probes.side_effects import marked_by_design, methods, side_effect
 from autograd_doctor.probes.tensor_facts import describe
 from autograd_doctor.probes.watch import Watch
+from autograd_doctor.wording import first_line
 
 _SECONDS = 2.0
 _SECONDS_IF_ASKED = 30.0
@@ -142,7 +144,7 @@ class Functions:
     def _judge_second_derivatives(self) -> None:
         for cls, met in self._met.items() if self._twice else ():
             if met.verdict is not None and met.verdict.verdict == "right":
-                self._say(cls, met, _judged(cls, met, lambda case, _: judge_twice(case)), double=True)
+                self._say(cls, met, _judged(cls, met, judge_second), double=True)
 
     def _say(self, cls: type, met: _Met, verdict: Verdict, double: bool = False) -> None:
         self._watch.emit(
@@ -186,6 +188,12 @@ def judge_first(case: Case, cls: type) -> Verdict:
     return judge(case, marked_by_design(cls))
 
 
+def judge_second(case: Case, cls: Any) -> Verdict:
+    code = getattr(cls.backward, "__code__", None)
+    marked = code is not None and code.co_qualname.startswith(f"{once_differentiable.__name__}.")
+    return Verdict("wrong", "it is marked `@once_differentiable`") if marked else judge_twice(case)
+
+
 def _judged(cls: Any, met: _Met, how: Callable[[Case, type], Verdict]) -> Verdict:
     """Judge on the first inputs that the function accepts."""
     seconds = _SECONDS_IF_ASKED if met.asked_about else _SECONDS
@@ -202,7 +210,7 @@ def _judged(cls: Any, met: _Met, how: Callable[[Case, type], Verdict]) -> Verdic
             if any(text in str(error) for text in (*_REFUSED, _ONCE)):
                 return Verdict("wrong", str(error))
             failed = "it failed" if met.asked_about else "it does not accept smaller inputs"
-            obstacle = f"{failed}: {type(error).__name__}: {error}"
+            obstacle = f"{failed}: {type(error).__name__}: {first_line(str(error)).rstrip('.')}"
     return Verdict("not judged", obstacle)
 
 

@@ -37,13 +37,17 @@ def _lines(canvas: Canvas, report: Report) -> Iterator[Text]:
 
 
 def _header(canvas: Canvas, report: Report) -> Iterator[Text]:
-    option = "-m " if isinstance(report.target.module, str) else ""
-    command = f"doctor check {option}{shlex.join(report.target.argv)}"
+    verb = "gradcheck" if _is_function(report) else "check -m" if isinstance(report.target.module, str) else "check"
+    command = f"doctor {verb} {shlex.join(report.target.argv)}"
     yield from canvas.indented(Text.assemble(canvas.prose(one_line(command), "bold")))
     for facts in (_machine(report), _seen(report)):
         if facts:
             text = f" {canvas.glyphs.separator} ".join(facts)
             yield from canvas.beside(Text("  "), canvas.prose(text, FAINT))
+
+
+def _is_function(report: Report) -> bool:
+    return isinstance(report.target.function, str)
 
 
 def _machine(report: Report) -> list[str]:
@@ -54,6 +58,8 @@ def _machine(report: Report) -> list[str]:
 
 
 def _seen(report: Report) -> list[str]:
+    if _is_function(report):
+        return []
     phases = ", ".join(report.run.phases_seen)
     facts = [f"{count(report.run.steps, 'step')}{f' of {_optimizers(report)}' if report.run.optimizers else ''}"]
     return facts + ([f"saw {phases}"] if phases else []) + [stopped(report.run)]
@@ -106,6 +112,8 @@ def _rows(report: Report) -> Iterator[tuple[str, str]]:
         yield "note", note
     if report.run.steps:
         yield "cannot tell", _limits(report)
+    elif _is_function(report) and report.verdict == "passed" and not report.findings:
+        yield "cannot tell", "what other inputs bring: derivatives were measured at one point"
     yield from _next(report)
 
 
@@ -117,6 +125,8 @@ def _limits(report: Report) -> str:
 def _next(report: Report) -> Iterator[tuple[str, str]]:
     if report.findings:
         yield "next", f"doctor explain {report.findings[0].code}"
+    elif _is_function(report):
+        return
     elif report.verdict == "program-failed":
         yield "next", "make the program run by itself: what it wrote before it ended says why it failed"
     elif report.verdict == "not-judged":

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec import UNSET
+
 from autograd_doctor.findings import SEVERITIES, Number
 from autograd_doctor.report import Report, Run, StoppedBy
 from autograd_doctor.wording import in_bytes
@@ -37,6 +39,8 @@ def summary(report: Report) -> str:
     counts = [
         count(n, s) if s != "info" else f"{n} info" for s in SEVERITIES if (n := report.statistics.by_severity[s])
     ]
+    if report.target.function is not UNSET:
+        return _summary_of_function(report, counts)
     steps, took = count(report.run.steps, "step"), seconds(report.run.seconds)
     seen = f"in {steps} of training, {took}" if report.run.steps else f"before the first step of training, {took}"
     if report.verdict in ("program-failed", "not-judged", "interrupted"):
@@ -47,6 +51,13 @@ def summary(report: Report) -> str:
         checks = count(len(report.checks.ran), "check")
         return f"{report.target.name} is healthy: {checks} found nothing {seen}{ending}"
     return f"{', '.join(counts)} {seen}{ending}"
+
+
+def _summary_of_function(report: Report, counts: Sequence[str]) -> str:
+    name, took = report.target.name, seconds(report.run.seconds)
+    if report.verdict in ("program-failed", "not-judged", "interrupted"):
+        return ", ".join([f"{name} was not judged: {report.exit_reason}", took, *counts])
+    return f"{', '.join(counts)} in {name}, {took}" if counts else f"{name} is right: {report.exit_reason}, {took}"
 
 
 def _ended_badly(run: Run) -> bool:

@@ -16,10 +16,12 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for event in trace.of(FunctionJudged):
         if twice and event.double and event.verdict == "wrong":
             yield RULE.finding(
-                f"the second derivative of `{event.function}` is wrong or missing, and the run uses `create_graph`"
+                f"the second derivative of `{event.function}` is wrong or missing"
+                f"{'' if event.requested else ', and the run uses `create_graph`'}"
                 f"{f': {event.reason}' if event.reason else ''}",
                 subject=event.function,
                 location=event.location or event.applied_at,
+                severity="error" if event.requested else None,
                 help="write `backward` with differentiable operations on saved inputs and outputs, or mark it "
                 "`@once_differentiable` so that a second derivative fails loudly",
                 evidence={"largest_error": event.error} if event.error is not None else {},

@@ -22,7 +22,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for event in judged:
         if event.verdict == "wrong":
             yield _wrong(event)
-        elif event.verdict != "right":
+        elif event.verdict == "surrogate" or (event.verdict == "not judged" and not event.requested):
             yield _set_aside(event)
     refused = _REFUSED.search(trace.crash.message) if trace.crash else None
     if trace.crash and refused and refused["function"] not in {event.function for event in judged}:

@@ -39,7 +39,7 @@ class ModelProgram:
         self._parts: dict[str, Any] = {}
 
     def execute(self) -> None:
-        self._file = _import_file(self._target)
+        self._file = import_file(self._target.name, self._target.arguments)
         if "train" in self._plan.functions:
             self._call_train()
         else:
@@ -179,7 +179,7 @@ class ModelProgram:
         try:
             return call()
         except Exception as error:
-            if _reached_own_code(error):
+            if reached_own_code(error):
                 raise
             raise self._mistake(key, f"{problem}: {_first_line(error)}") from error
 
@@ -190,16 +190,16 @@ class ModelProgram:
 _STARRED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
-def _import_file(target: Target) -> ModuleType:
-    """Import the file under its own name, so that what it guards with `__name__ == "__main__"` does not run."""
-    path = os.path.abspath(target.name)
+def import_file(file: str, arguments: Sequence[str] = ()) -> ModuleType:
+    """Import a file under its own name, so that what it guards with `__name__ == "__main__"` does not run."""
+    path = os.path.abspath(file)
     if not sys.flags.safe_path:
         sys.path.insert(0, os.path.dirname(path))
-    sys.argv[:] = [target.name, *target.arguments]
+    sys.argv[:] = [file, *arguments]
     name = Path(path).stem
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise ConfigMistake(f"{target.name}: it cannot be imported")
+        raise ConfigMistake(f"{file}: it cannot be imported")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
@@ -220,7 +220,8 @@ def _shape(value: Any) -> str:
     return f"of type `{type(value).__name__}`"
 
 
-def _reached_own_code(error: Exception) -> bool:
+def reached_own_code(error: Exception) -> bool:
+    """Whether an exception came out of the user's code, or passed through it."""
     traceback = error.__traceback__
     while traceback is not None:
         if is_own(traceback.tb_frame.f_code.co_filename):

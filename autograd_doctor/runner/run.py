@@ -18,6 +18,7 @@ from autograd_doctor.plan import STACKS, Plan
 from autograd_doctor.probes import installed
 from autograd_doctor.probes.watch import Watch
 from autograd_doctor.runner import crash
+from autograd_doctor.runner.function_mode import FunctionProgram
 from autograd_doctor.runner.model_mode import ConfigMistake, ModelProgram
 from autograd_doctor.runner.polite import Polite
 from autograd_doctor.runner.program import Program, become_main, load
@@ -85,7 +86,9 @@ class _Run:
         self._stopper.start()
         program.execute()
 
-    def _program(self) -> Program | ModelProgram:
+    def _program(self) -> Program | ModelProgram | FunctionProgram:
+        if self._plan.function is not None:
+            return FunctionProgram(self._plan.target, self._plan.function, self._watch)
         if self._plan.model is not None:
             return ModelProgram(self._plan.target, self._plan.model, self._plan.steps, self._watch)
         program = load(self._plan.target)

@@ -23,14 +23,13 @@ def batches(plan: DataPlan) -> Iterator[Batch]:
     """The planned number of different batches, always the same ones."""
     generator = torch.Generator().manual_seed(0)
     for _ in range(plan.batches):
-        inputs = [(part.name, made_up(part, plan.batch_size, generator)) for part in plan.inputs]
-        targets = [(part.name, made_up(part, plan.batch_size, generator)) for part in plan.targets]
+        inputs = [(part.name, made_up(part, [plan.batch_size, *part.shape], generator)) for part in plan.inputs]
+        targets = [(part.name, made_up(part, [plan.batch_size, *part.shape], generator)) for part in plan.targets]
         yield Batch(*_split(inputs), *_split(targets))
 
 
-def made_up(plan: TensorPlan, batch_size: int, generator: torch.Generator) -> torch.Tensor:
-    """A tensor of the planned shape, dtype and values."""
-    shape = [batch_size, *plan.shape]
+def made_up(plan: TensorPlan, shape: list[int], generator: torch.Generator) -> torch.Tensor:
+    """A tensor of the planned dtype and values."""
     dtype: torch.dtype = getattr(torch, plan.dtype or ("float32" if plan.classes is None else "int64"))
     if plan.classes is not None:
         return torch.randint(plan.classes, shape, generator=generator).to(dtype)

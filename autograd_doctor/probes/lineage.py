@@ -150,7 +150,7 @@ class Tensors:
         reference.key = id(tensor)
         reference.pointer = _pointer(tensor)
         made.reference = reference
-        made.shape = tuple(tensor.shape)
+        made.shape = () if tensor.is_nested else tuple(tensor.shape)
         self._made[reference.key] = made
         if reference.pointer and self.sharing(reference.pointer) is None:
             self._by_pointer[reference.pointer] = reference.key

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 import torch
 from torch.autograd.variable import VariableMeta
-from torch.overrides import TorchFunctionMode
+from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
 from autograd_doctor.events import BackwardRan, Event, NonFiniteInput, NonFiniteProduced, OperationFailed
 from autograd_doctor.probes.care import careful
@@ -54,6 +54,7 @@ _SHAPE_ONLY = frozenset({
 
 _IGNORE, _OPERATION, _ESCAPE = range(3)
 _MOST_REMEMBERED = 256
+_DISABLED = torch._C._disabled_torch_function_impl
 _MOST_FAILURES = 20
 _MOST_OPERANDS = 4
 
@@ -83,6 +84,7 @@ class Operations(TorchFunctionMode):
         super().__enter__()  # type: ignore[no-untyped-call]
         self._patches.replace(torch.autograd.Function, "apply", self._applying(torch.autograd.Function.apply))
         self._patches.replace(torch, "from_numpy", self._importing(torch.from_numpy))
+        self._patches.replace(torch.overrides, "has_torch_function", _by_arguments(torch.overrides.has_torch_function))
         self._patches.replace(VariableMeta, "__call__", self._rewrapping(VariableMeta.__call__))
         return self
 
@@ -366,6 +368,18 @@ def _follows(back: Made, out: Made) -> bool:
     if again is None or gone is None or back.step != out.step:
         return False
     return again.path == gone.path and gone.function.startswith(again.function) and again.line >= gone.line
+
+
+def _by_arguments(original: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    """Answer as if our mode were not there: in evaluation, attention takes its fast path only if nothing overrides."""
+
+    def has_torch_function(relevant_args: Any) -> bool:
+        if len(_get_current_function_mode_stack()) > 1:
+            return original(relevant_args)
+        kinds = {type(argument) for argument in relevant_args} - {torch.Tensor, torch.nn.Parameter}
+        return any(getattr(kind, "__torch_function__", _DISABLED) is not _DISABLED for kind in kinds)
+
+    return has_torch_function
 
 
 def _place() -> Place | None:

@@ -24,7 +24,7 @@ def describe(
     """
     low, high, nan, inf = _range(tensor) if ranges and readable(tensor) else (None, None, 0, 0)
     return TensorFacts(
-        shape=list(tensor.shape),
+        shape=[] if tensor.is_nested else list(tensor.shape),
         dtype=str(tensor.dtype).removeprefix("torch."),
         name=name,
         device=str(tensor.device),
@@ -60,6 +60,7 @@ def readable(tensor: torch.Tensor) -> bool:
     """Whether the values of a tensor can simply be read: dense, real, with storage, not wrapped by a transform."""
     return (
         tensor.layout is torch.strided
+        and not tensor.is_nested
         and tensor.device.type != "meta"
         and not tensor.is_complex()
         and not tensor.is_quantized

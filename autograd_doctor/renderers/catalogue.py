@@ -6,6 +6,7 @@ The text functions take the same `width`, `color` and `unicode` as `renderers.re
 from __future__ import annotations
 
 import inspect
+import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
@@ -34,6 +35,8 @@ _HUNDREDS = {
     "8": "efficiency",
     "9": "distributed",
 }
+
+_TYPE_REMARK = re.compile(r"  # type: ignore\[[^\]]*\]")
 
 
 class Entry(Struct, frozen=True, kw_only=True):
@@ -83,8 +86,8 @@ def explain_text(rule: Rule, *, width: int = 80, color: bool = False, unicode: b
 
 
 def example_source(example: Example) -> str:
-    """The body of an example as the script that it stands for."""
-    lines = textwrap.dedent(inspect.getsource(example)).split("\n")
+    """The body of an example as the script that it stands for, without remarks to the type checker."""
+    lines = textwrap.dedent(_TYPE_REMARK.sub("", inspect.getsource(example))).split("\n")
     header = next(number for number, line in enumerate(lines) if line.startswith("def "))
     return textwrap.dedent("\n".join(lines[header + 1 :])).rstrip() + "\n"
 

@@ -445,8 +445,15 @@ def test_teacher_whose_output_a_loss_uses_is_an_info() -> None:
 
 
 def test_evaluation_of_the_network_that_trains_in_the_same_step_is_a_warning() -> None:
-    (finding,) = examined(evaluation_builds_graph.RULE, module(0, ENCODER), steps(2, {ENCODER: 1.0}), idle())
+    who = (module(0, ENCODER), steps(2, {ENCODER: 1.0}), forward(1, training=True))
+    (finding,) = examined(evaluation_builds_graph.RULE, *who, idle())
     assert finding.severity == "warning"
+
+
+def test_target_computed_by_a_network_that_losses_run_through_in_eval_mode_is_an_info() -> None:
+    who = (module(0, ENCODER), steps(2, {ENCODER: 1.0}), forward(1, training=False))
+    (finding,) = examined(evaluation_builds_graph.RULE, *who, idle())
+    assert finding.severity == "info"
 
 
 def test_single_idle_pass_is_silent() -> None:

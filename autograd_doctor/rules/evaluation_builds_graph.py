@@ -31,14 +31,16 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 
 def _part_of_training(trace: Trace, idle: ForwardsWithoutBackward) -> bool:
-    """Whether what the module computed went into a loss of the same step without a gradient, as a teacher's does.
+    """Whether what the module computed went into a loss of the same step, as a teacher's output does.
 
-    The values of a network that trains itself go into that loss from its training passes.
+    A network that itself trains, in train mode, has other passes whose values go there.
     """
     seen = trace.modules.get(idle.module)
     own = set(seen.parameters) if seen else set()
-    losses = [event for event in trace.of(BackwardRan) if event.step == idle.step]
-    return any(own.intersection(loss.values or ()) and own.isdisjoint(loss.reached) for loss in losses)
+    backwards = (event for event in trace.of(BackwardRan) if event.step == idle.step)
+    losses = [event for event in backwards if own.intersection(event.values or ())]
+    trains = any(event.training and event.module == idle.module for event in trace.of(ForwardRan))
+    return any(not trains or own.isdisjoint(loss.reached) for loss in losses)
 
 
 def _finding(trace: Trace, idle: list[ForwardsWithoutBackward]) -> Finding:

@@ -51,7 +51,8 @@ def gradcheck(
 
     An INPUT is a shape (`3,4`, or `scalar`), with a dtype, a range or `no_grad`
     after colons where they matter: `3,4:int64:0..9`, `8:0.1..2`, `8:no_grad`.
-    `NAME=VALUE` passes a plain value to a parameter: `factor=0.5`, `dims=(0,1)`.
+    `NAME=VALUE` passes a plain value to a parameter: `factor=0.5`, `mode=mean`.
+    Inputs of more than 512 elements in all are cut to a few of each dimension.
     Without `--input`, the `gradcheck` section of the settings is used.
 
     Exit codes: 0 the gradients are right, 1 findings, 2 a mistake in the command

@@ -100,7 +100,7 @@ def _summary(canvas: Canvas, report: Report) -> Text:
 
 def _rows(report: Report) -> Iterator[tuple[str, str]]:
     reasons: dict[str, list[str]] = {}
-    for code, reason in report.checks.skipped.items():
+    for code, reason in report.checks.skipped.items() if not _is_function(report) else ():
         reasons.setdefault(reason, []).append(code)
     for reason, codes in reasons.items():
         yield "not checked", f"{reason}: {listed(codes, 4)}"

@@ -10,6 +10,8 @@ from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 
+_OR_FORBID = ", or mark it `@once_differentiable` so that a second derivative fails loudly"
+
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     twice = any(event.create_graph for event in trace.of(BackwardRan))
@@ -22,8 +24,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
                 subject=event.function,
                 location=event.location or event.applied_at,
                 severity="error" if event.requested else None,
-                help="write `backward` with differentiable operations on saved inputs and outputs, or mark it "
-                "`@once_differentiable` so that a second derivative fails loudly",
+                help="write `backward` with differentiable operations on saved inputs and outputs"
+                f"{'' if event.requested else _OR_FORBID}",
                 evidence={"largest_error": event.error} if event.error is not None else {},
                 related=(Related("applied here", event.applied_at),) if event.applied_at else (),
                 step_first=event.step,

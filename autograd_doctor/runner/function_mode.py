@@ -38,7 +38,8 @@ class FunctionProgram:
         self._watch.asked_about = function
         torch.manual_seed(0)
         # Clones, because a function may write to its inputs and must not do so to leaves.
-        given = [value.clone() if isinstance(value, torch.Tensor) else value for value in arguments]
+        with torch._C.DisableTorchFunction():
+            given = [value.clone() if isinstance(value, torch.Tensor) else value for value in arguments]
         self._differentiate(function.apply(*given), [leaf for leaf in inputs if leaf.requires_grad])
 
     def _differentiate(self, result: Any, leaves: list[torch.Tensor]) -> None:

@@ -33,6 +33,10 @@ class _Gradient:
     foreign_step_at: Location | None = None
     altered: bool = False
 
+    @property
+    def is_used_up(self) -> bool:
+        return 0 < self.consumed == len(self.backwards)
+
     def clear(self) -> None:
         self.backwards = []
         self.consumed = self.foreign = 0
@@ -115,7 +119,7 @@ class Ledger:
             elif _key(gradient)[0] != (entry.key or (0, 0))[0]:
                 entry.clear()
             else:
-                entry.altered = entry.altered or 0 < entry.consumed == len(entry.backwards)
+                entry.altered = entry.altered or entry.is_used_up
             entry.key = _key(gradient)
         return cleared
 
@@ -141,12 +145,15 @@ class Ledger:
     # -------------------------------------------------------------------------------------------------- backward
 
     def backward_begins(self) -> list[int]:
-        """Parameters that still hold, nonzero and unaltered, a gradient that an earlier step has used."""
+        """Parameters that still hold, nonzero and unaltered, a gradient that an earlier step has used.
+
+        Once a backward has added to it, its norm no longer tells whether the program has altered it.
+        """
         self.catch_up()
         held = [
             (number, parameter.grad, self._gradients[number])
             for number, parameter in self._watch.parameters.living()
-            if parameter.grad is not None and number in self._gradients and self._gradients[number].consumed
+            if parameter.grad is not None and number in self._gradients and self._gradients[number].is_used_up
         ]
         leftovers: dict[int, torch.Tensor] = {}
         for (number, gradient, entry), norm in zip(held, norms([gradient for _, gradient, _ in held]), strict=True):

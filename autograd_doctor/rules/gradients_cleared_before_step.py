@@ -54,7 +54,7 @@ def _losses(trace: Trace, optimizer: int) -> list[Loss]:
         ):
             lost = None
         elif isinstance(event, OptimizerStepped) and event.optimizer == optimizer:
-            if lost and not event.in_closure and not event.skipped:
+            if lost and not event.skipped:
                 found.append((event, *lost))
             lost = None
     return found
@@ -74,12 +74,13 @@ def _ran_on_nothing(loss: Loss) -> bool:
 def _kept_only_the_last(trace: Trace, loss: Loss) -> bool:
     """Whether micro-batches of one objective were backpropagated and all but the last one thrown away.
 
-    A backward that also wrote gradients of an input was there to probe.
+    A backward that also wrote gradients of an input was there to probe, and a closure runs anew for every evaluation.
     """
     step, cleared, backward, parameters = loss
     uses = [use for use in step.uses if has_new(use) and set(use.parameters) & set(parameters)]
     return (
         bool(uses)
+        and not step.in_closure
         and cleared.how != "by hand"
         and all(len(use.backwards) == 1 for use in uses)
         and all(same_objective(trace, backward.backward, use.backwards[0]) for use in uses)
@@ -163,6 +164,24 @@ def bad_zeros_with_momentum() -> None:
     Trainer().train()
 
 
+def bad_inside_a_closure() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+
+    def closure() -> torch.Tensor:
+        inputs = torch.randn(16, 4)
+        loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
+        loss.backward()
+        optimizer.zero_grad()  # <- AD102
+        return loss
+
+    for _ in range(8):
+        optimizer.step(closure)
+
+
 def bad_accumulation_that_keeps_the_last() -> None:
     import torch
 
@@ -242,7 +261,7 @@ RULE = Rule(
     ),
     needs=(BackwardRan, GradientsCleared, OptimizerBuilt, OptimizerStepped, ScalerUsed),
     examine=examine,
-    bad=(bad, bad_zeros_with_momentum, bad_accumulation_that_keeps_the_last),
+    bad=(bad, bad_zeros_with_momentum, bad_inside_a_closure, bad_accumulation_that_keeps_the_last),
     good=(good, good_saliency_before_each_step, good_bad_batches_thrown_away),
     tunables={"minimum_repeats": 2},
     folds=("AD103", "AD104", "AD111"),

@@ -119,6 +119,20 @@ def bad_cleared_once_per_epoch() -> None:
         trainer.epoch([torch.randn(16, 4) for _ in range(4)])
 
 
+def bad_accumulation_never_cleared() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for iteration in range(24):
+        inputs = torch.randn(16, 4)
+        loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
+        (loss / 3).backward()
+        if iteration % 3 == 2:
+            optimizer.step()  # <- AD101
+
+
 def bad_parameter_outside_the_model() -> None:
     import torch
 
@@ -301,7 +315,13 @@ RULE = Rule(
     ),
     needs=(BackwardRan, GradientsCleared, OptimizerBuilt, OptimizerStepped),
     examine=examine,
-    bad=(bad, bad_cleared_once_per_epoch, bad_parameter_outside_the_model, bad_adversarial_leftovers),
+    bad=(
+        bad,
+        bad_cleared_once_per_epoch,
+        bad_accumulation_never_cleared,
+        bad_parameter_outside_the_model,
+        bad_adversarial_leftovers,
+    ),
     good=(
         good,
         good_every_way_to_clear,

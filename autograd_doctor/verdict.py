@@ -52,8 +52,8 @@ def decide_on_function(
     if open_question is not None:
         return "not-judged", ExitCode.NOT_JUDGED, open_question.reason
     if not judged:
-        hung = "it hung" if run.stopped_by == "timeout" else "the run ended before it was called"
-        return "not-judged", ExitCode.NOT_JUDGED, hung
+        slow = run.stopped_by in ("time", "timeout")
+        return "not-judged", ExitCode.NOT_JUDGED, "it took too long" if slow else "the run ended before it was called"
     if all(event.verdict == "right" for event in judged):
         return "passed", ExitCode.OK, _right(judged)
     return "passed", ExitCode.OK, f"no finding at or above `{fail_on}`"

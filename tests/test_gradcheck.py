@@ -148,6 +148,17 @@ OPS = """
         def forward(ctx, x):
             raise KeyError("weights")
 
+    class Endless(Cube):
+        @staticmethod
+        def forward(ctx, x):
+            while True:
+                pass
+
+    class Meant(MissingFactor):
+        @staticmethod
+        def backward(ctx, grad):  # doctor: ignore[AD507] tried out
+            return grad
+
     class Kept(Cube):
         @staticmethod
         def forward(ctx, x):
@@ -183,7 +194,7 @@ Judge = Callable[..., Judged]
 def judge(tmp_path: Path) -> Judge:
     """The report on a function of `OPS` and what the child printed, in a process that has torch imported already."""
 
-    def run(name: str, *words: str, double: bool = False, fail_on: str = "error") -> Judged:
+    def run(name: str, *words: str, double: bool = False, max_seconds: float = 60.0) -> Judged:
         where = "ops.py" if ":" not in name else ""
         target = Target("function", f"{where}:{name}" if where else name)
         if not (tmp_path / "ops.py").exists():
@@ -195,11 +206,12 @@ def judge(tmp_path: Path) -> Judge:
             trace=str(tmp_path / "trace"),
             scratch=str(tmp_path / "scratch"),
             probes=probes_for(event for rule in rules for event in rule.needs),
+            max_seconds=max_seconds,
             function=function_inputs.plan(words, "--input", double=double),
         )
         outcome = record(plan, cwd=tmp_path, log=tmp_path / "output.txt")
         trace = Trace.load(Path(plan.trace))
-        report = engine.judge(trace, rules, {}, target=target, fail_on=fail_on, min_steps=1, outcome=outcome)
+        report = engine.judge(trace, rules, {}, target=target, fail_on="error", min_steps=1, outcome=outcome)
         return Judged(report, (tmp_path / "output.txt").read_text())
 
     return run
@@ -261,7 +273,7 @@ def test_a_wrong_function_is_a_finding_on_its_backward(judge: Judge, name: str, 
 def test_a_surrogate_gradient_is_named_and_passes(judge: Judge) -> None:
     judged = judge("Round", "3,4")
     assert (judged.report.exit_code, judged.found) == (0, [("AD507", "info")])
-    assert "is right" not in render("full", judged.report)
+    assert "agrees" not in render("full", judged.report)
     assert "1 info in ops.py:Round" in render("concise", judged.report)
 
 
@@ -297,6 +309,18 @@ def test_what_was_not_judged_is_never_green(judge: Judge) -> None:
     assert (judged.report.verdict, judged.report.exit_code, judged.found) == ("not-judged", 4, [])
     assert judged.report.exit_reason == "it gives another result each time"
     assert "ops.py:Noise was not judged: it gives another result each time" in render("full", judged.report)
+
+
+def test_a_function_without_an_end_is_not_judged(judge: Judge) -> None:
+    judged = judge("Endless", "3", max_seconds=0.5)
+    assert (judged.report.exit_code, judged.report.exit_reason) == (4, "it took too long")
+
+
+def test_a_silenced_finding_is_not_called_right(judge: Judge) -> None:
+    judged = judge("Meant", "3")
+    assert (judged.report.exit_code, judged.found) == (0, [])
+    assert judged.report.exit_reason == "no finding at or above `error`"
+    assert [finding.code for finding in judged.report.suppressed] == ["AD507"]
 
 
 def test_a_function_that_fails_is_a_crash_with_its_line(judge: Judge) -> None:
@@ -434,7 +458,7 @@ def test_inputs_of_the_settings_are_used_and_their_selection_is_not(tmp_path: Pa
     (tmp_path / "autograd_doctor.yaml").write_text("select: [AD1]\ngradcheck: {Lookup: ['9,2', '5:int64:0..8']}\n")
     done = doctor(tmp_path, "gradcheck", "ops.py:Lookup")
     assert (done.returncode, done.stderr) == (0, "")
-    assert "ops.py:Lookup is right: its gradient agrees with difference quotients on `weight`" in done.stdout
+    assert "ops.py:Lookup passed: its gradient agrees with difference quotients on `weight`" in done.stdout
     mistaken = doctor(tmp_path, "gradcheck", "ops.py:Lookupp", "--input", "3")
     assert (mistaken.returncode, mistaken.stdout) == (2, "")
     assert mistaken.stderr == "error: ops.py:Lookupp: there is no `Lookupp` in ops.py; did you mean `Lookup`?\n"

@@ -36,12 +36,14 @@ _ONCE = "differentiate twice"
 class _Met:
     """What is known of one custom function. `inputs` are copies of ours, those to try first at the front.
 
-    `asked_about`: the program runs for its sake. `tried`: the inputs on which it was judged, or could not be.
+    `returned`: its forward came to an end at least once. `asked_about`: the program runs for its sake. `tried`: the
+    inputs on which it was judged, or could not be.
     """
 
     applied_at: Location | None
     asked_about: bool = False
     calls: int = 0
+    returned: bool = False
     inputs: list[tuple[Any, ...]] = field(default_factory=list)
     wanted: tuple[int, ...] = ()
     tried: tuple[Any, ...] = ()
@@ -82,6 +84,8 @@ class Functions:
         def apply(cls: type, *args: Any, **kwargs: Any) -> Any:
             met = None if self._watch.busy or kwargs else self._meet(cls, args)
             result = original(cls, *args, **kwargs)
+            if met is not None:
+                met.returned = True
             if met is not None and met.calls <= _CALLS_LOOKED_AT:
                 self._look_at_context(cls, met, args, result)
             return result
@@ -136,7 +140,7 @@ class Functions:
         if self._watch.backward_running is not None:
             return
         for cls, met in self._met.items():
-            if met.verdict is None and (met.inputs or met.obstacle):
+            if met.verdict is None and met.returned and (met.inputs or met.obstacle):
                 met.verdict = _judged(cls, met, judge_first)
                 self._say(cls, met, met.verdict)
 

@@ -57,7 +57,7 @@ def _summary_of_function(report: Report, counts: Sequence[str]) -> str:
     name, took = report.target.name, seconds(report.run.seconds)
     if report.verdict in ("program-failed", "not-judged", "interrupted"):
         return ", ".join([f"{name} was not judged: {report.exit_reason}", took, *counts])
-    return f"{', '.join(counts)} in {name}, {took}" if counts else f"{name} is right: {report.exit_reason}, {took}"
+    return f"{', '.join(counts)} in {name}, {took}" if counts else f"{name} passed: {report.exit_reason}, {took}"
 
 
 def _ended_badly(run: Run) -> bool:

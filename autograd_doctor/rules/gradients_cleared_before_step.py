@@ -35,6 +35,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             yield _emptied(trace, optimizer, len(steps), emptied)
         elif len(overwritten) >= tunables["minimum_repeats"] and len(overwritten) == len(steps):
             yield _overwritten(trace, optimizer, overwritten)
+        elif len(losses) >= tunables["minimum_repeats"] and len(losses) == len(steps):
+            yield from _starved(trace, optimizer, losses)
 
 
 def _losses(trace: Trace, optimizer: int) -> list[Loss]:
@@ -88,11 +90,21 @@ def _kept_only_the_last(trace: Trace, loss: Loss) -> bool:
     )
 
 
-def _emptied(trace: Trace, optimizer: int, total: int, losses: list[Loss]) -> Finding:
+def _starved(trace: Trace, optimizer: int, losses: list[Loss]) -> Iterator[Finding]:
+    """Parameters that lose their gradients before every step, while no step of any optimizer ever finds one."""
+    found = {p for step in trace.steps for use in step.uses if not is_empty(use) for p in use.parameters}
+    parameters = [p for p in losses[0][3] if p not in found and all(p in loss[3] for loss in losses)]
+    if parameters:
+        first, cleared, backward, _ = losses[0]
+        starved = [(first, cleared, backward, parameters), *losses[1:]]
+        yield _emptied(trace, optimizer, len(losses), starved, left="found none of them")
+
+
+def _emptied(trace: Trace, optimizer: int, total: int, losses: list[Loss], left: str = "ran on nothing") -> Finding:
     first, cleared, backward, parameters = losses[0]
     return RULE.finding(
         f"the gradients of {trace.parameter_names(parameters)} were cleared between `backward()` and the step of "
-        f"{called(trace, optimizer)}, which ran on nothing in {share(len(losses), total)}",
+        f"{called(trace, optimizer)}, which {left} in {share(len(losses), total)}",
         subject=trace.optimizer_name(optimizer),
         location=cleared.location,
         help="move the clearing before `backward()`, or after the step",
@@ -197,6 +209,21 @@ def bad_accumulation_that_keeps_the_last() -> None:
             optimizer.step()
 
 
+def bad_one_of_two_losses() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    first, second = torch.nn.Linear(4, 1), torch.nn.Linear(4, 1)
+    optimizer = torch.optim.Adam([*first.parameters(), *second.parameters()], lr=0.01)
+    for _ in range(8):
+        inputs = torch.randn(16, 4)
+        for model in (first, second):
+            optimizer.zero_grad()  # <- AD102
+            loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
+            loss.backward()
+        optimizer.step()
+
+
 def good() -> None:
     import torch
 
@@ -250,8 +277,8 @@ RULE = Rule(
     title="gradients were thrown away before any step could use them",
     observes=(
         "Every clearing of gradients that a finished backward had written and no step had used, and whether the next "
-        "step of their optimizer then found nothing, repeatedly. Also (as a warning) accumulation in which every "
-        "micro-batch but the last is cleared."
+        "step of their optimizer then found nothing, repeatedly, or none of these gradients, ever. Also (as a warning) "
+        "accumulation in which every micro-batch but the last is cleared."
     ),
     why="The work of the backward is lost: the step moves nothing, or moves weights by momentum and decay alone.",
     fix="Clear before `backward()` or after `step()`, never between them.",
@@ -261,7 +288,13 @@ RULE = Rule(
     ),
     needs=(BackwardRan, GradientsCleared, OptimizerBuilt, OptimizerStepped, ScalerUsed),
     examine=examine,
-    bad=(bad, bad_zeros_with_momentum, bad_inside_a_closure, bad_accumulation_that_keeps_the_last),
+    bad=(
+        bad,
+        bad_zeros_with_momentum,
+        bad_inside_a_closure,
+        bad_accumulation_that_keeps_the_last,
+        bad_one_of_two_losses,
+    ),
     good=(good, good_saliency_before_each_step, good_bad_batches_thrown_away),
     tunables={"minimum_repeats": 2},
     folds=("AD103", "AD104", "AD111"),

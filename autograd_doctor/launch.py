@@ -197,11 +197,12 @@ def _program_stacks(file: Path) -> str:
 
 
 def _without_ours(thread: str) -> str:
-    """One thread down to where the program was called; nothing if only waiting for our own sake is left."""
+    """One thread down to where the program was called, imports by their modules; nothing if only we make it wait."""
     lines = thread.splitlines()
     ours = next((number for number, line in enumerate(lines) if f'"{_PACKAGE}' in line), None)
     waits = all("threading.py" in line for line in lines[1:ours])
-    return "" if ours is not None and waits else "\n".join(lines[:ours])
+    shown = [line for line in lines[:ours] if "<frozen importlib" not in line]
+    return "" if ours is not None and waits else "\n".join(shown)
 
 
 def _interpreter_flags() -> list[str]:

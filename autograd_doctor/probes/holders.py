@@ -52,9 +52,11 @@ class Holders:
     def of(self, wanted: Sequence[object]) -> list[Holder | None]:
         """Per object, the nearest holder that has a name; None if only torch or the doctor itself holds it.
 
+        What no variable in sight leads to, such as a model that a framework runs, goes by the name of its class.
         Finding what refers to something visits every object of the process: all searches go up together.
         """
         answers = [self._variable(thing) for thing in wanted]
+        anonymous: dict[int, Holder] = {}
         level = [_Held(thing, search=number) for number, thing in enumerate(wanted) if answers[number] is None]
         seen = {id(held.thing) for held in level}
         for _ in range(_DEPTH):
@@ -70,11 +72,13 @@ class Holders:
                     name = "" if isinstance(referrer, FunctionType) else self._named.get(id(referrer))
                     if name is None:
                         following.setdefault(step.search, []).append(step)
+                        if _is_users_object(referrer):
+                            anonymous.setdefault(step.search, step.named(type(referrer).__qualname__))
                     elif answers[step.search] is None:
                         step.in_module |= isinstance(referrer, nn.Module) or id(referrer) in self._of_modules
                         answers[step.search] = step.named(name)
             level = [held for steps in following.values() for held in steps[:_MOST_REFERRERS]]
-        return answers
+        return [answer or anonymous.get(number) for number, answer in enumerate(answers)]
 
     def _variable(self, thing: object) -> Holder | None:
         name = self._named.get(id(thing))
@@ -154,6 +158,13 @@ class _Held:
 
     def named(self, name: str) -> Holder:
         return Holder(name + self._shown(), self.kind or "dict", self.bounded, self.in_module)
+
+
+def _is_users_object(thing: object) -> bool:
+    """Whether this is an instance of a class of the user's program."""
+    module = sys.modules.get(type(thing).__module__)
+    path = getattr(module, "__file__", None)
+    return isinstance(path, str) and is_own(path)
 
 
 def own_modules() -> Iterator[ModuleType]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from autograd_doctor.events import BackwardRan, GradientsClipped, OptimizerBuilt, OptimizerStepped
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
-from autograd_doctor.step_cycle import is_handmade, ordinal, related, share
+from autograd_doctor.step_cycle import is_handmade, ordinal, related, same_objective, share
 from autograd_doctor.trace import Trace
 
 _MEASURING = 1e6
@@ -23,6 +23,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             yield _nothing_to_clip(trace, location, clips)
         elif _never_stepped(trace, clips):
             yield _not_stepped(trace, location, clips)
+        elif all(_added_to(trace, clip) for clip in clips):
+            yield _too_early(trace, location, clips)
 
 
 def _by_place(trace: Trace) -> dict[Location | None, list[GradientsClipped]]:
@@ -38,6 +40,27 @@ def _by_place(trace: Trace) -> dict[Location | None, list[GradientsClipped]]:
 def _never_stepped(trace: Trace, clips: list[GradientsClipped]) -> bool:
     stepped = {p for step in trace.of(OptimizerStepped) for use in step.uses for p in use.parameters}
     return (stepped | trace.optimized).isdisjoint(parameter for clip in clips for parameter in clip.parameters)
+
+
+def _added_to(trace: Trace, clip: GradientsClipped) -> bool:
+    """Whether a further backward on the same loss added to what was clipped before a step used it.
+
+    Clipping the part of one objective and adding another is a choice.
+    """
+    position, wanted = trace.events.index(clip), set(clip.parameters)
+    before = [e for e in trace.events[:position] if isinstance(e, BackwardRan) and wanted.intersection(e.wrote)]
+    for event in trace.events[position:]:
+        if isinstance(event, OptimizerStepped) and any(wanted.intersection(use.parameters) for use in event.uses):
+            return False
+        if isinstance(event, BackwardRan) and wanted.intersection(event.wrote):
+            return bool(before) and same_objective(trace, before[-1].backward, event.backward)
+    return False
+
+
+def _too_early(trace: Trace, location: Location | None, clips: list[GradientsClipped]) -> Finding:
+    names = trace.parameter_names(clips[0].parameters)
+    seen = f"gradients were clipped before the last backward of their step, which added to them unclipped: {names}"
+    return _finding(trace, location, clips, seen, "move the clipping between the last `backward()` and the step")
 
 
 def _nothing_to_clip(trace: Trace, location: Location | None, clips: list[GradientsClipped]) -> Finding:
@@ -74,7 +97,7 @@ def _finding(trace: Trace, location: Location | None, clips: list[GradientsClipp
     step = next((step for step in trace.steps if step.step >= first.step), trace.steps[-1])
     backward = next((ran for ran in trace.of(BackwardRan) if ran.kind == "backward"), None)
     return RULE.finding(
-        f"{seen}; {share(len(clips), len(clips), 'call')} had no effect on a step",
+        f"{seen}; {share(len(clips), len(clips), 'call')} left the step that followed unclipped",
         subject=trace.parameter_names(first.parameters, limit=1).replace("`", "") or "the gradients",
         location=location,
         help=advice,
@@ -132,6 +155,23 @@ def bad_after_the_step() -> None:
         trainer.step(torch.randn(8, 5, 2))
 
 
+def bad_before_the_last_micro_batch() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for batch in range(24):
+        inputs = torch.randn(16, 4)
+        loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True)) / 3
+        if batch % 3 == 2:
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)  # <- AD105
+        loss.backward()
+        if batch % 3 == 2:
+            optimizer.step()
+            optimizer.zero_grad()
+
+
 def bad_exhausted_generator() -> None:
     import torch
 
@@ -184,6 +224,22 @@ def good() -> None:
         optimizer.step()
 
 
+def good_every_micro_batch() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for batch in range(24):
+        inputs = torch.randn(16, 4)
+        loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True)) / 3
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+        if batch % 3 == 2:
+            optimizer.step()
+            optimizer.zero_grad()
+
+
 def good_one_network_of_two() -> None:
     import torch
 
@@ -207,10 +263,11 @@ RULE = Rule(
     code="AD105",
     name="clip-without-effect",
     severity="error",
-    title="gradients were clipped where it changes no step",
+    title="gradients were clipped where it bounds no step",
     observes=(
         "Per call that clips: for which of its parameters a backward had written a gradient that no step had used "
-        "yet, and whether any optimizer steps these parameters. A call at fault never found one."
+        "yet, whether any optimizer steps these parameters, and whether further backwards on the same loss added to "
+        "them before the step. A call at fault clipped nothing, or never what a step used."
     ),
     why="Training runs unclipped while the code says otherwise: the first exploding gradient goes through.",
     fix="Clip between the last backward and the step, and clip the parameters that the optimizer holds.",
@@ -220,7 +277,7 @@ RULE = Rule(
     ),
     needs=(BackwardRan, GradientsClipped, OptimizerBuilt, OptimizerStepped),
     examine=examine,
-    bad=(bad, bad_after_the_step, bad_exhausted_generator, bad_other_model),
-    good=(good, good_one_network_of_two),
+    bad=(bad, bad_after_the_step, bad_before_the_last_micro_batch, bad_exhausted_generator, bad_other_model),
+    good=(good, good_every_micro_batch, good_one_network_of_two),
     tunables={"minimum_repeats": 2},
 )

@@ -44,6 +44,25 @@ def careful(look: Callable[Concatenate[Probe, P], R]) -> Callable[Concatenate[Pr
     return looked  # type: ignore[return-value]
 
 
+def contained(look: Callable[Concatenate[Probe, P], R]) -> Callable[Concatenate[Probe, P], R | None]:
+    """As `careful`, for what runs inside a function mode, where torch has switched the mode off already: once per
+    operation, what `watch.looking()` does would cost more than the look itself."""
+
+    @wraps(look)
+    def looked(self: Probe, *args: P.args, **kwargs: P.kwargs) -> R | None:
+        gradients = torch.is_grad_enabled()
+        torch._C._set_grad_enabled(False)
+        try:
+            return look(self, *args, **kwargs)
+        except Exception as error:
+            _tell(self._watch, f"{look.__module__.rpartition('.')[2]}.{look.__name__}", error)
+            return None
+        finally:
+            torch._C._set_grad_enabled(gradients)
+
+    return looked  # type: ignore[return-value]
+
+
 def _tell(watch: Watch, what: str, error: Exception) -> None:
     told = _told.setdefault(watch, set())
     if what not in told:

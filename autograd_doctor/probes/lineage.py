@@ -140,6 +140,8 @@ class Tensors:
         self._made: dict[int, Made] = {}
         self._by_pointer: dict[int, int] = {}
         self.hidden_changes: deque[HiddenChange] = deque(maxlen=_MOST_HIDDEN_CHANGES)
+        self.written: dict[int, Made] = {}
+        """Per parameter that was overwritten through `.data` with values computed from others, how these were made."""
 
     def get(self, tensor: torch.Tensor) -> Made | None:
         made = self._made.get(id(tensor))
@@ -188,7 +190,7 @@ class Tensors:
     def parameter_bit(self, tensor: torch.Tensor) -> int:
         """The bit of a tensor that is a parameter, 0 for any other."""
         number = self._watch.parameters.get(tensor)
-        if number is None and isinstance(tensor, nn.Parameter):
+        if number is None and issubclass(type(tensor), nn.Parameter):  # `isinstance` asks a slow metaclass
             number = self._watch.parameters.number(tensor)
         return 0 if number is None else 1 << number
 
@@ -211,6 +213,9 @@ class Tensors:
                 made.values |= source
                 if tensor.requires_grad:
                     made.live |= source
+                written = self.written.get(source.bit_length() - 1) if self.written else None
+                if written is not None:
+                    made.absorb(written, connected=False)
             elif source is not None:
                 made.absorb(source, connected=tensor.requires_grad)
         return made

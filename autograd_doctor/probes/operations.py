@@ -6,7 +6,6 @@ It records how each output was made (`lineage`), marks its backward node, and le
 from __future__ import annotations
 
 import math
-import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self
@@ -16,7 +15,7 @@ from torch.autograd.variable import VariableMeta
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
 from autograd_doctor.events import BackwardRan, Event, NonFiniteInput, NonFiniteProduced, OperationFailed
-from autograd_doctor.probes.care import careful
+from autograd_doctor.probes.care import careful, contained
 from autograd_doctor.probes.graph_walk import mark
 from autograd_doctor.probes.lineage import CutPoint, HiddenChange, Made, has_graph, tensors_in
 from autograd_doctor.probes.naming import variable_name
@@ -54,6 +53,7 @@ _SHAPE_ONLY = frozenset({
 
 _IGNORE, _OPERATION, _ESCAPE = range(3)
 _MOST_REMEMBERED = 256
+_PLAIN_TENSORS = frozenset({torch.Tensor, torch.nn.Parameter})
 _DISABLED = torch._C._disabled_torch_function_impl
 _MOST_FAILURES = 20
 _MOST_OPERANDS = 4
@@ -72,7 +72,6 @@ class Operations(TorchFunctionMode):
         super().__init__()
         self._watch = watch
         self._tensors = watch.tensors
-        self._process = os.getpid()
         self._kinds: dict[Any, tuple[int, str]] = {}
         self._patches = Patches()
         self._escaped_numbers: dict[float, Made] = {}
@@ -100,7 +99,7 @@ class Operations(TorchFunctionMode):
         kwargs = kwargs or {}
         kind, name = self._kinds.get(func) or self._classify(func)
         watch = self._watch
-        if kind == _IGNORE or watch.in_optimizer or watch.busy or os.getpid() != self._process:
+        if kind == _IGNORE or watch.in_optimizer or watch.forked or watch.busy:
             return func(*args, **kwargs)
         if torch._C._functorch.peek_interpreter_stack() is not None:
             return func(*args, **kwargs)
@@ -109,17 +108,26 @@ class Operations(TorchFunctionMode):
         except Exception as error:
             self._failed(name, args, kwargs, error)
             raise
-        if kind == _OPERATION:
-            gradients = torch.is_grad_enabled()
-            if isinstance(result, torch.Tensor):
-                self._note(name, args, kwargs, (result,), gradients)
-            elif isinstance(result, tuple | list):
-                self._note(name, args, kwargs, tensors_in(result), gradients)
-            elif result is None:
-                self._wrote(name, args, gradients)
+        if types and not _PLAIN_TENSORS.issuperset(types):  # the overrides of subclasses must not see us
+            with watch.looking():
+                self._record(kind, name, args, kwargs, result, torch.is_grad_enabled())
         else:
-            self._escaped(name, args, result)
+            self._record(kind, name, args, kwargs, result, torch.is_grad_enabled())
         return result
+
+    @contained
+    def _record(
+        self, kind: int, name: str, args: Sequence[Any], kwargs: dict[str, Any], result: Any, gradients: bool
+    ) -> None:
+        """Record what an operation did; `gradients` tells whether the program had them switched on."""
+        if kind == _ESCAPE:
+            self._escaped(name, args, result)
+        elif isinstance(result, torch.Tensor):
+            self._note(name, args, kwargs, (result,), gradients)
+        elif isinstance(result, tuple | list):
+            self._note(name, args, kwargs, tensors_in(result), gradients)
+        elif result is None:
+            self._wrote(name, args, gradients)
 
     def _classify(self, func: Callable[..., Any]) -> tuple[int, str]:
         name = getattr(func, "__name__", type(func).__name__)
@@ -136,7 +144,6 @@ class Operations(TorchFunctionMode):
 
     # ---------------------------------------------------------------------------------------------------- recording
 
-    @careful
     def _note(
         self,
         name: str,
@@ -145,7 +152,7 @@ class Operations(TorchFunctionMode):
         outputs: Sequence[torch.Tensor],
         gradients: bool,
     ) -> None:
-        """Record how each output was made; `gradients` tells whether the program had them switched on."""
+        """Record how each output was made."""
         inputs = [] if name in _SHAPE_ONLY else tensors_in(args, kwargs.values())
         place = _place()
         changes = _changes_input(name) or "out" in kwargs
@@ -156,9 +163,10 @@ class Operations(TorchFunctionMode):
                 if changes:
                     self._written_by_hand(output, name, place)
                 continue
+            foreign = self._foreign(output, made) if changes else 0
             self._connect(output, made, gradients)
             if changes:
-                self._changed(output, made, name, place)
+                self._changed(output, made, name, place, foreign)
             if name in ("data", "detach") and inputs:
                 made.alias_of = self._watch.parameters.get(inputs[0])
                 made.behind = name == "data"
@@ -172,7 +180,9 @@ class Operations(TorchFunctionMode):
             mark(output, made)
             return
         if made.live:
-            made.add_cut(self._cut_point(made, gradients), made.live)
+            before = self._tensors.get(output)
+            behind = before is not None and before.behind
+            made.add_cut(self._cut_point(made, gradients, behind), made.live)
             made.live = 0
         if output.requires_grad:
             before = self._tensors.get(output)
@@ -180,10 +190,10 @@ class Operations(TorchFunctionMode):
                 made.absorb(self._last_escape, connected=False)
             made.rewrapped, made.rewrapped_by = made.place, made.operation
 
-    def _cut_point(self, made: Made, gradients: bool) -> CutPoint:
+    def _cut_point(self, made: Made, gradients: bool, behind: bool) -> CutPoint:
         """Where a path ended: at this operation, or by the switch under which it and others ran."""
         if gradients:
-            return CutPoint(made.operation, made.place, "operation", None)
+            return CutPoint("data" if behind else made.operation, made.place, "operation", None)
         if self._watch.switch is not None:
             return CutPoint("", None, "grad-mode", self._watch.switch)
         return CutPoint(made.operation, made.place, "grad-mode", None)
@@ -194,7 +204,6 @@ class Operations(TorchFunctionMode):
             return
         sentry.check(output, made, inputs)
 
-    @careful
     def _wrote(self, name: str, args: Sequence[Any], gradients: bool) -> None:
         """An operation that returns nothing but changes its first argument."""
         target = args[0] if args else None
@@ -205,18 +214,38 @@ class Operations(TorchFunctionMode):
             self._watch.gradients.cleared_at = locate(place)
         elif name == "data.__set__":
             self._written_by_hand(target, name, place)
+            self._replaced(target, self._tensors.derive(Made("data", place, self._watch.step), tensors_in(args[1:])))
         elif name == "__setitem__":
             if not has_graph(target) and self._tensors.parameter_bit(target):
                 self._written_by_hand(target, name, place)
                 return
             made = self._tensors.derive(Made(name, place, self._watch.step), tensors_in(args))
+            foreign = self._foreign(target, made)
             self._connect(target, made, gradients)
-            self._changed(target, made, name, place)
+            self._changed(target, made, name, place, foreign)
             self._tensors.put(target, made)
             self._look(target, made, tensors_in(args[2:]))
 
-    def _changed(self, target: torch.Tensor, made: Made, name: str, place: Place | None) -> None:
-        """An in-place change also reaches the tensor that a view belongs to, and parameters behind `.data`."""
+    def _foreign(self, target: torch.Tensor, made: Made) -> int:
+        """Parameters with a graph that flow into what an alias made by `.data` stands for, but for itself."""
+        before = self._tensors.get(target)
+        if before is None or not before.behind:
+            return 0
+        return made.live & ~(0 if before.alias_of is None else 1 << before.alias_of)
+
+    def _replaced(self, target: torch.Tensor, made: Made) -> None:
+        """The values of a tensor were changed behind autograd: they flow on, and their gradients end here."""
+        if made.live:
+            made.add_cut(CutPoint("data", made.place, "operation", None), made.live)
+            made.live = 0
+        known = self._tensors.get(target)
+        if known is not None:
+            known.absorb(made, connected=False)
+        elif made.cuts and not self._tensors.parameter_bit(target):
+            self._tensors.put(target, made)
+
+    def _changed(self, target: torch.Tensor, made: Made, name: str, place: Place | None, foreign: int) -> None:
+        """An in-place change also reaches the tensor that a view belongs to, and what lies behind `.data`."""
         before = self._tensors.get(target)
         if before is not None:
             made.changes = before.changes
@@ -228,8 +257,14 @@ class Operations(TorchFunctionMode):
         if made.behind:
             address = target.untyped_storage().data_ptr()
             self._tensors.hidden_changes.append(HiddenChange(address, name, place, made.order))
+            owner = self._tensors.sharing(target.data_ptr())
+            if owner is not None and owner is not before:
+                owner.absorb(made, connected=False)
         if made.alias_of is not None:
-            self._watch.gradients.written_by_hand(made.alias_of, locate(place))
+            if foreign:
+                self._tensors.written[made.alias_of] = made
+            else:
+                self._watch.gradients.written_by_hand(made.alias_of, locate(place))
         base = target._base
         if base is not None:
             whole = self._tensors.get(base) or Made(name, place, self._watch.step)
@@ -245,7 +280,6 @@ class Operations(TorchFunctionMode):
 
     # -------------------------------------------------------------------------- values that leave torch, and return
 
-    @careful
     def _escaped(self, name: str, args: Sequence[Any], result: Any) -> None:
         """Values left as Python numbers or NumPy arrays: remember whose they were."""
         made = self._tensors.derive(Made(name, _place(), self._watch.step), tensors_in(args))
@@ -286,11 +320,11 @@ class Operations(TorchFunctionMode):
 
     def _applying(self, _: Any) -> Any:
         original = vars(torch.autograd.Function)["apply"].__func__
-        note, watch, process = self._note_function, self._watch, self._process
+        note, watch = self._note_function, self._watch
 
         def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
             result = original(cls, *args, **kwargs)
-            if not watch.busy and os.getpid() == process and torch._C._functorch.peek_interpreter_stack() is None:
+            if not watch.busy and not watch.forked and torch._C._functorch.peek_interpreter_stack() is None:
                 note(cls.__name__, args, result)
             return result
 
@@ -311,11 +345,17 @@ class Operations(TorchFunctionMode):
             self._tensors.put(output, made)
             self._look(output, made, inputs)
 
+    @careful
+    def _note_import(
+        self, name: str, args: Sequence[Any], kwargs: dict[str, Any], result: torch.Tensor, gradients: bool
+    ) -> None:
+        self._note(name, args, kwargs, (result,), gradients)
+
     def _importing(self, original: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
         def from_numpy(array: Any) -> torch.Tensor:
             result = original(array)
-            if not self._watch.busy and os.getpid() == self._process:
-                self._note("from_numpy", (array,), {}, (result,), torch.is_grad_enabled())
+            if not self._watch.busy and not self._watch.forked:
+                self._note_import("from_numpy", (array,), {}, result, torch.is_grad_enabled())
             return result
 
         return from_numpy
@@ -323,8 +363,8 @@ class Operations(TorchFunctionMode):
     def _rewrapping(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def __call__(cls: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
             result = original(cls, *args, **kwargs)
-            if isinstance(result, torch.Tensor) and not self._watch.busy and os.getpid() == self._process:
-                self._note("Variable", args, kwargs, (result,), torch.is_grad_enabled())
+            if isinstance(result, torch.Tensor) and not self._watch.busy and not self._watch.forked:
+                self._note_import("Variable", args, kwargs, result, torch.is_grad_enabled())
             return result
 
         return __call__

@@ -35,7 +35,8 @@ def complained_of(watch: Watch, walk: GraphWalk, error: str, needed_at: Location
     if changed is not None:
         facts, change = changed
     else:
-        facts, change = _parameter_changed(watch, node, shape, version)
+        updated = _parameter_changed(watch, node, shape, version)
+        facts, change = updated or _whole_changed(watch, walk, error) or (TensorFacts(shape, ""), _UNSEEN)
     return SavedTensorChanged(
         step=watch.step,
         backward=walk.backward,

@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 import torch
 
@@ -20,6 +21,18 @@ if TYPE_CHECKING:
     from autograd_doctor.probes.scaler import Scalers
 
 
+_watches: WeakSet[Watch] = WeakSet()
+
+
+def _after_fork() -> None:
+    """Forked children of the program, such as the workers of a loader, are not watched."""
+    for watch in _watches:
+        watch.forked = True
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
 class Watch:
     """Shared by all probes of a run; holds no tensors alive.
 
@@ -30,7 +43,8 @@ class Watch:
 
     def __init__(self, record: Callable[[Event], None]) -> None:
         self._record = record
-        self._process = os.getpid()
+        self.forked = False
+        _watches.add(self)
         self._busy = threading.local()
         self._modes = threading.local()
         self.step = 0
@@ -57,7 +71,7 @@ class Watch:
 
     def emit(self, event: Event) -> None:
         """Write an event, unless this is a forked child of the program."""
-        if os.getpid() == self._process:
+        if not self.forked:
             self._record(event)
 
     def looking(self) -> Looking:

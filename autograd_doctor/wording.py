@@ -30,7 +30,8 @@ def shape(sizes: Sequence[int]) -> str:
 def tensor(facts: TensorFacts) -> str:
     """A tensor by name, origin, shape and dtype: "`hidden` (from `tanh`, shape (16, 8), float32)"."""
     known = [f"from `{operation(facts)}`"] if facts.operation else []
-    known += [f"shape {shape(facts.shape)}", facts.dtype, *([facts.device] if facts.device != "cpu" else [])]
+    known += [f"shape {shape(facts.shape)}", *([facts.dtype] if facts.dtype else [])]
+    known += [facts.device] if facts.device != "cpu" else []
     return f"{f'`{facts.name}`' if facts.name else 'a tensor'} ({', '.join(known)})"
 
 

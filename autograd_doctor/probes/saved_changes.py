@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Self
 
 import torch
 
@@ -20,23 +21,47 @@ from autograd_doctor.probes.watch import Watch
 
 _COMPLAINT = "modified by an inplace operation"
 _DETAILS = re.compile(r"\[[\w.]+ \[([\d, ]*)\]\].*is at version (\d+); expected version (\d+)")
+_VIEW = re.compile(r"output \d+ of (AsStrided|Select|Slice|Split|Chunk|Unbind|Narrow|View|Squeeze|Transpose|Permute)")
+
+
+class _Complaint(NamedTuple):
+    """What autograd's error says of the tensor: its shape, its version, and the version that was saved."""
+
+    shape: list[int]
+    version: int
+    expected: int
+    of_view: bool
+
+    @classmethod
+    def read(cls, error: str) -> Self:
+        details = _DETAILS.search(error)
+        if details is None:
+            return cls([], 0, 0, of_view=False)
+        shape = [int(size) for size in details[1].split(",") if size.strip()]
+        return cls(shape, int(details[2]), int(details[3]), of_view=_VIEW.search(error) is not None)
+
+    def fits(self, made: Made) -> bool:
+        return made.changes[-1].version == self.version and sorted(made.shape) == sorted(self.shape)
+
+    def fits_part(self, made: Made) -> bool:
+        """Whether it may be a view of that tensor: a view shares the version of the whole."""
+        larger = math.prod(made.shape) > math.prod(self.shape)
+        return self.of_view and larger and made.changes[-1].version == self.version
 
 
 def complained_of(watch: Watch, walk: GraphWalk, error: str, needed_at: Location | None) -> SavedTensorChanged | None:
     """Explain autograd's error about an in-place operation; None if the error is another one."""
     if _COMPLAINT not in error:
         return None
-    details = _DETAILS.search(error)
-    shape = [int(size) for size in details[1].split(",") if size.strip()] if details else []
-    version = int(details[2]) if details else 0
+    complaint = _Complaint.read(error)
     node = next((node for node in walk.nodes.values() if _refuses(node)), None)
     saver = walk.made.get(id(node)) if node is not None else None
-    changed = _changed_tensor(watch, walk, shape, version, int(details[3]) if details else 0)
-    if changed is not None:
-        facts, change = changed
-    else:
-        updated = _parameter_changed(watch, node, shape, version)
-        facts, change = updated or _whole_changed(watch, walk, error) or (TensorFacts(shape, ""), _UNSEEN)
+    facts, change = (
+        _changed_tensor(watch, walk, complaint, complaint.fits)
+        or _parameter_changed(watch, node, complaint)
+        or _changed_tensor(watch, walk, complaint, complaint.fits_part)
+        or (TensorFacts(shape=complaint.shape, dtype=""), InPlaceChange("", None, complaint.version))
+    )
     return SavedTensorChanged(
         step=watch.step,
         backward=walk.backward,
@@ -66,33 +91,33 @@ def _refuses(node: Any) -> bool:
 
 
 def _changed_tensor(
-    watch: Watch, walk: GraphWalk, shape: list[int], version: int, expected: int
+    watch: Watch, walk: GraphWalk, complaint: _Complaint, fits: Callable[[Made], bool]
 ) -> tuple[TensorFacts, InPlaceChange] | None:
-    """The tensor of that shape and version, and the first change after it was saved: alive, or still in the graph."""
+    """The tensor that fits, alive or still in the graph, and the first change after it was saved."""
     alive = {id(made): (tensor, made) for tensor, made in watch.tensors.living()}
     candidates: list[tuple[torch.Tensor | None, Made]] = list(alive.values())
     candidates += [(None, made) for made in walk.made.values() if made is not None and id(made) not in alive]
     for tensor, made in candidates:
-        fits = made.changes and made.changes[-1].version == version and sorted(made.shape) == sorted(shape)
-        change = next((change for change in made.changes if change.version > expected), None) if fits else None
+        changes = made.changes if made.changes and fits(made) else []
+        change = next((change for change in changes if change.version > complaint.expected), None)
         if change is not None:
             facts = (
                 describe(tensor, name=variable_name(tensor), operation=made.born_by, made_at=locate(made.born))
                 if tensor is not None
-                else TensorFacts(shape=shape, dtype="", operation=made.born_by, made_at=locate(made.born))
+                else TensorFacts(shape=list(made.shape), dtype="", operation=made.born_by, made_at=locate(made.born))
             )
             return facts, InPlaceChange(change.operation, locate(change.place), change.version)
     return None
 
 
-def _parameter_changed(watch: Watch, node: Any, shape: list[int], version: int) -> tuple[TensorFacts, InPlaceChange]:
+def _parameter_changed(watch: Watch, node: Any, complaint: _Complaint) -> tuple[TensorFacts, InPlaceChange] | None:
     """A parameter that an optimizer updated between the forward and this backward."""
     for leaf in _leaves_near(node):
-        if sorted(leaf.shape) == sorted(shape):
+        if sorted(leaf.shape) == sorted(complaint.shape):
             number = watch.parameters.get(leaf)
             name = "" if number is None else watch.parameters.name(number)
-            return describe(leaf, name=name), InPlaceChange("step", watch.updated_at, version)
-    return TensorFacts(shape=shape, dtype=""), InPlaceChange("", None, version)
+            return describe(leaf, name=name), InPlaceChange("step", watch.updated_at, complaint.version)
+    return None
 
 
 def _leaves_near(node: Any) -> Iterator[torch.Tensor]:

@@ -11,6 +11,10 @@ from autograd_doctor.trace import Trace
 from autograd_doctor.wording import first_line, tensor
 
 _ERROR = "has been modified by an inplace operation"
+_SEARCH = (
+    "look between the forward pass and this line for in-place operations (`+=`, `x[...] = ...`, `relu_`, "
+    "`optimizer.step()`) on tensors of the graph, and use operations that return a new tensor"
+)
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -30,13 +34,13 @@ def _explained(event: SavedTensorChanged, crash: ProgramRaised) -> Finding:
         ("needed by this backward", event.needed_at),
     )
     return RULE.finding(
-        f"{tensor(event.tensor)} was saved for backward by `{event.saved_by}` and then changed in place by "
-        f"`{changed.operation}`, so that backward failed",
+        f"{tensor(event.tensor)} was saved for backward by `{event.saved_by}` and then changed in place"
+        f"{f' by `{changed.operation}`' if changed.operation else ''}, so that backward failed",
         subject=event.tensor.name or event.saved_by,
         location=changed.location or event.needed_at,
         help=_help(event),
         evidence={
-            "operation": changed.operation,
+            "operation": changed.operation or "not seen",
             "saved_by": event.saved_by,
             "version": changed.version,
             "shape": str(tuple(event.tensor.shape)),
@@ -50,8 +54,12 @@ def _explained(event: SavedTensorChanged, crash: ProgramRaised) -> Finding:
 
 
 def _help(event: SavedTensorChanged) -> str:
+    if not event.changed.operation:
+        return _SEARCH
     if event.changed.operation == "step":
         return "step after the last backward through the old weights, or compute its loss anew with the new ones"
+    if event.changed.operation == "__setitem__":
+        return "collect the parts in a list and join them with `torch.stack`, or write into a `.clone()`"
     return f"use the operation that returns a new tensor instead of `{event.changed.operation}`, or change a `.clone()`"
 
 
@@ -61,8 +69,7 @@ def _unexplained(trace: Trace, crash: ProgramRaised) -> Finding:
         "a tensor that backward needs was changed in place after it had been saved",
         subject="",
         location=trace.crash_site,
-        help="look between the forward pass and this line for in-place operations (`+=`, `x[...] = ...`, `relu_`, "
-        "`optimizer.step()`) on tensors of the graph, and use operations that return a new tensor",
+        help=_SEARCH,
         evidence={"error": first_line(crash.message)},
         step_first=crash.step + 1,
         step_count=1,

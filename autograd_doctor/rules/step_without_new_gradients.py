@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from autograd_doctor.events import BackwardRan, ForwardRan, GradientsCleared, OptimizerBuilt, OptimizerStepped
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
-from autograd_doctor.step_cycle import (
+from autograd_doctor.trace import Trace
+from autograd_doctor.views.step_cycle import (
     called,
     first_backward_on,
-    has_new,
     is_handmade,
     ordinal,
     related,
@@ -18,7 +18,6 @@ from autograd_doctor.step_cycle import (
     steps_before_backward,
     steps_by_optimizer,
 )
-from autograd_doctor.trace import Trace
 
 Steps = list[OptimizerStepped]
 
@@ -27,14 +26,17 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for optimizer, steps in steps_by_optimizer(trace).items():
         if optimizer is None or not _could_learn(trace, optimizer):
             continue
+        fed = _fed(steps)
         for at_one_place in _by_place(steps).values():
-            again = [step for step in at_one_place if _again(step)]
-            hungry = [step for step in at_one_place if not _fed(step)]
+            hungry = [step for step in at_one_place if id(step) not in fed]
+            again = [step for step in hungry if _found_old(step)]
             if len(again) >= tunables["minimum_repeats"]:
                 yield _stepped_again(trace, optimizer, len(at_one_place), again)
             elif len(hungry) >= tunables["minimum_repeats"] and len(hungry) == len(at_one_place):
                 yield _ran_on_nothing(trace, optimizer, hungry, len(steps))
-            elif _one_batch_late(trace, optimizer, at_one_place, int(tunables["minimum_repeats"])):
+            elif id(at_one_place[0]) not in fed and _one_batch_late(
+                trace, optimizer, at_one_place, int(tunables["minimum_repeats"])
+            ):
                 yield _delayed(trace, optimizer, at_one_place)
 
 
@@ -51,13 +53,18 @@ def _by_place(steps: Steps) -> dict[Location | None, Steps]:
     return grouped
 
 
-def _fed(step: OptimizerStepped) -> bool:
-    return any(has_new(use) or is_handmade(use) or use.altered for use in step.uses)
+def _fed(steps: Steps) -> set[int]:
+    """Identities of the steps that found a gradient which this optimizer, whatever others did, had not used yet."""
+    fed, used = set(), set[int]()
+    for step in steps:
+        if any(not used.issuperset(use.backwards) or is_handmade(use) or use.altered for use in step.uses):
+            fed.add(id(step))
+        used.update(backward for use in step.uses for backward in use.backwards)
+    return fed
 
 
-def _again(step: OptimizerStepped) -> bool:
-    """Whether the step used once more what it had used before."""
-    return not _fed(step) and any(use.backwards and any(use.norms) for use in step.uses)
+def _found_old(step: OptimizerStepped) -> bool:
+    return any(use.backwards and any(use.norms) for use in step.uses)
 
 
 def _one_batch_late(trace: Trace, optimizer: int, steps: Steps, repeats: int) -> bool:
@@ -65,7 +72,7 @@ def _one_batch_late(trace: Trace, optimizer: int, steps: Steps, repeats: int) ->
 
     A forward pass in training between the newest backward and the step gives that away.
     """
-    if len(steps) <= repeats or _fed(steps[0]) or not steps_before_backward(trace, optimizer):
+    if len(steps) <= repeats or not steps_before_backward(trace, optimizer):
         return False
     held = trace.optimizer_parameters[optimizer]
     late, forward_since = [], False

@@ -13,10 +13,8 @@ from typer import Argument, Option
 from typer.core import TyperCommand
 
 from autograd_doctor import __version__
-from autograd_doctor.findings import ExitCode
-from autograd_doctor.gradcheck_command import gradcheck
-from autograd_doctor.mistakes import Mistake
-from autograd_doctor.options import (
+from autograd_doctor.command.gradcheck_command import gradcheck
+from autograd_doctor.command.options import (
     HOW_LONG,
     OUTPUT,
     Color,
@@ -33,6 +31,8 @@ from autograd_doctor.options import (
     TextOrJson,
     judging,
 )
+from autograd_doctor.findings import ExitCode
+from autograd_doctor.settings.mistakes import Mistake
 
 app = typer.Typer(
     name="doctor",
@@ -60,7 +60,7 @@ class _Check(TyperCommand):
 def _only_defines(target: str | None) -> bool:
     if not target or not target.endswith(".py") or not Path(target).is_file():
         return False
-    from autograd_doctor.model_file import look
+    from autograd_doctor.settings.model_file import look
 
     return look(target).is_for_model_mode
 
@@ -106,7 +106,7 @@ def check(
     the settings, 3 the program failed before it trained, 4 too little training
     was seen to judge, 130 Ctrl-C.
     """
-    from autograd_doctor import checking
+    from autograd_doctor.command import checking
 
     options = {
         "steps": steps,
@@ -140,7 +140,7 @@ def report(
     isolated: Isolated = False,
 ) -> None:
     """Judge a saved trace again, without running anything."""
-    from autograd_doctor import checking
+    from autograd_doctor.command import checking
 
     options = judging(select, ignore, fail_on, min_steps, output_format, color)
     request = checking.Request(
@@ -152,7 +152,7 @@ def report(
 @app.command()
 def rules(output_format: TextOrJson = TextFormat.TEXT, color: Color = None) -> None:
     """List the rules."""
-    from autograd_doctor import pages
+    from autograd_doctor.command import pages
 
     pages.print_rules(output_format is TextFormat.JSON, color or "auto")
 
@@ -165,7 +165,7 @@ def explain(
     color: Color = None,
 ) -> None:
     """Explain a rule: what it sees, why that hurts, how to fix it, when it is fine, with two whole programs."""
-    from autograd_doctor import pages
+    from autograd_doctor.command import pages
 
     if bool(rule) == everything:
         raise typer.BadParameter("give a rule's code or name, or --all")
@@ -181,7 +181,7 @@ def version() -> None:
 @app.command()
 def env() -> None:
     """Print what a bug report should say about this machine."""
-    from autograd_doctor.environment import lines
+    from autograd_doctor.command.environment import lines
 
     print("\n".join(lines()))
 
@@ -194,7 +194,7 @@ def config_command(
     isolated: Isolated = False,
 ) -> None:
     """Print the settings in force, and where each comes from."""
-    from autograd_doctor import checking
+    from autograd_doctor.command import checking
     from autograd_doctor.config import in_force
 
     loaded = checking.load_settings(checking.Request(script, config=config, isolated=isolated))
@@ -222,7 +222,7 @@ def _open_streams() -> None:
 
 
 def _complain(message: str, detail: str) -> NoReturn:
-    from autograd_doctor.outputs import colored
+    from autograd_doctor.command.outputs import colored
 
     red, plain = ("\x1b[1;31m", "\x1b[0m") if colored("auto", sys.stderr, os.environ) else ("", "")
     print(f"{red}error{plain}: {message}", file=sys.stderr)

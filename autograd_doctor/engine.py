@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
-from autograd_doctor import __version__, facts
-from autograd_doctor.consequences import PROGRAM_CRASHED, Case, cases
-from autograd_doctor.examination import Examination, examine
+from autograd_doctor import __version__
 from autograd_doctor.findings import SEVERITIES, Finding, Number
+from autograd_doctor.judging import facts
+from autograd_doctor.judging.consequences import PROGRAM_CRASHED, Case, cases
+from autograd_doctor.judging.examination import Examination, examine
+from autograd_doctor.judging.presentation import Presenter
+from autograd_doctor.judging.suppressions import Ignores
+from autograd_doctor.judging.verdict import decide, decide_on_function
 from autograd_doctor.plan import Outcome, Target
-from autograd_doctor.presentation import Presenter
 from autograd_doctor.report import SCHEMA_VERSION, Checks, Report, ReportedFinding, Statistics, Tool
 from autograd_doctor.rules import Rule
-from autograd_doctor.suppressions import Ignores
 from autograd_doctor.trace import Trace
-from autograd_doctor.verdict import decide, decide_on_function
 
 
 def judge(

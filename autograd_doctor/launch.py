@@ -16,9 +16,9 @@ from typing import NamedTuple, Self
 
 import msgspec
 
+from autograd_doctor.command.screen import Screen
 from autograd_doctor.events import Event, Noted
 from autograd_doctor.plan import STACKS, Outcome, Plan
-from autograd_doctor.screen import Screen
 from autograd_doctor.trace import Trace, TraceError, TraceReader
 
 _LOOK_EVERY = 0.05

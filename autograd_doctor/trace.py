@@ -27,7 +27,7 @@ from autograd_doctor.events import (
     SurvivorsCounted,
 )
 from autograd_doctor.findings import Location
-from autograd_doctor.holdings import Holding, follow
+from autograd_doctor.views.holdings import Holding, follow
 
 E = TypeVar("E", bound=Event)
 

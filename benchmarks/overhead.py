@@ -113,7 +113,8 @@ def main() -> None:
     options = parser.parse_args()
     warnings.filterwarnings("ignore", message="Anomaly Detection")
     torch.manual_seed(0)
-    print(f"torch {torch.__version__}, {torch.get_num_threads()} threads, {options.rounds} rounds, {options.steps} steps each")
+    length = f"{options.rounds} rounds of {options.steps} steps"
+    print(f"torch {torch.__version__}, {torch.get_num_threads()} threads, {length}")
     print(f"{'':12}{'plain step':>12}{'anomaly mode':>14}{'doctor':>10}")
     for workload in (tiny_mlp, cnn, small_gpt):
         seconds, ratio = ratios(workload(), options.rounds, options.steps)

@@ -13,9 +13,10 @@ from typing import NamedTuple
 
 import pytest
 
-from autograd_doctor import checking, cli, outputs
-from autograd_doctor.checking import Request
-from autograd_doctor.outputs import Output
+from autograd_doctor import cli
+from autograd_doctor.command import checking, outputs
+from autograd_doctor.command.checking import Request
+from autograd_doctor.command.outputs import Output
 
 ROOT = Path(__file__).parent.parent
 

@@ -12,8 +12,8 @@ from reports import at, finding_rule, judged, rule, training
 
 from autograd_doctor.events import ForwardRan, Noted, ProgramRaised, RunEnded
 from autograd_doctor.findings import ExitCode, Finding, Related
+from autograd_doctor.judging.presentation import Presenter
 from autograd_doctor.plan import Outcome, Target
-from autograd_doctor.presentation import Presenter
 from autograd_doctor.report import Report, to_json
 from autograd_doctor.rules import Tunables
 from autograd_doctor.trace import Trace

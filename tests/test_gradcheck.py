@@ -13,14 +13,15 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from autograd_doctor import engine, function_inputs, selection
-from autograd_doctor.gradchecking import find
-from autograd_doctor.mistakes import Mistake
+from autograd_doctor import engine
+from autograd_doctor.command.gradchecking import find
 from autograd_doctor.plan import FunctionPlan, InputPlan, Plan, Target
 from autograd_doctor.probes import probes_for
 from autograd_doctor.renderers import render
 from autograd_doctor.report import Report
 from autograd_doctor.rules import all_rules
+from autograd_doctor.settings import function_inputs, selection
+from autograd_doctor.settings.mistakes import Mistake
 from autograd_doctor.trace import Trace
 from tests.harness import ROOT, record
 

@@ -180,9 +180,7 @@ class Operations(TorchFunctionMode):
             mark(output, made)
             return
         if made.live:
-            before = self._tensors.get(output)
-            behind = before is not None and before.behind
-            made.add_cut(self._cut_point(made, gradients, behind), made.live)
+            made.add_cut(self._cut_point(made, gradients), made.live)
             made.live = 0
         if output.requires_grad:
             before = self._tensors.get(output)
@@ -190,10 +188,10 @@ class Operations(TorchFunctionMode):
                 made.absorb(self._last_escape, connected=False)
             made.rewrapped, made.rewrapped_by = made.place, made.operation
 
-    def _cut_point(self, made: Made, gradients: bool, behind: bool) -> CutPoint:
+    def _cut_point(self, made: Made, gradients: bool) -> CutPoint:
         """Where a path ended: at this operation, or by the switch under which it and others ran."""
         if gradients:
-            return CutPoint("data" if behind else made.operation, made.place, "operation", None)
+            return CutPoint(made.operation, made.place, "operation", None)
         if self._watch.switch is not None:
             return CutPoint("", None, "grad-mode", self._watch.switch)
         return CutPoint(made.operation, made.place, "grad-mode", None)
@@ -233,16 +231,22 @@ class Operations(TorchFunctionMode):
             return 0
         return made.live & ~(0 if before.alias_of is None else 1 << before.alias_of)
 
+    def _behind(self, made: Made) -> Made:
+        """What flows into a tensor of which the values are changed behind autograd: gradients end here."""
+        hidden = Made("data", made.place, made.step)
+        hidden.absorb(made, connected=True)
+        if hidden.live:
+            hidden.add_cut(CutPoint("data", made.place, "operation", None), hidden.live)
+            hidden.live = 0
+        return hidden
+
     def _replaced(self, target: torch.Tensor, made: Made) -> None:
-        """The values of a tensor were changed behind autograd: they flow on, and their gradients end here."""
-        if made.live:
-            made.add_cut(CutPoint("data", made.place, "operation", None), made.live)
-            made.live = 0
+        """The program assigned to `.data`."""
         known = self._tensors.get(target)
         if known is not None:
-            known.absorb(made, connected=False)
-        elif made.cuts and not self._tensors.parameter_bit(target):
-            self._tensors.put(target, made)
+            known.absorb(self._behind(made), connected=False)
+        elif made.live and not self._tensors.parameter_bit(target):
+            self._tensors.put(target, self._behind(made))
 
     def _changed(self, target: torch.Tensor, made: Made, name: str, place: Place | None, foreign: int) -> None:
         """An in-place change also reaches the tensor that a view belongs to, and what lies behind `.data`."""
@@ -259,10 +263,10 @@ class Operations(TorchFunctionMode):
             self._tensors.hidden_changes.append(HiddenChange(address, name, place, made.order))
             owner = self._tensors.sharing(target.data_ptr())
             if owner is not None and owner is not before:
-                owner.absorb(made, connected=False)
+                owner.absorb(self._behind(made), connected=False)
         if made.alias_of is not None:
             if foreign:
-                self._tensors.written[made.alias_of] = made
+                self._tensors.written[made.alias_of] = self._behind(made)
             else:
                 self._watch.gradients.written_by_hand(made.alias_of, locate(place))
         base = target._base

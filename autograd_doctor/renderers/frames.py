@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from autograd_doctor import source
+from autograd_doctor.judging import source
 from autograd_doctor.report import Place
 
 NEAR = 12

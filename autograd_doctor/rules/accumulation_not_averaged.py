@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from autograd_doctor.events import BackwardRan, OptimizerBuilt, OptimizerStepped
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
-from autograd_doctor.step_cycle import called, ordinal, related, same_objective, share, steps_by_optimizer
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.step_cycle import called, ordinal, related, same_objective, share, steps_by_optimizer
 
 _SCALE_FREE = ("Adam", "AdamW", "NAdam", "RAdam", "Adamax", "RMSprop", "Adagrad", "Adadelta", "Rprop")
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from autograd_doctor.events import BackwardRan, GradientsClipped, ScalerUsed
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
-from autograd_doctor.step_cycle import ordinal, related, share
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.step_cycle import ordinal, related, share
 
 _MEASURING = 1e6
 _SCALED_LIMIT = 0.1

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from autograd_doctor.events import BackwardRan, GradientsClipped, OptimizerBuilt, OptimizerStepped
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
-from autograd_doctor.step_cycle import is_handmade, ordinal, related, same_objective, share
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.step_cycle import is_handmade, ordinal, related, same_objective, share
 
 _MEASURING = 1e6
 """From this limit on, clipping is a way to read the norm."""

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from autograd_doctor.events import BackwardRan, GradientsCleared, OptimizerBuilt, OptimizerStepped, ScalerUsed
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
-from autograd_doctor.step_cycle import (
+from autograd_doctor.trace import Trace
+from autograd_doctor.views.step_cycle import (
     called,
     has_new,
     is_empty,
@@ -18,7 +19,6 @@ from autograd_doctor.step_cycle import (
     steps_before_backward,
     steps_by_optimizer,
 )
-from autograd_doctor.trace import Trace
 
 Loss = tuple[OptimizerStepped, GradientsCleared, BackwardRan, list[int]]
 """A step, the clearing before it, the backward whose gradients were lost, and the parameters that lost them."""

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from autograd_doctor.events import OptimizerBuilt, OptimizerStepped, Survivor, SurvivorsCounted
 from autograd_doctor.findings import Finding, Related
-from autograd_doctor.holdings import Holding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.holdings import Holding
 from autograd_doctor.wording import in_bytes
 
 

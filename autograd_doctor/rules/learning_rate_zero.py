@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from autograd_doctor.events import OptimizerBuilt, OptimizerStepped, ParametersAdded, SchedulerStepped
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
-from autograd_doctor.step_cycle import called, groups_of, ordinal, related, steps_by_optimizer
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.step_cycle import called, groups_of, ordinal, related, steps_by_optimizer
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:

@@ -8,8 +8,8 @@ from math import isfinite
 from autograd_doctor.events import BackwardRan, OptimizerStepped
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
-from autograd_doctor.step_cycle import ordinal, related, share
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.step_cycle import ordinal, related, share
 
 Pair = tuple[BackwardRan, BackwardRan, OptimizerStepped]
 

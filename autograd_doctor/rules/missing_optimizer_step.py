@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from autograd_doctor.events import BackwardRan, GradientsCleared, OptimizerBuilt, OptimizerStepped, RunEnded, ScalerUsed
 from autograd_doctor.findings import Confidence, Finding
 from autograd_doctor.rules import Rule, Tunables
-from autograd_doctor.step_cycle import called, ordinal, related
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.step_cycle import called, ordinal, related
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:

@@ -7,8 +7,16 @@ from collections.abc import Iterator
 from autograd_doctor.events import BackwardRan, GradientsCleared, GradientUse, OptimizerBuilt, OptimizerStepped
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
-from autograd_doctor.step_cycle import called, has_new, left_by_others, ordinal, related, share, steps_by_optimizer
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.step_cycle import (
+    called,
+    has_new,
+    left_by_others,
+    ordinal,
+    related,
+    share,
+    steps_by_optimizer,
+)
 
 Stale = list[tuple[OptimizerStepped, GradientUse]]
 

@@ -8,8 +8,8 @@ from itertools import groupby
 from autograd_doctor.events import BatchDrawn, OptimizerBuilt, OptimizerStepped
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
-from autograd_doctor.step_cycle import ordinal, steps_by_optimizer
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.step_cycle import ordinal, steps_by_optimizer
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:

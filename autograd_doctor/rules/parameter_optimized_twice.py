@@ -8,8 +8,8 @@ from itertools import combinations, pairwise
 from autograd_doctor.events import OptimizerBuilt, OptimizerStepped, ParametersAdded
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
-from autograd_doctor.step_cycle import ordinal, related, share, steps_by_optimizer
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.step_cycle import ordinal, related, share, steps_by_optimizer
 
 Steps = list[OptimizerStepped]
 

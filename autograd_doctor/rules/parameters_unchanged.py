@@ -8,8 +8,8 @@ from math import prod, sqrt
 from autograd_doctor.events import OptimizerBuilt, OptimizerStepped, ParametersAdded, ParameterSeen
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
-from autograd_doctor.step_cycle import called, groups_of, ordinal, related, steps_by_optimizer
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.step_cycle import called, groups_of, ordinal, related, steps_by_optimizer
 
 _LOW_PRECISION = ("bfloat16", "float16")
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from autograd_doctor.events import BackwardRan, OptimizerBuilt, OptimizerStepped, ProgramRaised, ScalerUsed
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
-from autograd_doctor.step_cycle import called, ordinal, related, share, steps_by_optimizer
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.step_cycle import called, ordinal, related, share, steps_by_optimizer
 
 _NO_UPDATE = "since the last update"
 _NO_SCALE = "_scale is None"

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from autograd_doctor.events import OptimizerBuilt, OptimizerStepped, ScalerUsed, SchedulerStepped
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
-from autograd_doctor.step_cycle import called, ordinal, related, steps_by_optimizer
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.step_cycle import called, ordinal, related, steps_by_optimizer
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:

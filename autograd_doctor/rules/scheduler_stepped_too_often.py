@@ -9,8 +9,8 @@ from math import log
 from autograd_doctor.events import BatchDrawn, OptimizerStepped, RunEnded, SchedulerStepped
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
-from autograd_doctor.step_cycle import ordinal, related, steps_by_optimizer
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.step_cycle import ordinal, related, steps_by_optimizer
 
 _MEANT_TO_OSCILLATE = ("CyclicLR", "CosineAnnealingWarmRestarts", "ReduceLROnPlateau")
 _ROUNDING = 1 + 1e-6

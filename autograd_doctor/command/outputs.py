@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
-from autograd_doctor.mistakes import Mistake, nearest
+from autograd_doctor.settings.mistakes import Mistake, nearest
 
 if TYPE_CHECKING:
     from autograd_doctor.report import Report

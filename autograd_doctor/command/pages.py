@@ -6,10 +6,10 @@ import os
 import sys
 from typing import TypedDict
 
-from autograd_doctor.outputs import colored, width
+from autograd_doctor.command.outputs import colored, width
 from autograd_doctor.renderers import catalogue, shows_unicode
 from autograd_doctor.rules import all_rules
-from autograd_doctor.selection import find
+from autograd_doctor.settings.selection import find
 
 
 def print_rules(as_json: bool, color: str) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from autograd_doctor.options import (
+from autograd_doctor.command.options import (
     OUTPUT,
     WHAT,
     Color,
@@ -58,8 +58,8 @@ def gradcheck(
     Exit codes: 0 the gradients are right, 1 findings, 2 a mistake in the command
     or the settings, 3 the function failed, 4 it could not be judged.
     """
-    from autograd_doctor import gradchecking
-    from autograd_doctor.checking import Request
+    from autograd_doctor.command import gradchecking
+    from autograd_doctor.command.checking import Request
 
     where, name, is_module = gradchecking.find(function)
     options = judging(None, None, fail_on, None, output_format, color)

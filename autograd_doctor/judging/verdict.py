@@ -5,9 +5,9 @@ from __future__ import annotations
 import signal
 from collections.abc import Sequence
 
-from autograd_doctor.consequences import PROGRAM_CRASHED
 from autograd_doctor.events import FunctionJudged
 from autograd_doctor.findings import SEVERITIES, ExitCode
+from autograd_doctor.judging.consequences import PROGRAM_CRASHED
 from autograd_doctor.plan import Outcome
 from autograd_doctor.report import ReportedFinding, Run, Verdict
 from autograd_doctor.trace import Trace

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path, PurePath
 from typing import Any
 
-from autograd_doctor import source
 from autograd_doctor.findings import Evidence, Finding, Location, Number
+from autograd_doctor.judging import source
 from autograd_doctor.report import Place, RelatedPlace, ReportedFinding, Suppression
 
 

@@ -7,8 +7,8 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograd_doctor import source
 from autograd_doctor.findings import Finding, Location
+from autograd_doctor.judging import source
 from autograd_doctor.report import Suppression
 
 _COMMENT = re.compile(r"#\s*doctor:\s*(?P<file>file-)?ignore\[(?P<rules>[\w\s,-]+)\]\s*(?P<reason>.*)")

@@ -10,18 +10,20 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from autograd_doctor import config, config_file, launch, model_section, outputs, selection, target
+from autograd_doctor import config, launch, target
+from autograd_doctor.command import outputs
+from autograd_doctor.command.outputs import Output
+from autograd_doctor.command.progress import Progress
+from autograd_doctor.command.screen import Screen
 from autograd_doctor.config import Loaded, ModelSection, Settings
 from autograd_doctor.events import CheckEnded, RunEnded, RunStarted
 from autograd_doctor.findings import ExitCode, Number
-from autograd_doctor.mistakes import Mistake
-from autograd_doctor.model_file import ModelFile, look
-from autograd_doctor.outputs import Output
 from autograd_doctor.plan import FunctionPlan, ModelPlan, Outcome, Plan, Target
 from autograd_doctor.probes import probes_for
-from autograd_doctor.progress import Progress
 from autograd_doctor.rules import Rule, all_rules
-from autograd_doctor.screen import Screen
+from autograd_doctor.settings import config_file, model_section, selection
+from autograd_doctor.settings.mistakes import Mistake
+from autograd_doctor.settings.model_file import ModelFile, look
 from autograd_doctor.trace import Trace, TraceError, TraceWriter
 
 

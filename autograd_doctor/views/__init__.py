@@ -1,0 +1,1 @@
+"""Derivations from a trace that several rules share."""

@@ -129,7 +129,7 @@ class Optimizers:
 
     @careful
     def _clearing_done(self, cleared: Any, how: Literal["optimizer.zero_grad", "module.zero_grad"]) -> None:
-        optimizer = self._watch.optimizers.number(cleared) if isinstance(cleared, Optimizer) else None
+        optimizer = self._number(cleared) if isinstance(cleared, Optimizer) else None
         self._watch.gradients.clearing_done(how, here(), optimizer)
 
     # -------------------------------------------------------------------------------------------------------- steps

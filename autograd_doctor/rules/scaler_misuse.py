@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from autograd_doctor.events import BackwardRan, OptimizerBuilt, OptimizerStepped, ProgramRaised, ScalerUsed
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.step_cycle import called, ordinal, related, share, steps_by_optimizer
+from autograd_doctor.views.step_cycle import called, has_new, ordinal, related, share, steps_by_optimizer
 
 _NO_UPDATE = "since the last update"
 _NO_SCALE = "_scale is None"
@@ -18,7 +20,7 @@ _NO_CHECK = "No inf checks were recorded"
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     repeats = int(tunables["minimum_repeats"])
     for optimizer, steps in steps_by_optimizer(trace).items():
-        scaled = [step for step in steps if step.scaled_by > 1.0]
+        scaled = [step for step in steps if step.scaled_by > 1.0] or _behind_the_scaler(trace, optimizer, steps)
         if len(scaled) >= repeats or (scaled and _died_of(trace, _NO_CHECK)):
             yield _stepped_scaled(trace, optimizer, scaled, len(steps))
     backwards = [event for event in trace.of(BackwardRan) if event.kind == "backward"]
@@ -31,6 +33,22 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             yield _never_updated_finding(trace, taken)
         elif taken:
             yield from _unscaled(trace, taken[0], repeats)
+
+
+def _behind_the_scaler(trace: Trace, optimizer: int | None, steps: list[OptimizerStepped]) -> list[OptimizerStepped]:
+    """Steps on gradients of a scaled loss by an optimizer that no scaler was shown, though it was shown others."""
+    shown = {use.optimizer for use in trace.of(ScalerUsed)} - {None}
+    if optimizer is None or optimizer in shown or not shown:
+        return []
+    scales = {
+        (at.path, at.line): use.scale for use in trace.of(ScalerUsed) if use.call == "scale" and (at := use.location)
+    }
+    found = []
+    for step in steps:
+        newest = [trace.backwards.get(use.backwards[-1]) for use in step.uses if has_new(use)]
+        lines = [(at.path, at.line) for ran in newest if ran and (at := ran.root.made_at or ran.location)]
+        found += [replace(step, scaled_by=scales[line]) for line in lines[:1] if scales.get(line, 1.0) > 1.0]
+    return found
 
 
 def _died_of(trace: Trace, words: str) -> bool:
@@ -211,6 +229,25 @@ def bad_second_loss_not_scaled() -> None:
         scaler.update()
 
 
+def bad_second_optimizer_steps_by_itself() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    body, head = torch.nn.Linear(4, 8), torch.nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(body.parameters(), lr=0.01)
+    head_optimizer = torch.optim.Adam(head.parameters(), lr=0.01)
+    scaler = torch.amp.GradScaler("cpu", init_scale=256.0)
+    for _ in range(8):
+        inputs = torch.randn(16, 4)
+        loss = torch.nn.functional.mse_loss(head(body(inputs)), inputs.sum(dim=1, keepdim=True))
+        optimizer.zero_grad()
+        head_optimizer.zero_grad()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        head_optimizer.step()  # <- AD107
+        scaler.update()
+
+
 def good() -> None:
     import torch
 
@@ -284,7 +321,14 @@ RULE = Rule(
     fine="Steps that the scaler skips while the scale settles, and steps on gradients that `unscale_` has divided.",
     needs=(BackwardRan, OptimizerBuilt, OptimizerStepped, ProgramRaised, ScalerUsed),
     examine=examine,
-    bad=(bad, bad_stepped_behind_the_scaler, bad_never_updated, bad_loss_never_scaled, bad_second_loss_not_scaled),
+    bad=(
+        bad,
+        bad_stepped_behind_the_scaler,
+        bad_second_optimizer_steps_by_itself,
+        bad_never_updated,
+        bad_loss_never_scaled,
+        bad_second_loss_not_scaled,
+    ),
     good=(good, good_scale_settles, good_two_losses_scaled_first),
     tunables={"minimum_repeats": 2},
     folds=("AD405", "AD599"),

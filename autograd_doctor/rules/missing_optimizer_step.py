@@ -18,7 +18,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         waiting = trace.optimizer_parameters[optimizer] - _stepped_parameters(trace)
         backwards = [event for event in trace.of(BackwardRan) if not waiting.isdisjoint(event.wrote)]
         thrown_away = _thrown_away(trace, optimizer, waiting)
-        unclaimed = _unclaimed(trace, backwards)
+        unclaimed = _unclaimed(trace, backwards) or _misdirected(trace, backwards)
         meant = unclaimed if len(unclaimed) >= tunables["minimum_backwards"] else backwards if thrown_away > 1 else []
         if len(meant) >= tunables["minimum_backwards"] and _judgeable(trace, optimizer):
             yield _finding(trace, optimizer, meant, thrown_away, waiting)
@@ -39,6 +39,21 @@ def _unclaimed(trace: Trace, backwards: list[BackwardRan]) -> list[BackwardRan]:
     """Backwards whose gradients no step has used, for no parameter: they were not run for another optimizer."""
     used = {backward for event in trace.of(OptimizerStepped) for use in event.uses for backward in use.backwards}
     return [event for event in backwards if event.backward not in used]
+
+
+def _misdirected(trace: Trace, backwards: list[BackwardRan]) -> list[BackwardRan]:
+    """Backwards on each of which another optimizer took a step of its own, between steps on an objective of its own.
+
+    A network that merely trains with the fakes of one that rests has a single objective.
+    """
+    numbers = {event.backward for event in backwards}
+    alone: dict[int | None, set[int]] = {}
+    for step in trace.steps:
+        new = {backward for use in step.uses for backward in use.backwards[len(use.consumed) :]}
+        if len(new) == 1:
+            alone.setdefault(step.optimizer, set()).update(new)
+    mixed = [used for used in alone.values() if used - numbers]
+    return [event for event in backwards if any(event.backward in used for used in mixed)]
 
 
 def _thrown_away(trace: Trace, optimizer: int, waiting: frozenset[int]) -> int:
@@ -114,6 +129,27 @@ def bad_second_optimizer_forgotten() -> None:
 
     torch.manual_seed(0)
     Autoencoder().train()
+
+
+def bad_steps_the_wrong_optimizer() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    actor, critic = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1)), nn.Linear(4, 1)
+    actor_optimizer = torch.optim.Adam(actor.parameters(), lr=1e-3)
+    critic_optimizer = torch.optim.Adam(critic.parameters(), lr=1e-3)
+    for _ in range(8):
+        states, actions = torch.randn(16, 3), torch.randn(16, 1)
+        values = critic(torch.cat([states, actions], dim=1))
+        critic_optimizer.zero_grad()
+        (values - states.sum(dim=1, keepdim=True)).square().mean().backward()
+        critic_optimizer.step()
+        critic_optimizer.zero_grad()
+        actor_loss = -critic(torch.cat([states, actor(states)], dim=1)).mean()
+        actor_loss.backward()  # <- AD104
+        critic_optimizer.step()
+    print(actor_loss.item(), actor_optimizer)
 
 
 def bad_generator_never_stepped() -> None:
@@ -220,7 +256,7 @@ RULE = Rule(
     ),
     needs=(BackwardRan, GradientsCleared, OptimizerBuilt, OptimizerStepped, RunEnded, ScalerUsed),
     examine=examine,
-    bad=(bad, bad_second_optimizer_forgotten, bad_generator_never_stepped),
+    bad=(bad, bad_second_optimizer_forgotten, bad_steps_the_wrong_optimizer, bad_generator_never_stepped),
     good=(good, good_long_accumulation, good_steps_inside_backward, good_gradients_collected_on_purpose),
     tunables={"minimum_backwards": 3},
 )

@@ -166,7 +166,7 @@ class Backward:
         self._number_raw_leaves(walk, call)
         wrote, accumulated = watch.gradients.backward_ended(call.number, call.leftovers)
         reached = sorted({n for n in (self._number(leaf) for leaf in walk.leaves.values()) if n is not None})
-        cuts, zeroings = zeroing_events(walk, call.gradients.zeroings(), watch.parameters.get)
+        cuts, zeroings = zeroing_events(walk, call.gradients, watch.parameters.get)
         values = numbers_in(call.made.values) if call.made is not None else None
         if call.made is not None:
             lost = call.made.values & ~sum(1 << number for number in reached)
@@ -205,9 +205,8 @@ class Backward:
             watch.emit(complaint)
         self._report_bad(call, wrote)
         self._mark_gradients(call, result, wrote)
-        for earlier in walk.reused:
-            if earlier in self._retained:
-                self._retained[earlier].used_again = True
+        for earlier, kept in self._retained.items():
+            kept.used_again |= earlier in (walk.differentiated if kept.create_graph else walk.reused)
         self._settle()
 
     def _number(self, leaf: torch.Tensor) -> int | None:

@@ -17,6 +17,7 @@ from autograd_doctor.findings import Location
 from autograd_doctor.probes.care import careful, unnoticed
 from autograd_doctor.probes.derivatives import Case, OutOfTime, Verdict, judge, judge_twice, small_copies, whole_copies
 from autograd_doctor.probes.function_signature import argument_names
+from autograd_doctor.probes.lineage import tensors_in
 from autograd_doctor.probes.patching import Patches
 from autograd_doctor.probes.places import is_own, locate, place
 from autograd_doctor.probes.side_effects import marked_by_design, methods, side_effect
@@ -115,23 +116,24 @@ class Functions:
 
     @careful
     def _look_at_context(self, cls: Any, met: _Met, args: Sequence[Any], result: Any) -> None:
-        """Find attributes of the graph node that are the very inputs or outputs of the call."""
+        """Find attributes of the graph node that are, or hold, the very inputs or outputs of the call."""
         outputs = [out for out in (result if isinstance(result, tuple | list) else (result,)) if _is_tensor(out)]
         node = next((out.grad_fn for out in outputs if isinstance(out.grad_fn, cls._backward_cls)), None)
         for name, value in list(vars(node).items()) if node is not None else ():
-            is_output = any(value is out for out in outputs)
-            if _is_tensor(value) and name not in met.attributes and (is_output or any(value is arg for arg in args)):
-                met.attributes.add(name)
-                self._watch.emit(
-                    ContextAttributeKept(
-                        step=self._watch.step,
-                        function=cls.__name__,
-                        attribute=name,
-                        which="output" if is_output else "input",
-                        location=_assignment(cls, name) or met.applied_at,
-                        bytes_held=value.numel() * value.element_size(),
-                    )
+            kept = [tensor for tensor in tensors_in([value]) if any(tensor is known for known in (*outputs, *args))]
+            if not kept or name in met.attributes:
+                continue
+            met.attributes.add(name)
+            self._watch.emit(
+                ContextAttributeKept(
+                    step=self._watch.step,
+                    function=cls.__name__,
+                    attribute=name,
+                    which="output" if any(kept[0] is out for out in outputs) else "input",
+                    location=_assignment(cls, name) or met.applied_at,
+                    bytes_held=sum(tensor.numel() * tensor.element_size() for tensor in kept),
                 )
+            )
 
     # ------------------------------------------------------------------------------------------------------- judging
 

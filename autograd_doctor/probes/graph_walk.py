@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
+from torch.autograd.function import BackwardCFunction
 
 from autograd_doctor.events import Cut, NonFiniteGradient, TensorFacts, Zeroing
 from autograd_doctor.probes.lineage import Made
@@ -32,9 +33,12 @@ Node = Any
 
 
 def mark(output: torch.Tensor, made: Made) -> None:
-    """Let the backward node of an output know how it was made."""
+    """Let the backward node of an output know how it was made; that of a gradient stays known as such."""
     node: Node = output.grad_fn
     if node is not None:
+        before = lineage_of(node)
+        if before is not None and made.of_backward is None:
+            made.of_backward = before.of_backward
         node.metadata[NODE_KEY] = made
 
 
@@ -47,7 +51,8 @@ def lineage_of(node: Node) -> Made | None:
 class GraphWalk:
     """The nodes between the roots and the leaves, each with the user's line that made it.
 
-    A node inside a composite operation has no line of its own and takes that of its consumer.
+    A node inside a composite operation has no line of its own and takes that of its consumer. `reused` are earlier
+    backwards that ran over the same nodes, `differentiated` those whose gradients flow into the roots.
     """
 
     def __init__(self, watch: Watch, roots: Iterable[torch.Tensor], backward: int) -> None:
@@ -58,6 +63,7 @@ class GraphWalk:
         self.leaves: dict[int, torch.Tensor] = {}
         self.consumers: dict[int, list[tuple[int, int]]] = {}
         self.reused: set[int] = set()
+        self.differentiated: set[int] = set()
         self.contains: set[int] = set()
         self.oldest_step = watch.step
         self.crossing: Place | None = None
@@ -100,6 +106,7 @@ class GraphWalk:
         if own is not None:
             if own.of_backward is not None:
                 self.reused.add(own.of_backward)
+                self.differentiated.add(own.of_backward)
             if own.step < self.oldest_step:
                 self.oldest_step = own.step
                 self.crossing = consumer.place if consumer is not None else own.place
@@ -129,6 +136,7 @@ class GradientWatch:
         self._zeros = look_for_zeros
         self._largest: dict[int, list[float]] = {}
         self.first_bad: tuple[Node, list[TensorFacts]] | None = None
+        self.without_answer: set[int] = set()
         self._handles: list[Any] = []
 
     def attach(self) -> None:
@@ -149,6 +157,8 @@ class GradientWatch:
                 return
             with watch.looking():
                 found = [_magnitude(gradient) for gradient in given]
+                if not any(isinstance(gradient, torch.Tensor) for gradient in given):
+                    self.without_answer.add(key)
                 largest[key] = found
                 if not all(map(math.isfinite, found)):
                     self.first_bad = (node, _operands(node, watch))
@@ -202,11 +212,11 @@ def node_name(node: Node) -> str:
 
 
 def zeroing_events(
-    walk: GraphWalk, zeroings: list[tuple[Node, set[int]]], number: Callable[[torch.Tensor], int | None]
+    walk: GraphWalk, gradients: GradientWatch, number: Callable[[torch.Tensor], int | None]
 ) -> tuple[list[Cut], list[Zeroing]]:
-    """Split zeroings into those of operations whose derivative is zero everywhere, and those of the values met."""
+    """Tell zeros that come of the values met from cuts: derivatives zero everywhere, functions that return `None`."""
     cuts, zeroed = [], []
-    for node, below in zeroings:
+    for node, below in gradients.zeroings():
         numbers = sorted(n for n in (number(walk.leaves[leaf]) for leaf in below) if n is not None)
         made = walk.made.get(id(node))
         location = locate(made.place) if made else None
@@ -215,6 +225,8 @@ def zeroing_events(
             continue
         if node_name(node) in _ZERO_BY_DEFINITION:
             cuts.append(Cut(operation=operation, location=location, parameters=numbers, reason="zero-derivative"))
+        elif id(node) in gradients.without_answer and isinstance(node, BackwardCFunction):
+            cuts.append(Cut(operation=operation, location=location, parameters=numbers, reason="function"))
         else:
             zeroed.append(Zeroing(operation=operation, location=location, parameters=numbers))
     return cuts, zeroed

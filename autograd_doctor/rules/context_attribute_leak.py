@@ -63,6 +63,32 @@ def bad() -> None:
         optimizer.step()
 
 
+def bad_tuple_of_inputs() -> None:
+    import torch
+    from torch import nn
+
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.factors = (x, y)  # <- AD308
+            return x * y
+
+        @staticmethod
+        def backward(ctx, grad):
+            x, y = ctx.factors
+            return y * grad, x * grad
+
+    torch.manual_seed(0)
+    left, right = nn.Linear(8, 1), nn.Linear(8, 1)
+    optimizer = torch.optim.SGD([*left.parameters(), *right.parameters()], lr=0.01)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(Product.apply(left(x), right(x)), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 def bad_output() -> None:
     import torch
     from torch import nn
@@ -181,6 +207,6 @@ RULE = Rule(
     fine="intermediate results, and values that are no tensors",
     needs=(ContextAttributeKept,),
     examine=examine,
-    bad=(bad, bad_output, bad_in_setup_context),
+    bad=(bad, bad_tuple_of_inputs, bad_output, bad_in_setup_context),
     good=(good, good_intermediate_and_plain_values),
 )

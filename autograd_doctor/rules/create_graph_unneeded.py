@@ -26,12 +26,14 @@ def _finding(trace: Trace, location: Location | None, retained: Sequence[GraphRe
     most = max(event.bytes_held for event in retained)
     run = trace.backwards.get(retained[-1].backward)
     cycle = run is not None and run.kind == "backward"
+    numbers = {event.backward for event in retained}
+    again = any(not numbers.isdisjoint(later.reused) for later in trace.backwards.values())
     return RULE.finding(
         f"the gradients of {len(retained)} backwards were given graphs and none was differentiated again; each kept up "
         f"to {in_bytes(most)} of saved activations",
         subject="",
         location=location,
-        help="leave `create_graph=True` out",
+        help="`retain_graph=True` is enough to go backward again" if again else "leave `create_graph=True` out",
         evidence={"graphs": len(retained), "bytes_held": most},
         notes=("parameter and `.grad` hold each other through the new graph until `.grad` is reset",) if cycle else (),
         step_first=retained[0].step + 1,
@@ -51,6 +53,24 @@ def bad() -> None:
         loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
         optimizer.zero_grad()
         loss.backward(create_graph=True)  # <- AD309
+        optimizer.step()
+
+
+def bad_graph_only_kept_for_the_loss() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    norms = []
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        slopes = torch.autograd.grad(loss, list(model.parameters()), create_graph=True)  # <- AD309
+        norms.append(max(slope.detach().norm().item() for slope in slopes))
+        optimizer.zero_grad()
+        loss.backward()
         optimizer.step()
 
 
@@ -159,7 +179,7 @@ RULE = Rule(
     fine="gradient penalties, meta-learning, Hessian products",
     needs=(GraphRetained, BackwardRan),
     examine=examine,
-    bad=(bad, bad_gradient_only_logged),
+    bad=(bad, bad_graph_only_kept_for_the_loss, bad_gradient_only_logged),
     good=(good, good_gradient_penalty, good_meta_learning, good_hessian_vector_product),
     tunables={"times": 2},
 )

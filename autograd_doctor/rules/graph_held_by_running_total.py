@@ -43,7 +43,7 @@ def _finding(holding: Holding) -> Finding:
         f"`{kept.holder}` chains the graphs of all steps so far: {_cost(holding, heavy)}",
         subject=kept.holder,
         location=holding.location,
-        help=f"add numbers instead of tensors with a graph: `{kept.holder} += loss.item()`, or `loss.detach()`",
+        help=f"add numbers instead of tensors with a graph to `{kept.holder}`: `loss.item()`, or `loss.detach()`",
         severity="error" if heavy else "warning",
         evidence={
             "graph_nodes": kept.nodes,

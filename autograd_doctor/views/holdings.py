@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from autograd_doctor.events import Survivor, SurvivorsCounted
 from autograd_doctor.findings import Location
@@ -50,21 +51,48 @@ class Holding:
 
 
 def follow(censuses: Iterable[SurvivorsCounted]) -> Iterator[Holding]:
-    """The holders that the latest census still found, back to where they first appeared without a break."""
+    """The holders that the latest census still found, and those of graphs that were let go, at the end of an epoch."""
     taken = list(censuses)
-    if not taken:
-        return
     indexed = [{_key(survivor): survivor for survivor in census.survivors} for census in taken]
-    for key in indexed[-1]:
-        start = next((i + 1 for i in reversed(range(len(taken))) if key not in indexed[i]), 0)
+    latest = indexed[-1] if indexed else {}
+    for key in dict.fromkeys([*latest, *(key for survivors in indexed for key in survivors if key.has_graph)]):
+        stretches = list(_stretches([survivors.get(key) for survivors in indexed]))
+        start, survivors = max(stretches, key=lambda stretch: len(stretch[1])) if key.has_graph else stretches[-1]
         yield Holding(
-            steps=tuple(census.step for census in taken[start:]),
-            survivors=tuple(survivors[key] for survivors in indexed[start:]),
+            steps=tuple(census.step for census in taken[start : start + len(survivors)]),
+            survivors=tuple(survivors),
             steps_per_epoch=taken[-1].steps_per_epoch,
         )
 
 
-def _key(survivor: Survivor) -> tuple[str, str, int, str, bool]:
+def _stretches(found: Sequence[Survivor | None]) -> Iterator[tuple[int, list[Survivor]]]:
+    """The censuses, by the first of them, between which a holder was there and no total began anew, latest first."""
+    stretch: list[Survivor] = []
+    for position in reversed(range(len(found))):
+        survivor = found[position]
+        if stretch and (survivor is None or _began_anew(survivor, stretch[0])):
+            yield position + 1, stretch
+            stretch = []
+        if survivor is not None:
+            stretch = [survivor, *stretch]
+    if stretch:
+        yield 0, stretch
+
+
+def _began_anew(before: Survivor, after: Survivor) -> bool:
+    """Whether a lone tensor that chains the graphs of many steps now chains those of fewer."""
+    return before.chained and before.count == after.count == 1 and after.nodes < before.nodes
+
+
+class _Key(NamedTuple):
+    holder: str
+    path: str
+    line: int
+    operation: str
+    has_graph: bool
+
+
+def _key(survivor: Survivor) -> _Key:
     made_at = survivor.made_at
-    place = (made_at.path, made_at.line) if made_at else ("", 0)
-    return (survivor.holder, *place, survivor.operation, survivor.has_graph)
+    path, line = (made_at.path, made_at.line) if made_at else ("", 0)
+    return _Key(survivor.holder, path, line, survivor.operation, survivor.has_graph)

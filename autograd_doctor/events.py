@@ -366,6 +366,7 @@ class OptimizerStepped(Event, frozen=True):
     frozen: its parameters that do not require one. moved: parameters whose values changed (None: not looked at).
     skipped: a gradient scaler suppressed the update. scaled_by: loss scale still multiplied into the gradients.
     undone: parameters whose values, bit for bit, were those before the last step of this optimizer, which moved them.
+    rewritten: parameters whose values were not those that the last step of any optimizer had left, where that is known.
     scaler_found_inf follows from `skipped`. in_closure: the optimizer was given a closure.
     """
 
@@ -376,6 +377,7 @@ class OptimizerStepped(Event, frozen=True):
     frozen: list[int] = []
     moved: list[int] | None = None
     undone: list[int] = []
+    rewritten: list[int] = []
     skipped: bool = False
     scaled_by: float = 1.0
     in_closure: bool = False

@@ -43,6 +43,7 @@ class _Step:
     missing: list[int] = field(default_factory=list)
     frozen: list[int] = field(default_factory=list)
     before: dict[int, int] = field(default_factory=dict)
+    rewritten: list[int] = field(default_factory=list)
     uses: list[GradientUse] = field(default_factory=list)
     scale: float = 1.0
     updated_inside: set[int] = field(default_factory=set)
@@ -66,6 +67,7 @@ class Optimizers:
         self._running: list[_Step] = []
         self._looks: dict[int | None, int] = {}
         self._previous: dict[int | None, dict[int, tuple[int, int]]] = {}
+        self._left: dict[int, int] = {}
 
     def __enter__(self) -> Self:
         before = register_optimizer_step_pre_hook(self._step_begins)
@@ -177,6 +179,7 @@ class Optimizers:
         step.missing = [number for number, p in numbered if p.grad is None and p.requires_grad]
         step.frozen = [number for number, p in numbered if not p.requires_grad]
         step.before = step.before or self._fingerprints(step.optimizer, numbered)
+        step.rewritten = [n for n, value in step.before.items() if self._left.get(n, value) != value]
         step.scale = self._loss_scale(optimizer)
         step.uses = self._watch.gradients.uses(step.with_gradient, step.scale)
 
@@ -194,6 +197,9 @@ class Optimizers:
         and that something has set back since."""
         everything = {number: p for number, p in self._watch.parameters.living() if number in step.before}
         after = self._fingerprints(step.optimizer, list(everything.items()))
+        for number, _ in step.with_gradient:
+            self._left.pop(number, None)
+        self._left.update(after)
         if not after:
             return None, []
         self._looks[step.optimizer] = self._looks.get(step.optimizer, 0) + 1
@@ -239,6 +245,7 @@ class Optimizers:
                 frozen=step.frozen,
                 moved=moved,
                 undone=undone,
+                rewritten=step.rewritten,
                 skipped=skipped,
                 scaled_by=1.0 if fused else step.scale,
                 in_closure=step.in_closure,

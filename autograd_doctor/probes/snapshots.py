@@ -94,6 +94,7 @@ class Snapshots:
         def load_state_dict(module: nn.Module, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
             if self._snapshots:
                 self._used(state_dict)
+                self._used(dict(module.named_parameters()))
             return original(module, state_dict, *args, **kwargs)
 
         return load_state_dict
@@ -121,7 +122,7 @@ class Snapshots:
 
     @careful
     def _used(self, state: Any) -> None:
-        """Saved or loaded: of no concern to the future if that happens in the very step."""
+        """Saved, loaded, or overwritten with what was made of it: no concern of later steps, if in the very step."""
         addresses = _addresses(state.values()) if isinstance(state, Mapping) else set()
         for snapshot in self._snapshots:
             if snapshot.step == self._watch.step and addresses & snapshot.parameters.keys():

@@ -18,9 +18,19 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for builds in _rebuilt_in_place(trace):
         lost = [lives.get(build.optimizer, 0) for build in builds[:-1]]
         often = len(lost) >= tunables["minimum_rebuilds"] and all(lost) and builds[0].location not in reported
-        if often and (max(lost) <= tunables["longest_life"] or _one_pass_each(trace, builds)):
+        if (
+            often
+            and not _starts_over(trace, builds)
+            and (max(lost) <= tunables["longest_life"] or _one_pass_each(trace, builds))
+        ):
             reported.add(builds[0].location)
             yield _finding(trace, builds, lost)
+
+
+def _starts_over(trace: Trace, builds: list[OptimizerBuilt]) -> bool:
+    """Whether the program put other weights in place for each optimizer: they belong to tasks, clients or episodes."""
+    first = {optimizer: steps[0] for optimizer, steps in steps_by_optimizer(trace).items()}
+    return all(first[build.optimizer].rewritten for build in builds[1:] if build.optimizer in first)
 
 
 def _rebuilt_in_place(trace: Trace) -> Iterator[list[OptimizerBuilt]]:
@@ -168,6 +178,26 @@ def good_inner_loop() -> None:
         outer.step()
 
 
+def good_reptile() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(1, 16), nn.Tanh(), nn.Linear(16, 1))
+    for _ in range(4):
+        before = {name: value.clone() for name, value in model.state_dict().items()}
+        amplitude = 1 + torch.rand(())
+        inner = torch.optim.Adam(model.parameters(), lr=0.02)
+        for _ in range(3):
+            inputs = 6 * torch.rand(16, 1) - 3
+            loss = nn.functional.mse_loss(model(inputs), amplitude * inputs.sin())
+            inner.zero_grad()
+            loss.backward()
+            inner.step()
+        after = model.state_dict()
+        model.load_state_dict({name: before[name] + 0.5 * (after[name] - before[name]) for name in before})
+
+
 RULE = Rule(
     code="AD109",
     name="optimizer-recreated",
@@ -184,12 +214,13 @@ RULE = Rule(
     fix="Build the optimizer once, before the loop, and pass it to the function that trains.",
     fine=(
         "Building it once per phase or fold, over other parameters or with other settings, in the inner loop of "
-        "meta-learning over a copy, and plain gradient descent, which has no state to lose."
+        "meta-learning or a federated client (over a copy, or over weights put in place for it), and plain gradient "
+        "descent, which has no state to lose."
     ),
     needs=(BatchDrawn, OptimizerBuilt, OptimizerStepped),
     examine=examine,
     bad=(bad, bad_every_epoch),
-    good=(good, good_once_per_phase_and_fold, good_inner_loop),
+    good=(good, good_once_per_phase_and_fold, good_inner_loop, good_reptile),
     tunables={"minimum_rebuilds": 2, "longest_life": 12},
     folds=("AD108",),
 )

@@ -192,11 +192,21 @@ class Trace:
     @cached_property
     def connected(self) -> frozenset[int]:
         """Parameters that can learn: a backward reached them, a step used their gradient, or they are set by hand."""
-        reached = {p for event in self.of(BackwardRan) for p in (*event.reached, *event.wrote)}
+        reached = {p for event in self.of(BackwardRan) for p in event.reached} - self._refused
         used = {parameter for parameter, norms in self.gradient_norms.items() if any(norms)}
         by_hand = {p for event in self.of(OptimizerStepped) if event.optimizer is None for p in event.moved or ()}
         written = {p for event in self.of(ForwardRan) for p in event.written_parameters}
-        return frozenset(reached | used | by_hand | written)
+        return frozenset(reached | used | by_hand | written | self._wrote)
+
+    @cached_property
+    def _wrote(self) -> frozenset[int]:
+        return frozenset(p for event in self.of(BackwardRan) for p in event.wrote)
+
+    @cached_property
+    def _refused(self) -> frozenset[int]:
+        """Parameters in the graph of a backward that a custom function on the way returned no gradient for."""
+        cuts = (cut for event in self.of(BackwardRan) for cut in event.cuts if cut.reason == "function")
+        return frozenset(parameter for cut in cuts for parameter in cut.parameters)
 
     @cached_property
     def frozen(self) -> frozenset[int]:

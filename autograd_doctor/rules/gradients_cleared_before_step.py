@@ -65,12 +65,14 @@ def _losses(trace: Trace, optimizer: int) -> list[Loss]:
 def _ran_on_nothing(loss: Loss) -> bool:
     """Whether the step found nothing where the gradients had been, nor anything newer elsewhere.
 
-    Leftovers and probing passes are cleared too, but other backwards come after them.
+    Leftovers and probing passes are cleared too, but other backwards come after them. Taking the gradients of single
+    parameters away by hand, and stepping the others, is how a layer is made to rest for a while.
     """
-    step, _, backward, parameters = loss
+    step, cleared, backward, parameters = loss
     present = {parameter for use in step.uses if not is_empty(use) for parameter in use.parameters}
     newer = any(has_new(use) and use.backwards[-1] != backward.backward for use in step.uses)
-    return not newer and present.isdisjoint(parameters)
+    rests = cleared.how == "by hand" and any(has_new(use) for use in step.uses)
+    return not newer and not rests and present.isdisjoint(parameters)
 
 
 def _kept_only_the_last(trace: Trace, loss: Loss) -> bool:

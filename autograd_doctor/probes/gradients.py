@@ -150,6 +150,7 @@ class Ledger:
         Once a backward has added to it, its norm no longer tells whether the program has altered it.
         """
         self.catch_up()
+        self._watch.optimizers.introduce()
         held = [
             (number, parameter.grad, self._gradients[number])
             for number, parameter in self._watch.parameters.living()

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from autograd_doctor.probes.watch import Watch
 
 _CONTAINER_LIMIT = 64
+_ATTEMPTS = 4
 
 
 def variable_name(wanted: object, frame: FrameType | None = None) -> str:
@@ -45,7 +46,26 @@ def _inside(name: str, container: Any, wanted: object) -> str:
     if isinstance(container, list | tuple) and len(container) <= _CONTAINER_LIMIT:
         return next((f"{name}[{index}]" for index, value in enumerate(container) if value is wanted), "")
     if isinstance(container, dict) and len(container) <= _CONTAINER_LIMIT:
-        return next((f"{name}[{key!r}]" for key, value in container.items() if value is wanted), "")
+        return next(
+            (f"{name}[{key!r}]" for key, value in container.items() if value is wanted and isinstance(key, str | int)),
+            "",
+        )
+    return ""
+
+
+def series_name(wanted: object, frame: FrameType | None = None) -> str:
+    """The user's name for a member of a series whose other members have no variables of their own, "" elsewhere.
+
+    A variable that holds it then is a loop's: it names each member in turn, and the last one ever after.
+    """
+    for own in own_frames(frame):
+        held = dict(variables(own))
+        named = {id(value) for value in held.values()}
+        for name, container in held.items():
+            inside = _inside(name, container, wanted)
+            members = container.values() if isinstance(container, dict) else container if inside else ()
+            if inside and any(type(member) is type(wanted) and id(member) not in named for member in members):
+                return inside
     return ""
 
 
@@ -175,6 +195,7 @@ class Optimizers:
         self._numbers = Numbers()
         self._parameters: dict[int, set[int]] = {}
         self._built: dict[int, OptimizerBuilt] = {}
+        self._attempts: Counter[int] = Counter()
 
     def get(self, optimizer: torch.optim.Optimizer) -> int | None:
         return self._numbers.get(optimizer)
@@ -209,10 +230,21 @@ class Optimizers:
 
     def name(self, number: int, optimizer: torch.optim.Optimizer) -> None:
         """Introduce an optimizer once more when the variable that holds it is known: at its construction it is not."""
-        built = self._built.pop(number, None)
-        name = variable_name(optimizer) if built is not None else ""
-        if built is not None and name:
+        built = self._built.get(number)
+        if built is None:
+            return
+        name = series_name(optimizer) or variable_name(optimizer)
+        self._attempts[number] += 1
+        if name:
             self._watch.emit(msgspec.structs.replace(built, name=name))
+        if name or self._attempts[number] >= _ATTEMPTS:
+            del self._built[number]
+
+    def introduce(self) -> None:
+        """Name the optimizers that are still without: one that never steps has a name, too."""
+        if self._built:
+            for number, optimizer in self.living():
+                self.name(number, optimizer)
 
     def add_group(self, optimizer: torch.optim.Optimizer, group: dict[str, Any], location: Location | None) -> None:
         """Take note of `add_param_group` on an optimizer that is already known."""

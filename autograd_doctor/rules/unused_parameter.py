@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import dropwhile
 
 from autograd_doctor.events import BackwardRan, ForwardRan, ModuleSeen, OptimizerBuilt, OptimizerStepped
 from autograd_doctor.findings import Finding
@@ -32,9 +33,13 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 
 def _sometimes_used(trace: Trace) -> set[int]:
-    """Parameters with a gradient in some steps and none, or zero, in others: layers that are chosen as data ask."""
+    """Parameters with a gradient in some steps and none, or zero, in others: layers that are chosen as data ask.
+
+    Zeros before the first gradient are those of layers behind weights that begin at zero, as in adapters.
+    """
     missing = {parameter for step in trace.steps for parameter in step.missing}
-    return {p for p, norms in trace.gradient_norms.items() if any(norms) and (p in missing or not all(norms))}
+    begun = {p: list(dropwhile(lambda norm: norm == 0, norms)) for p, norms in trace.gradient_norms.items()}
+    return {p for p, norms in begun.items() if norms and (p in missing or not all(norms))}
 
 
 def _pattern(name: str) -> str:

@@ -53,36 +53,50 @@ class Holders:
         """Per object, the nearest holder that has a name; None if only torch or the doctor itself holds it.
 
         What no variable in sight leads to, such as a model that a framework runs, goes by the name of its class.
+        A longer list goes before a nearer one: a batch drawn from a memory holds for a while what the memory keeps.
         Finding what refers to something visits every object of the process: all searches go up together.
         """
         answers = [self._variable(thing) for thing in wanted]
+        outgrown: dict[int, Holder] = {}
         anonymous: dict[int, Holder] = {}
         level = [_Held(thing, search=number) for number, thing in enumerate(wanted) if answers[number] is None]
-        seen = {id(held.thing) for held in level}
+        seen = {id(wanted), *(id(held.thing) for held in level)}
         for _ in range(_DEPTH):
             level = [held for held in level if answers[held.search] is None]
             if not level:
                 break
+            named: dict[int, tuple[Holder, int]] = {}
             following: dict[int, list[_Held]] = {}
-            for referrer in gc.get_referrers(*(held.thing for held in level)):
-                if id(referrer) in seen or isinstance(referrer, FrameType | ModuleType | MethodType | _Held):
-                    continue
-                seen.add(id(referrer))
-                for step in filter(None, (held.through(referrer) for held in level)):
-                    name = "" if isinstance(referrer, FunctionType) else self._named.get(id(referrer))
-                    if name is None:
-                        following.setdefault(step.search, []).append(step)
-                        if _is_users_object(referrer):
-                            anonymous.setdefault(step.search, step.named(type(referrer).__qualname__))
-                    elif answers[step.search] is None:
-                        step.in_module |= isinstance(referrer, nn.Module) or id(referrer) in self._of_modules
-                        answers[step.search] = step.named(name)
+            for referrer, step in _referrers(level, seen):
+                name = "" if isinstance(referrer, FunctionType) else self._named.get(id(referrer))
+                if name is None:
+                    following.setdefault(step.search, []).append(step)
+                    if _is_users_object(referrer):
+                        anonymous.setdefault(step.search, step.named(type(referrer).__qualname__))
+                elif step.search not in named:
+                    step.in_module |= isinstance(referrer, nn.Module) or id(referrer) in self._of_modules
+                    named[step.search] = step.named(name), step.length
+            for number, (holder, length) in named.items():
+                following[number] = [step for step in following.get(number, ()) if step.length > length]
+                (outgrown if following[number] else answers)[number] = holder
             level = [held for steps in following.values() for held in steps[:_MOST_REFERRERS]]
-        return [answer or anonymous.get(number) for number, answer in enumerate(answers)]
+        return [answer or outgrown.get(i) or anonymous.get(i) for i, answer in enumerate(answers)]
 
     def _variable(self, thing: object) -> Holder | None:
         name = self._named.get(id(thing))
         return None if name is None else Holder(name, "variable")
+
+
+def _referrers(level: Sequence[_Held], seen: set[int]) -> Iterator[tuple[Any, _Held]]:
+    """What refers to the things of a level and was not seen yet, each with the way to it."""
+    things = tuple(held.thing for held in level)
+    seen.add(id(things))
+    for referrer in gc.get_referrers(*things):
+        if id(referrer) in seen or isinstance(referrer, FrameType | ModuleType | MethodType | _Held):
+            continue
+        seen.add(id(referrer))
+        for step in filter(None, (held.through(referrer) for held in level)):
+            yield referrer, step
 
 
 @dataclass(slots=True)
@@ -91,7 +105,7 @@ class _Held:
 
     `key` is set for a dict: whether it is shown as `.key` or `[key]` depends on whether the dict belongs to an object.
     `cell` is the closure cell that the path goes through, `inner` what a sequence holds of it, `search` the number of
-    the search.
+    the search, `length` that of the list that the path came through last.
     """
 
     thing: Any
@@ -103,12 +117,14 @@ class _Held:
     inner: Any = None
     search: int = 0
     in_module: bool = False
+    length: int = 0
 
     def through(self, referrer: Any) -> _Held | None:
         """One step up to `referrer`, None if it does not hold this thing in a way that a person would name."""
         step = self._through(referrer)
         if step is not None:
             step.search = self.search
+            step.length = len(referrer) if isinstance(referrer, list | set | deque) else self.length
             step.in_module = self.in_module or isinstance(referrer, nn.Module)
         return step
 

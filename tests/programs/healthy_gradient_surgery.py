@@ -1,49 +1,29 @@
-"""PCGrad: conflicting gradients of two tasks are projected before one step takes their sum."""
+"""Gradients per task over one graph, projected onto each other, before one backward for the heads."""
 
-import random
 import torch
 from torch import nn
 
-
-class PCGrad:
-    def __init__(self, optimizer):
-        self.optimizer = optimizer
-        self.params = [p for g in optimizer.param_groups for p in g["params"]]
-
-    def _flat(self, loss):
-        self.optimizer.zero_grad()
-        loss.backward(retain_graph=True)
-        return torch.cat([(p.grad if p.grad is not None else torch.zeros_like(p)).flatten() for p in self.params])
-
-    def project(self, grads):
-        out = []
-        for g in grads:
-            g = g.clone()
-            for other in random.sample(grads, len(grads)):
-                dot = g @ other
-                if dot < 0:
-                    g -= dot / other.norm() ** 2 * other
-            out.append(g)
-        return torch.stack(out).sum(0)
-
-    def step(self, losses):
-        merged = self.project([self._flat(l) for l in losses])
-        self.optimizer.zero_grad()
-        offset = 0
-        for p in self.params:
-            n = p.numel()
-            p.grad = merged[offset : offset + n].view_as(p).clone()
-            offset += n
-        self.optimizer.step()
-
-
-random.seed(0)
 torch.manual_seed(0)
-trunk, left, right = nn.Linear(5, 11), nn.Linear(11, 1), nn.Linear(11, 1)
-pc = PCGrad(torch.optim.Adam([*trunk.parameters(), *left.parameters(), *right.parameters()], lr=1e-3))
-for it in range(8):
-    x = torch.randn(14, 5)
-    h = torch.relu(trunk(x))
-    a, b = (left(h) - x[:, :1]).pow(2).mean(), (right(h) + x[:, :1]).pow(2).mean()
-    pc.step([a, b])
-    print(it, a.item(), b.item())
+trunk = nn.Sequential(nn.Linear(8, 24), nn.ReLU())
+heads = nn.ModuleDict({n: nn.Linear(24, 1) for n in ("age", "score", "risk")})
+opt = torch.optim.Adam([*trunk.parameters(), *heads.parameters()], 1e-3)
+for _it in range(6):
+    x = torch.randn(20, 8)
+    h = trunk(x)
+    losses = {n: (head(h) - x[:, i : i + 1]).square().mean() for i, (n, head) in enumerate(heads.items())}
+    opt.zero_grad()
+    per_task = []
+    names = list(losses)
+    for n in names:
+        g = torch.autograd.grad(losses[n], list(trunk.parameters()), retain_graph=True)
+        per_task.append(torch.cat([t.flatten() for t in g]))
+    for i, g in enumerate(per_task):
+        for j, o in enumerate(per_task):
+            if i != j and (dot := g @ o) < 0:
+                per_task[i] = g = g - dot / o.square().sum() * o
+    sum(losses.values()).backward()
+    flat, at = torch.stack(per_task).sum(0), 0
+    for p in trunk.parameters():
+        p.grad = flat[at : at + p.numel()].view_as(p).clone()
+        at += p.numel()
+    opt.step()

@@ -15,6 +15,7 @@ from torch import nn
 from autograd_doctor.events import Event, SnapshotKept
 from autograd_doctor.probes.care import careful
 from autograd_doctor.probes.frame_locals import variables
+from autograd_doctor.probes.holders import Holders
 from autograd_doctor.probes.patching import Patches
 from autograd_doctor.probes.places import Place, locate, own_frames, place
 from autograd_doctor.probes.watch import Watch
@@ -22,6 +23,8 @@ from autograd_doctor.probes.watch import Watch
 _REMEMBERED = 16
 _ENTRIES = 64
 _NESTING = 2
+_SETTLED = 2
+_MOST_SEARCHES = 3
 _INTERNALS = {"_parameters", "_buffers", "_modules"}
 
 Addresses = set[int]
@@ -29,13 +32,17 @@ Addresses = set[int]
 
 @dataclass(eq=False)
 class _Snapshot:
-    """One `state_dict()`: where it was taken, the storages of the parameters in it and their versions then."""
+    """One `state_dict()`: where it was taken, the storages of the parameters in it and their versions then.
+
+    `hidden_in`: what holds it out of sight of the user's frames; empty if nothing was found, None before the search.
+    """
 
     where: Place | None
     step: int
     result: weakref.ref[Any]
     parameters: dict[int, tuple[weakref.ref[torch.Tensor], int]] = field(default_factory=dict)
     used_at_once: bool = False
+    hidden_in: str | None = None
 
     def changed(self) -> list[torch.Tensor]:
         """The parameters that have been written to since."""
@@ -61,6 +68,7 @@ class Snapshots:
         self._snapshots: list[_Snapshot] = []
         self._owners: dict[int, tuple[weakref.ref[torch.Tensor], _Snapshot]] = {}
         self._depth = 0
+        self._searches = 0
 
     def __enter__(self) -> Self:
         self._patches.replace(nn.Module, "state_dict", self._taking(nn.Module.state_dict))
@@ -138,6 +146,20 @@ class Snapshots:
             if snapshot is not None and (id(container), snapshot) not in reported:
                 reported.add((id(container), snapshot))
                 self._report(name, snapshot)
+        self._report_hidden({snapshot for _, snapshot in reported})
+
+    def _report_hidden(self, in_sight: set[_Snapshot]) -> None:
+        """Report those that live on in an object that only a framework refers to, such as a callback."""
+        for snapshot in self._snapshots:
+            result = snapshot.result()
+            if result is None or snapshot in in_sight or self._watch.step < snapshot.step + _SETTLED:
+                continue
+            if snapshot.hidden_in is None and self._searches < _MOST_SEARCHES:
+                self._searches += 1
+                holder = Holders().of([result])[0]
+                snapshot.hidden_in = holder.name if holder else ""
+            if snapshot.hidden_in:
+                self._report(snapshot.hidden_in, snapshot)
 
     def _owner(self, container: object, tensors: list[torch.Tensor]) -> _Snapshot | None:
         """The snapshot that a container holds: the one it was first seen with, the newest if it is new."""

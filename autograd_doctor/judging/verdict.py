@@ -23,7 +23,7 @@ def decide(
     failing = _failing(findings, fail_on)
     explained = any(finding.code != PROGRAM_CRASHED for finding in failing)
     if run.stopped_by == "interrupted":
-        return "interrupted", ExitCode.INTERRUPTED, f"interrupted after {steps(run.steps)}"
+        return "interrupted", ExitCode.INTERRUPTED, f"asked to stop after {steps(run.steps)}"
     if run.steps == 0 and not explained and _failed(run):
         return "program-failed", ExitCode.PROGRAM_FAILED, f"the program {_end(run, outcome)} before any training step"
     if failing:

@@ -10,7 +10,7 @@ import math
 import weakref
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from types import FrameType
+from types import FrameType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -30,13 +30,13 @@ _ATTEMPTS = 4
 
 
 def variable_name(wanted: object, frame: FrameType | None = None) -> str:
-    """The user's name for an object, "" if no frame of the user's names it; containers are looked into one level."""
+    """The user's name for an object, "" if no frame of the user's names it; other objects are looked into one level."""
     for own in own_frames(frame):
         inside = ""
         for name, value in variables(own):
             if value is wanted:
                 return name
-            inside = inside or _inside(name, value, wanted)
+            inside = inside or _inside(name, value, wanted) or _attribute(name, value, wanted)
         if inside:
             return inside
     return ""
@@ -51,6 +51,19 @@ def _inside(name: str, container: Any, wanted: object) -> str:
             "",
         )
     return ""
+
+
+def _attribute(name: str, holder: object, wanted: object) -> str:
+    """The attribute under which an instance holds an object, read past `__getattr__`: proxies would wake up."""
+    if isinstance(holder, type | ModuleType | FunctionType):
+        return ""
+    try:
+        attributes = object.__getattribute__(holder, "__dict__")
+    except AttributeError:
+        return ""
+    if len(attributes) > _CONTAINER_LIMIT:
+        return ""
+    return next((f"{name}.{key}" for key, value in list(attributes.items()) if value is wanted), "")
 
 
 def series_name(wanted: object, frame: FrameType | None = None) -> str:

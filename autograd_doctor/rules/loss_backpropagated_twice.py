@@ -66,9 +66,11 @@ def _finding(trace: Trace, pairs: list[Pair]) -> Finding:
     optimizer = trace.optimizer_name(step.optimizer)
     total = sum(one.optimizer == step.optimizer for one in trace.steps)
     name = f"`{first.root.name}`" if first.root.name else "one loss"
-    part = f", then as a part of `{second.root.name or 'another'}`" if first.nodes < second.nodes else ""
+    whole = f"`{second.root.name}`" if second.root.name else "a larger loss"
+    part = first.nodes < second.nodes
+    how = f"by itself and again as a part of {whole}" if part else "twice"
     return RULE.finding(
-        f"{name} went backward twice before one step{part}, so that its gradient for "
+        f"{name} went backward {how} before one step, so that its gradient for "
         f"{trace.parameter_names(first.wrote)} counts double, in {share(steps, total)}",
         subject=first.root.name or "loss",
         location=second.location,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
 
 from autograd_doctor.events import Survivor, SurvivorsCounted
 from autograd_doctor.findings import Location
@@ -51,13 +50,14 @@ class Holding:
 
 
 def follow(censuses: Iterable[SurvivorsCounted]) -> Iterator[Holding]:
-    """The holders that the latest census still found, and those of graphs that were let go, at the end of an epoch."""
+    """The holders that the latest census still found, and totals, which begin anew with every epoch."""
     taken = list(censuses)
     indexed = [{_key(survivor): survivor for survivor in census.survivors} for census in taken]
     latest = indexed[-1] if indexed else {}
-    for key in dict.fromkeys([*latest, *(key for survivors in indexed for key in survivors if key.has_graph)]):
+    totals = {key for survivors in indexed for key, survivor in survivors.items() if _is_total(survivor)}
+    for key in dict.fromkeys([*latest, *sorted(totals)]):
         stretches = list(_stretches([survivors.get(key) for survivors in indexed]))
-        start, survivors = max(stretches, key=lambda stretch: len(stretch[1])) if key.has_graph else stretches[-1]
+        start, survivors = max(stretches, key=lambda stretch: len(stretch[1])) if key in totals else stretches[0]
         yield Holding(
             steps=tuple(census.step for census in taken[start : start + len(survivors)]),
             survivors=tuple(survivors),
@@ -79,20 +79,16 @@ def _stretches(found: Sequence[Survivor | None]) -> Iterator[tuple[int, list[Sur
         yield 0, stretch
 
 
+def _is_total(survivor: Survivor) -> bool:
+    """Whether this is a lone tensor that chains the graphs of many steps."""
+    return survivor.chained and survivor.count == 1
+
+
 def _began_anew(before: Survivor, after: Survivor) -> bool:
-    """Whether a lone tensor that chains the graphs of many steps now chains those of fewer."""
-    return before.chained and before.count == after.count == 1 and after.nodes < before.nodes
+    return _is_total(before) and _is_total(after) and after.nodes < before.nodes
 
 
-class _Key(NamedTuple):
-    holder: str
-    path: str
-    line: int
-    operation: str
-    has_graph: bool
-
-
-def _key(survivor: Survivor) -> _Key:
+def _key(survivor: Survivor) -> tuple[str, str, int, str, bool]:
     made_at = survivor.made_at
-    path, line = (made_at.path, made_at.line) if made_at else ("", 0)
-    return _Key(survivor.holder, path, line, survivor.operation, survivor.has_graph)
+    place = (made_at.path, made_at.line) if made_at else ("", 0)
+    return (survivor.holder, *place, survivor.operation, survivor.has_graph)

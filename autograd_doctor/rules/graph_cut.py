@@ -25,9 +25,9 @@ _KINDS = {
     "detach_": "detach", "tolist": "item", "__float__": "item", "__int__": "item", "__index__": "item",
     "__array__": "numpy", "from_numpy": "numpy", "as_tensor": "tensor", "asarray": "tensor", "new_tensor": "tensor",
     "argmin": "argmax", "argsort": "argmax", "long": "cast", "int": "cast", "bool": "cast", "to": "cast",
-    "type": "cast", "short": "cast", "byte": "cast", "gt": "cast", "lt": "cast", "ge": "cast", "le": "cast",
-    "eq": "cast", "__gt__": "cast", "__lt__": "cast", "__ge__": "cast", "__le__": "cast", "__eq__": "cast",
+    "type": "cast", "short": "cast", "byte": "cast",
 }  # fmt: skip
+_COMPARISONS = frozenset({"gt", "lt", "ge", "le", "eq", "ne"})
 _DEFAULT_HELP = "replace the operation by one that autograd can differentiate"
 
 
@@ -85,7 +85,9 @@ def _finding(trace: Trace, one: _Found) -> Finding:
     if cut.reason == "zero-derivative":
         message = f"`{cut.operation}` has derivative zero everywhere, so the gradients of {names} are exactly zero"
     else:
-        message = f"`{cut.operation}` passes on {what} without the graph, so no gradient of the loss reaches {names}"
+        message = (
+            f"{_called(cut.operation)} passes on {what} without the graph, so no gradient of the loss reaches {names}"
+        )
     related = [Related(f"`{other.operation}` here drops the graph too", place) for place, other in one.others.items()]
     if first.location is not None:
         related.append(Related("this backward does not reach them", first.location))
@@ -108,12 +110,19 @@ def _finding(trace: Trace, one: _Found) -> Finding:
     )
 
 
+def _called(operation: str) -> str:
+    """Python turns a comparison with a parameter around: `h > threshold` arrives as `lt`, which nobody wrote."""
+    return "a comparison" if operation.strip("_") in _COMPARISONS else f"`{operation}`"
+
+
 def _help(cut: Cut) -> str:
     if cut.reason == "zero-derivative":
         return _HELP["zero"]
     if cut.reason == "function":
         return _HELP["function"]
     operation = cut.operation.rsplit(".", 1)[-1]
+    if operation.strip("_") in _COMPARISONS:
+        return "use a smooth stand-in, such as the sigmoid of the difference, where the comparison is to be learned"
     return _HELP.get(_KINDS.get(operation, operation), _DEFAULT_HELP)
 
 

@@ -50,7 +50,7 @@ def _finding(trace: Trace, optimizer: int, steps: list[OptimizerStepped], still:
         f"{trace.parameter_names(parameters)} did not learn",
         subject=trace.optimizer_name(optimizer),
         location=_cause(trace, optimizer) or steps[0].location,
-        help="give the group a rate above 0, or leave its parameters out of the optimizer if they are to stay fixed",
+        help=_advice(bool(_calls(trace, optimizer))),
         severity="error" if len(still) == total else "warning",
         confidence="medium" if _calls(trace, optimizer) or len(still) < total else "high",
         evidence={"steps": len(steps), "groups": len(still)},
@@ -59,6 +59,14 @@ def _finding(trace: Trace, optimizer: int, steps: list[OptimizerStepped], still:
         step_count=len(steps),
         parameters=parameters,
     )
+
+
+def _advice(scheduled: bool) -> str:
+    if scheduled:
+        return (
+            "look at the factors of this schedule, which have all been 0 until now: a warm-up is to rise step by step"
+        )
+    return "give the group a rate above 0, or leave its parameters out of the optimizer if they are to stay fixed"
 
 
 def _cause(trace: Trace, optimizer: int) -> Location | None:

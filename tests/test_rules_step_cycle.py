@@ -727,7 +727,7 @@ def test_one_loss_once_more_within_a_sum() -> None:
         return backward_twice(i, value=5.0, nodes=9, contains=[2 * i])
 
     (finding,) = judge(loss_backpropagated_twice.RULE, repeat(4, iteration, *seen("w", "b"), built()))
-    assert "then as a part of `loss`" in finding.message
+    assert "again as a part of `loss`" in finding.message
     assert finding.confidence == "high"
 
 

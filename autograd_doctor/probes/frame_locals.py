@@ -30,7 +30,11 @@ def variables(frame: FrameType) -> Iterator[tuple[str, Any]]:
     """The variables that a line of this frame can name: locals, attributes of `self`, globals."""
     local = local_variables(frame)
     yield from ((name, value) for name, value in local.items() if not name.startswith("__"))
-    attributes = getattr(local.get("self"), "__dict__", {})
-    yield from ((f"self.{name}", value) for name, value in dict(attributes).items())
+    attributes = dict(getattr(local.get("self"), "__dict__", {}))
+    # A module keeps in dicts what one writes as its attributes.
+    for inside in ("_modules", "_parameters", "_buffers"):
+        members = attributes.pop(inside, None)
+        attributes.update(members if isinstance(members, dict) else {})
+    yield from ((f"self.{name}", value) for name, value in attributes.items())
     if frame.f_code.co_name != "<module>":
         yield from ((name, value) for name, value in dict(frame.f_globals).items() if not name.startswith("__"))

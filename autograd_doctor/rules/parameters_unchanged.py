@@ -11,13 +11,15 @@ from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.step_cycle import called, groups_of, ordinal, related, steps_by_optimizer
 
+_ENDS_BY_ITSELF = ("LBFGS",)  # it does not move once its gradient is below a tolerance
 _LOW_PRECISION = ("bfloat16", "float16")
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for optimizer, steps in steps_by_optimizer(trace).items():
         looked = [step for step in steps if step.moved is not None]
-        if optimizer is None or not looked:
+        built = trace.optimizers.get(optimizer) if optimizer is not None else None
+        if built is None or not looked or built.kind in _ENDS_BY_ITSELF:
             continue
         pushed, stuck, undone = _counts(trace, optimizer, looked, tunables["noise"])
         repeats = tunables["minimum_repeats"]

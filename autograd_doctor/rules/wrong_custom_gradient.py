@@ -37,7 +37,8 @@ def _wrong(event: FunctionJudged) -> Finding:
     message = f"the backward of `{event.function}` is not the derivative of its forward{which}{numbers}"
     if event.input is None:
         message = f"autograd refuses what the backward of `{event.function}` returns: {event.reason}"
-    evidence = {"input": event.input, "largest_error": event.error, "expected": event.expected, "found": event.found}
+    position = None if event.input is None else event.input + 1
+    evidence = {"input": position, "largest_error": event.error, "expected": event.expected, "found": event.found}
     return RULE.finding(
         message,
         subject=event.function,

@@ -22,8 +22,8 @@ from torch import nn
 
 from autograd_doctor.events import Event
 from autograd_doctor.probes import providers
-from autograd_doctor.probes.watch import Watch
 from autograd_doctor.runner.run import installed
+from autograd_doctor.watching.watch import Watch
 
 Batch = tuple[torch.Tensor, torch.Tensor]
 

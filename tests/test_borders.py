@@ -17,7 +17,7 @@ from tests.harness import ROOT, body_of, marks
 
 PACKAGE = ROOT / "autograd_doctor"
 RULES = pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.code)
-CHILD_SIDE = ("runner", "probes")
+CHILD_SIDE = ("runner", "probes", "watching")
 LAST_OF_ITS_HUNDRED = {1: 115, 2: 215, 3: 310, 4: 413, 5: 512, 6: 617, 7: 711, 8: 806, 9: 906}
 CATALOGUE = {
     f"AD{code}" for hundred, last in LAST_OF_ITS_HUNDRED.items() for code in range(100 * hundred + 1, last + 1)
@@ -72,9 +72,10 @@ def test_list_of_probes_is_read_without_torch() -> None:
     ("folder", "forbidden"),
     [
         ("probes", ("rules", "engine", "report", "renderers", "cli", "config", "launch")),
+        ("watching", ("probes", "rules", "engine", "report", "renderers", "cli", "config", "launch")),
         ("runner", ("rules", "engine", "report", "renderers", "cli", "config", "launch")),
-        ("rules", ("probes", "runner", "engine", "renderers", "cli", "config", "launch")),
-        ("renderers", ("probes", "runner", "engine", "cli", "config", "launch")),
+        ("rules", ("probes", "watching", "runner", "engine", "renderers", "cli", "config", "launch")),
+        ("renderers", ("probes", "watching", "runner", "engine", "cli", "config", "launch")),
     ],
 )
 def test_folder_imports_nothing_from_across_its_border(folder: str, forbidden: tuple[str, ...]) -> None:

@@ -12,7 +12,7 @@ from torch import nn
 
 from autograd_doctor.events import CheckpointRan, Event, ParameterSeen
 from autograd_doctor.probes.checkpoints import Checkpoints
-from autograd_doctor.probes.watch import Watch
+from autograd_doctor.watching.watch import Watch
 
 BOTH = pytest.mark.parametrize("reentrant", [False, True], ids=["without re-entrance", "re-entrant"])
 

@@ -11,9 +11,9 @@ import torch
 from torch import nn
 
 from autograd_doctor.events import ContextAttributeKept, Event, FunctionJudged
-from autograd_doctor.probes.derivatives import small_copies
 from autograd_doctor.probes.functions import Functions
-from autograd_doctor.probes.watch import Watch
+from autograd_doctor.watching.derivatives import small_copies
+from autograd_doctor.watching.watch import Watch
 
 CALLS: list[str] = []
 

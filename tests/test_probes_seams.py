@@ -42,8 +42,8 @@ from autograd_doctor.events import (
     SnapshotKept,
 )
 from autograd_doctor.findings import Location
-from autograd_doctor.probes.frame_locals import local_variables
-from autograd_doctor.probes.watch import Watch
+from autograd_doctor.watching.frame_locals import local_variables
+from autograd_doctor.watching.watch import Watch
 
 SEAMS = ("clipping", "grad_modes", "hooks", "modules", "scaler", "schedulers", "snapshots")
 PATCHED: tuple[Any, ...] = (

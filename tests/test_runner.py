@@ -19,9 +19,9 @@ import pytest
 
 from autograd_doctor.events import BatchDrawn, Noted, OptimizerStepped, ProgramRaised, RunEnded, RunStarted
 from autograd_doctor.plan import STACKS, Plan, Target
-from autograd_doctor.probes.watch import Watch
 from autograd_doctor.runner import stopping
 from autograd_doctor.trace import Trace
+from autograd_doctor.watching.watch import Watch
 from tests.harness import ROOT, record
 
 ONE_STEP = """

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from autograd_doctor.events import Event
 
 if TYPE_CHECKING:
-    from autograd_doctor.probes.watch import Watch
+    from autograd_doctor.watching.watch import Watch
 
 
 @cache

@@ -19,10 +19,10 @@ from autograd_doctor.events import (
     TensorFacts,
 )
 from autograd_doctor.findings import Location
-from autograd_doctor.probes.care import careful
-from autograd_doctor.probes.gradients import norms
-from autograd_doctor.probes.graph_bytes import saved_bytes
-from autograd_doctor.probes.graph_walk import (
+from autograd_doctor.watching.care import careful
+from autograd_doctor.watching.gradients import norms
+from autograd_doctor.watching.graph_bytes import saved_bytes
+from autograd_doctor.watching.graph_walk import (
     GradientWatch,
     GraphWalk,
     mark,
@@ -30,13 +30,13 @@ from autograd_doctor.probes.graph_walk import (
     reduction_of,
     zeroing_events,
 )
-from autograd_doctor.probes.lineage import Made, numbers_in
-from autograd_doctor.probes.naming import variable_name
-from autograd_doctor.probes.patching import Patches
-from autograd_doctor.probes.places import here, locate, place
-from autograd_doctor.probes.saved_changes import complained_of, hidden
-from autograd_doctor.probes.tensor_facts import describe
-from autograd_doctor.probes.watch import Watch
+from autograd_doctor.watching.lineage import Made, numbers_in
+from autograd_doctor.watching.naming import variable_name
+from autograd_doctor.watching.patching import Patches
+from autograd_doctor.watching.places import here, locate, place
+from autograd_doctor.watching.saved_changes import complained_of, hidden
+from autograd_doctor.watching.tensor_facts import describe
+from autograd_doctor.watching.watch import Watch
 
 _ZERO_STEPS = 4
 _MOST_RAW_LEAVES = 200

@@ -15,12 +15,12 @@ from torch.overrides import TorchFunctionMode
 
 from autograd_doctor.events import CheckpointRan, Event, ParameterSeen
 from autograd_doctor.findings import Location
-from autograd_doctor.probes.care import careful
-from autograd_doctor.probes.lineage import tensors_in
-from autograd_doctor.probes.naming import variable_name
-from autograd_doctor.probes.patching import Patches
-from autograd_doctor.probes.places import Place, locate, place
-from autograd_doctor.probes.watch import Watch
+from autograd_doctor.watching.care import careful
+from autograd_doctor.watching.lineage import tensors_in
+from autograd_doctor.watching.naming import variable_name
+from autograd_doctor.watching.patching import Patches
+from autograd_doctor.watching.places import Place, locate, place
+from autograd_doctor.watching.watch import Watch
 
 _RUNS_PER_PLACE = 2
 _SAMPLE = 4096

@@ -13,10 +13,10 @@ from torch.nn.utils import clip_grad
 
 from autograd_doctor.events import Event, GradientsClipped
 from autograd_doctor.findings import Location
-from autograd_doctor.probes.care import careful
-from autograd_doctor.probes.patching import Patches
-from autograd_doctor.probes.places import here
-from autograd_doctor.probes.watch import Watch
+from autograd_doctor.watching.care import careful
+from autograd_doctor.watching.patching import Patches
+from autograd_doctor.watching.places import here
+from autograd_doctor.watching.watch import Watch
 
 
 class _Found(NamedTuple):

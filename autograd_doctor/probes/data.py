@@ -13,12 +13,12 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 
 from autograd_doctor.events import BatchDrawn, Event, Noted
 from autograd_doctor.findings import Location
-from autograd_doctor.probes.care import careful
-from autograd_doctor.probes.consumers import ends_with_the_iterator, is_within
-from autograd_doctor.probes.naming import Numbers, variable_name
-from autograd_doctor.probes.patching import Patches
-from autograd_doctor.probes.places import here
-from autograd_doctor.probes.watch import Watch
+from autograd_doctor.watching.care import careful
+from autograd_doctor.watching.consumers import ends_with_the_iterator, is_within
+from autograd_doctor.watching.naming import Numbers, variable_name
+from autograd_doctor.watching.patching import Patches
+from autograd_doctor.watching.places import here
+from autograd_doctor.watching.watch import Watch
 
 Loader = DataLoader[Any]
 

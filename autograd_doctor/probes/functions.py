@@ -14,15 +14,23 @@ from torch.autograd.function import once_differentiable
 
 from autograd_doctor.events import ContextAttributeKept, Event, FunctionJudged, TensorFacts
 from autograd_doctor.findings import Location
-from autograd_doctor.probes.care import careful, unnoticed
-from autograd_doctor.probes.derivatives import Case, OutOfTime, Verdict, judge, judge_twice, small_copies, whole_copies
-from autograd_doctor.probes.function_signature import argument_names
-from autograd_doctor.probes.lineage import tensors_in
-from autograd_doctor.probes.patching import Patches
-from autograd_doctor.probes.places import is_own, locate, place
-from autograd_doctor.probes.side_effects import marked_by_design, methods, side_effect
-from autograd_doctor.probes.tensor_facts import describe
-from autograd_doctor.probes.watch import Watch
+from autograd_doctor.watching.care import careful, unnoticed
+from autograd_doctor.watching.derivatives import (
+    Case,
+    OutOfTime,
+    Verdict,
+    judge,
+    judge_twice,
+    small_copies,
+    whole_copies,
+)
+from autograd_doctor.watching.function_signature import argument_names
+from autograd_doctor.watching.lineage import tensors_in
+from autograd_doctor.watching.patching import Patches
+from autograd_doctor.watching.places import is_own, locate, place
+from autograd_doctor.watching.side_effects import marked_by_design, methods, side_effect
+from autograd_doctor.watching.tensor_facts import describe
+from autograd_doctor.watching.watch import Watch
 from autograd_doctor.wording import first_line
 
 _SECONDS = 2.0

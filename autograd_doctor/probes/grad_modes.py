@@ -21,11 +21,11 @@ from torch.utils.hooks import RemovableHandle
 
 from autograd_doctor.events import BackwardRan, Event, ForwardRan, GradModeLeftOff, GradSwitch
 from autograd_doctor.findings import Location
-from autograd_doctor.probes.care import careful
-from autograd_doctor.probes.frame_locals import local_variables
-from autograd_doctor.probes.patching import Patches
-from autograd_doctor.probes.places import Place, here, is_own, locate, place
-from autograd_doctor.probes.watch import Watch
+from autograd_doctor.watching.care import careful
+from autograd_doctor.watching.frame_locals import local_variables
+from autograd_doctor.watching.patching import Patches
+from autograd_doctor.watching.places import Place, here, is_own, locate, place
+from autograd_doctor.watching.watch import Watch
 
 Kind = Literal["no_grad", "inference_mode", "set_grad_enabled"]
 Form = Literal["block", "decorator", "call", "framework"]

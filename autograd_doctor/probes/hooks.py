@@ -12,11 +12,11 @@ import torch
 from torch import nn
 
 from autograd_doctor.events import Event, HooksCounted
-from autograd_doctor.probes.care import careful
-from autograd_doctor.probes.module_names import path_name, root_name
-from autograd_doctor.probes.patching import Patches
-from autograd_doctor.probes.places import Place, locate, place
-from autograd_doctor.probes.watch import Watch
+from autograd_doctor.watching.care import careful
+from autograd_doctor.watching.module_names import path_name, root_name
+from autograd_doctor.watching.patching import Patches
+from autograd_doctor.watching.places import Place, locate, place
+from autograd_doctor.watching.watch import Watch
 
 _STEPS = 12
 _ON_MODULES = (

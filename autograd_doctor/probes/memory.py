@@ -8,13 +8,13 @@ import torch
 
 from autograd_doctor.events import Event, Survivor, SurvivorsCounted
 from autograd_doctor.findings import Location
-from autograd_doctor.probes.care import careful
-from autograd_doctor.probes.graph_bytes import saved_bytes
-from autograd_doctor.probes.graph_walk import lineage_of
-from autograd_doctor.probes.holders import Holder, Holders, stored_at
-from autograd_doctor.probes.lineage import Made, has_graph
-from autograd_doctor.probes.places import Place, locate
-from autograd_doctor.probes.watch import Watch
+from autograd_doctor.watching.care import careful
+from autograd_doctor.watching.graph_bytes import saved_bytes
+from autograd_doctor.watching.graph_walk import lineage_of
+from autograd_doctor.watching.holders import Holder, Holders, stored_at
+from autograd_doctor.watching.lineage import Made, has_graph
+from autograd_doctor.watching.places import Place, locate
+from autograd_doctor.watching.watch import Watch
 
 _CENSUS_STEPS = frozenset({4, 6, 8, 11, 15, 20, 28, 40})
 _SETTLED = 2

@@ -14,17 +14,17 @@ import torch
 from torch import nn
 
 from autograd_doctor.events import Event, ForwardRan, ForwardsWithoutBackward, IdleForwardUsed, ModeSet, ModuleSeen
-from autograd_doctor.probes.care import careful
-from autograd_doctor.probes.forward_writes import ForwardWrites
-from autograd_doctor.probes.frame_locals import local_variables
-from autograd_doctor.probes.mode_dependence import may_depend_on_mode
-from autograd_doctor.probes.module_register import ModuleRegister
-from autograd_doctor.probes.patching import Patches
-from autograd_doctor.probes.places import locate, place
-from autograd_doctor.probes.root_calls import Conditions, RootCall, tensors_in
-from autograd_doctor.probes.train_modes import TrainModes
-from autograd_doctor.probes.unused_forwards import UnusedForwards
-from autograd_doctor.probes.watch import Watch
+from autograd_doctor.watching.care import careful
+from autograd_doctor.watching.forward_writes import ForwardWrites
+from autograd_doctor.watching.frame_locals import local_variables
+from autograd_doctor.watching.mode_dependence import may_depend_on_mode
+from autograd_doctor.watching.module_register import ModuleRegister
+from autograd_doctor.watching.patching import Patches
+from autograd_doctor.watching.places import locate, place
+from autograd_doctor.watching.root_calls import Conditions, RootCall, tensors_in
+from autograd_doctor.watching.train_modes import TrainModes
+from autograd_doctor.watching.unused_forwards import UnusedForwards
+from autograd_doctor.watching.watch import Watch
 
 _CHECKPOINT = torch.utils.checkpoint.__file__
 

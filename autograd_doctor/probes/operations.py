@@ -15,14 +15,14 @@ from torch.autograd.variable import VariableMeta
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
 from autograd_doctor.events import BackwardRan, Event, NonFiniteInput, NonFiniteProduced, OperationFailed
-from autograd_doctor.probes.care import careful, contained
-from autograd_doctor.probes.graph_walk import mark
-from autograd_doctor.probes.lineage import CutPoint, HiddenChange, Made, has_graph, tensors_in
-from autograd_doctor.probes.naming import variable_name
-from autograd_doctor.probes.patching import Patches
-from autograd_doctor.probes.places import Place, is_own, locate
-from autograd_doctor.probes.tensor_facts import describe
-from autograd_doctor.probes.watch import Watch
+from autograd_doctor.watching.care import careful, contained
+from autograd_doctor.watching.graph_walk import mark
+from autograd_doctor.watching.lineage import CutPoint, HiddenChange, Made, has_graph, tensors_in
+from autograd_doctor.watching.naming import variable_name
+from autograd_doctor.watching.patching import Patches
+from autograd_doctor.watching.places import Place, is_own, locate
+from autograd_doctor.watching.tensor_facts import describe
+from autograd_doctor.watching.watch import Watch
 
 _QUIET = frozenset({
     "__len__", "__repr__", "__format__", "__hash__", "__contains__", "__dir__", "__reduce_ex__", "__deepcopy__",

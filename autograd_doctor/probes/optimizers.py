@@ -20,11 +20,11 @@ from autograd_doctor.events import (
     ParameterSeen,
 )
 from autograd_doctor.findings import Location
-from autograd_doctor.probes.care import careful
-from autograd_doctor.probes.naming import setting
-from autograd_doctor.probes.patching import Patches
-from autograd_doctor.probes.places import here
-from autograd_doctor.probes.watch import Watch
+from autograd_doctor.watching.care import careful
+from autograd_doctor.watching.naming import setting
+from autograd_doctor.watching.patching import Patches
+from autograd_doctor.watching.places import here
+from autograd_doctor.watching.watch import Watch
 
 _STEPS_LOOKED_AT = 6
 """Steps of each optimizer in which the values of its parameters are compared."""

@@ -10,11 +10,11 @@ from torch.optim import Optimizer, lr_scheduler
 from torch.optim.lr_scheduler import LRScheduler
 
 from autograd_doctor.events import Event, SchedulerStepped
-from autograd_doctor.probes.care import careful
-from autograd_doctor.probes.naming import Numbers, setting, variable_name
-from autograd_doctor.probes.patching import Patches
-from autograd_doctor.probes.places import here
-from autograd_doctor.probes.watch import Watch
+from autograd_doctor.watching.care import careful
+from autograd_doctor.watching.naming import Numbers, setting, variable_name
+from autograd_doctor.watching.patching import Patches
+from autograd_doctor.watching.places import here
+from autograd_doctor.watching.watch import Watch
 
 
 class Schedulers:

@@ -13,12 +13,12 @@ import torch
 from torch import nn
 
 from autograd_doctor.events import Event, SnapshotKept
-from autograd_doctor.probes.care import careful
-from autograd_doctor.probes.frame_locals import variables
-from autograd_doctor.probes.holders import Holders
-from autograd_doctor.probes.patching import Patches
-from autograd_doctor.probes.places import Place, locate, own_frames, place
-from autograd_doctor.probes.watch import Watch
+from autograd_doctor.watching.care import careful
+from autograd_doctor.watching.frame_locals import variables
+from autograd_doctor.watching.holders import Holders
+from autograd_doctor.watching.patching import Patches
+from autograd_doctor.watching.places import Place, locate, own_frames, place
+from autograd_doctor.watching.watch import Watch
 
 _REMEMBERED = 16
 _ENTRIES = 64

@@ -19,7 +19,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for optimizer, steps in steps_by_optimizer(trace).items():
         looked = [step for step in steps if step.moved is not None]
         built = trace.optimizers.get(optimizer) if optimizer is not None else None
-        if built is None or not looked or built.kind in _ENDS_BY_ITSELF:
+        if optimizer is None or built is None or not looked or built.kind in _ENDS_BY_ITSELF:
             continue
         pushed, stuck, undone = _counts(trace, optimizer, looked, tunables["noise"])
         repeats = tunables["minimum_repeats"]

@@ -12,10 +12,10 @@ import torch
 
 from autograd_doctor.events import ProgramRaised, StackFrame, TensorFacts
 from autograd_doctor.findings import Location
-from autograd_doctor.probes.frame_locals import variables
-from autograd_doctor.probes.places import is_own, locate
-from autograd_doctor.probes.tensor_facts import describe
-from autograd_doctor.probes.watch import Watch
+from autograd_doctor.watching.frame_locals import variables
+from autograd_doctor.watching.places import is_own, locate
+from autograd_doctor.watching.tensor_facts import describe
+from autograd_doctor.watching.watch import Watch
 
 _PACKAGE = str(Path(__file__).parent.parent) + "/"
 _TENSORS_PER_FRAME = 12

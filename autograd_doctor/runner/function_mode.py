@@ -15,12 +15,12 @@ import torch
 from torch.autograd import Function
 
 from autograd_doctor.plan import FunctionPlan, Target
-from autograd_doctor.probes.function_signature import parameters
-from autograd_doctor.probes.places import is_own, set_target_folder
-from autograd_doctor.probes.watch import Watch
 from autograd_doctor.runner import synthetic
 from autograd_doctor.runner.model_mode import ConfigMistake, import_file, reached_own_code
 from autograd_doctor.settings.mistakes import nearest
+from autograd_doctor.watching.function_signature import parameters
+from autograd_doctor.watching.places import is_own, set_target_folder
+from autograd_doctor.watching.watch import Watch
 
 
 class FunctionProgram:

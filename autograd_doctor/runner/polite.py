@@ -15,9 +15,9 @@ from typing import Any
 import torch
 
 from autograd_doctor.events import Noted
-from autograd_doctor.probes.watch import Watch
 from autograd_doctor.runner.arriving import on_import
 from autograd_doctor.runner.scratch import Scratch
+from autograd_doctor.watching.watch import Watch
 
 _TRACKERS = {
     "wandb": ("Weights & Biases", {"WANDB_MODE": "disabled", "WANDB_SILENT": "true"}),

@@ -16,7 +16,6 @@ from typing import Literal, TextIO
 from autograd_doctor.events import Event, Noted, RunEnded
 from autograd_doctor.plan import STACKS, Plan
 from autograd_doctor.probes import installed
-from autograd_doctor.probes.watch import Watch
 from autograd_doctor.runner import crash
 from autograd_doctor.runner.function_mode import FunctionProgram
 from autograd_doctor.runner.model_mode import ConfigMistake, ModelProgram
@@ -25,6 +24,7 @@ from autograd_doctor.runner.program import Program, become_main, load
 from autograd_doctor.runner.recorder import Recorder
 from autograd_doctor.runner.started import started
 from autograd_doctor.runner.stopping import Stop, Stopper, speaks_of_evaluation
+from autograd_doctor.watching.watch import Watch
 
 Reason = Literal["finished", "steps", "time", "exited", "raised", "interrupted"]
 

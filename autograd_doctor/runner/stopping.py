@@ -24,7 +24,7 @@ from types import CodeType
 from typing import Literal
 
 from autograd_doctor.events import BatchDrawn, Event, ForwardRan
-from autograd_doctor.probes.watch import Watch
+from autograd_doctor.watching.watch import Watch
 
 StopReason = Literal["steps", "time"]
 

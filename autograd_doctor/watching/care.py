@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 import torch
 
 from autograd_doctor.events import Noted
-from autograd_doctor.probes.watch import Watch
+from autograd_doctor.watching.watch import Watch
 
 
 class _HasWatch(Protocol):

@@ -12,9 +12,9 @@ import torch
 from torch import nn
 
 from autograd_doctor.events import ForwardsWithoutBackward, IdleForwardUsed
-from autograd_doctor.probes.graph_bytes import saved_bytes
-from autograd_doctor.probes.places import Place, locate
-from autograd_doctor.probes.watch import Watch
+from autograd_doctor.watching.graph_bytes import saved_bytes
+from autograd_doctor.watching.places import Place, locate
+from autograd_doctor.watching.watch import Watch
 
 _MEASURED = 2
 _HOOKED = 64

@@ -17,11 +17,11 @@ import torch
 from torch import nn
 
 from autograd_doctor.events import Cut, GradSwitch
-from autograd_doctor.probes.places import Place, locate
+from autograd_doctor.watching.places import Place, locate
 
 if TYPE_CHECKING:
-    from autograd_doctor.probes.nonfinite import Origin
-    from autograd_doctor.probes.watch import Watch
+    from autograd_doctor.watching.nonfinite import Origin
+    from autograd_doctor.watching.watch import Watch
 
 _MOST_CUTS = 8
 _OUR_REFERENCES = 2

@@ -13,10 +13,10 @@ from torch import nn
 
 from autograd_doctor.events import ModeSet
 from autograd_doctor.findings import Location
-from autograd_doctor.probes.care import careful
-from autograd_doctor.probes.frame_locals import local_variables
-from autograd_doctor.probes.places import Place, locate, own_frames
-from autograd_doctor.probes.watch import Watch
+from autograd_doctor.watching.care import careful
+from autograd_doctor.watching.frame_locals import local_variables
+from autograd_doctor.watching.places import Place, locate, own_frames
+from autograd_doctor.watching.watch import Watch
 
 
 class _Setting(threading.local):

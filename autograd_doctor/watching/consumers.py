@@ -16,7 +16,7 @@ import linecache
 import sys
 from types import FrameType
 
-from autograd_doctor.probes.places import locate
+from autograd_doctor.watching.places import locate
 
 FRAMEWORKS = ("lightning", "pytorch_lightning", "lightning_fabric", "accelerate", "transformers")
 

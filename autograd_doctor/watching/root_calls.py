@@ -11,9 +11,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from autograd_doctor.probes.mode_dependence import Versions, depends_on_mode, statistics_versions
-from autograd_doctor.probes.parameter_writes import Numbered, ParameterWrites
-from autograd_doctor.probes.places import Place
+from autograd_doctor.watching.mode_dependence import Versions, depends_on_mode, statistics_versions
+from autograd_doctor.watching.parameter_writes import Numbered, ParameterWrites
+from autograd_doctor.watching.places import Place
 
 _NESTING = 4
 

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from torch import nn
 
 from autograd_doctor.findings import Location
-from autograd_doctor.probes.frame_locals import variables
-from autograd_doctor.probes.places import is_own, own_frames
+from autograd_doctor.watching.frame_locals import variables
+from autograd_doctor.watching.places import is_own, own_frames
 
 _DEPTH = 5
 _MOST_REFERRERS = 24

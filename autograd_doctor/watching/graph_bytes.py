@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from autograd_doctor.probes.lineage import has_graph
+from autograd_doctor.watching.lineage import has_graph
 
 _NESTING = 3
 

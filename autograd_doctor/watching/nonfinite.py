@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import torch
 
 from autograd_doctor.events import Event, NonFiniteInput, NonFiniteProduced, TensorFacts
-from autograd_doctor.probes.lineage import Made
-from autograd_doctor.probes.naming import variable_name
-from autograd_doctor.probes.places import Place, locate
-from autograd_doctor.probes.tensor_facts import bad_rows, describe, readable
+from autograd_doctor.watching.lineage import Made
+from autograd_doctor.watching.naming import variable_name
+from autograd_doctor.watching.places import Place, locate
+from autograd_doctor.watching.tensor_facts import bad_rows, describe, readable
 
 if TYPE_CHECKING:
-    from autograd_doctor.probes.watch import Watch
+    from autograd_doctor.watching.watch import Watch
 
 _MOST_PER_PLACE = 3
 _MOST_REPORTED = 4

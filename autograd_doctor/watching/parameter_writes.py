@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from autograd_doctor.probes.places import Place, place
+from autograd_doctor.watching.places import Place, place
 
 _HARMLESS = {"requires_grad_", "detach_", "share_memory_"}
 _OPERATORS = {"__setitem__", *(f"__i{name}__" for name in ("add", "sub", "mul", "div", "truediv", "floordiv", "pow"))}

@@ -10,10 +10,10 @@ from torch.nn.parameter import is_lazy
 
 from autograd_doctor.events import ModuleSeen
 from autograd_doctor.findings import Location
-from autograd_doctor.probes.mode_dependence import mode_dependent
-from autograd_doctor.probes.module_names import held_name, plain_holder, root_name
-from autograd_doctor.probes.places import Place, here, place
-from autograd_doctor.probes.watch import Watch
+from autograd_doctor.watching.mode_dependence import mode_dependent
+from autograd_doctor.watching.module_names import held_name, plain_holder, root_name
+from autograd_doctor.watching.places import Place, here, place
+from autograd_doctor.watching.watch import Watch
 
 
 class ModuleRegister:

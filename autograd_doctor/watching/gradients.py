@@ -15,7 +15,7 @@ from autograd_doctor.events import Accumulation, GradientsCleared, GradientUse, 
 from autograd_doctor.findings import Location
 
 if TYPE_CHECKING:
-    from autograd_doctor.probes.watch import Watch
+    from autograd_doctor.watching.watch import Watch
 
 _MEASURED_BYTES = 256 * 2**20
 _SAME_NORM = 1e-6

@@ -19,11 +19,11 @@ from torch import nn
 
 from autograd_doctor.events import OptimizerBuilt, ParameterGroup, ParametersAdded, ParameterSeen
 from autograd_doctor.findings import Location
-from autograd_doctor.probes.frame_locals import variables
-from autograd_doctor.probes.places import own_frames
+from autograd_doctor.watching.frame_locals import variables
+from autograd_doctor.watching.places import own_frames
 
 if TYPE_CHECKING:
-    from autograd_doctor.probes.watch import Watch
+    from autograd_doctor.watching.watch import Watch
 
 _CONTAINER_LIMIT = 64
 _ATTEMPTS = 4

@@ -11,12 +11,12 @@ import torch
 from torch.autograd.function import BackwardCFunction
 
 from autograd_doctor.events import Cut, NonFiniteGradient, TensorFacts, Zeroing
-from autograd_doctor.probes.lineage import Made
-from autograd_doctor.probes.places import Place, locate
-from autograd_doctor.probes.tensor_facts import describe, readable
+from autograd_doctor.watching.lineage import Made
+from autograd_doctor.watching.places import Place, locate
+from autograd_doctor.watching.tensor_facts import describe, readable
 
 if TYPE_CHECKING:
-    from autograd_doctor.probes.watch import Watch
+    from autograd_doctor.watching.watch import Watch
 
 NODE_KEY = "autograd_doctor"
 """The key under which a backward node's `metadata` holds the `Made` of its output."""

@@ -11,13 +11,13 @@ import torch
 
 from autograd_doctor.events import InPlaceChange, SavedTensorChanged, TensorFacts
 from autograd_doctor.findings import Location
-from autograd_doctor.probes.graph_bytes import saved_by
-from autograd_doctor.probes.graph_walk import GraphWalk
-from autograd_doctor.probes.lineage import Made
-from autograd_doctor.probes.naming import variable_name
-from autograd_doctor.probes.places import locate
-from autograd_doctor.probes.tensor_facts import describe
-from autograd_doctor.probes.watch import Watch
+from autograd_doctor.watching.graph_bytes import saved_by
+from autograd_doctor.watching.graph_walk import GraphWalk
+from autograd_doctor.watching.lineage import Made
+from autograd_doctor.watching.naming import variable_name
+from autograd_doctor.watching.places import locate
+from autograd_doctor.watching.tensor_facts import describe
+from autograd_doctor.watching.watch import Watch
 
 _COMPLAINT = "modified by an inplace operation"
 _DETAILS = re.compile(r"\[[\w.]+ \[([\d, ]*)\]\].*is at version (\d+); expected version (\d+)")

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import torch
 
 from autograd_doctor.findings import Location
-from autograd_doctor.probes.parameter_writes import ParameterWrites, versions
-from autograd_doctor.probes.places import locate
-from autograd_doctor.probes.root_calls import RootCall
-from autograd_doctor.probes.watch import Watch
+from autograd_doctor.watching.parameter_writes import ParameterWrites, versions
+from autograd_doctor.watching.places import locate
+from autograd_doctor.watching.root_calls import RootCall
+from autograd_doctor.watching.watch import Watch
 
 _STEPS = 2
 _VALUES = 1_000_000

@@ -12,13 +12,13 @@ import torch
 
 from autograd_doctor.events import Event, GradSwitch
 from autograd_doctor.findings import Location
-from autograd_doctor.probes.gradients import Ledger
-from autograd_doctor.probes.lineage import Tensors
-from autograd_doctor.probes.naming import Modules, Optimizers, Parameters
-from autograd_doctor.probes.nonfinite import Sentry
+from autograd_doctor.watching.gradients import Ledger
+from autograd_doctor.watching.lineage import Tensors
+from autograd_doctor.watching.naming import Modules, Optimizers, Parameters
+from autograd_doctor.watching.nonfinite import Sentry
 
 if TYPE_CHECKING:
-    from autograd_doctor.probes.scaler import Scalers
+    from autograd_doctor.watching.loss_scales import Scalers
 
 
 _watches: WeakSet[Watch] = WeakSet()

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from torch import nn
 
-from autograd_doctor.probes.frame_locals import local_variables, variables
-from autograd_doctor.probes.places import own_frame, own_frames
+from autograd_doctor.watching.frame_locals import local_variables, variables
+from autograd_doctor.watching.places import own_frame, own_frames
 
 _CONTAINER_LIMIT = 64
 

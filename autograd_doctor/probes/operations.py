@@ -5,7 +5,6 @@ It records how each output was made (`lineage`), marks its backward node, and le
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self
@@ -16,43 +15,16 @@ from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
 from autograd_doctor.events import BackwardRan, Event, NonFiniteInput, NonFiniteProduced, OperationFailed
 from autograd_doctor.watching.care import careful, contained
+from autograd_doctor.watching.escapes import Escapes
 from autograd_doctor.watching.graph_walk import mark
 from autograd_doctor.watching.lineage import CutPoint, HiddenChange, Made, has_graph, tensors_in
 from autograd_doctor.watching.naming import variable_name
+from autograd_doctor.watching.operation_kinds import SHAPE_ONLY, STAYS_FINITE, Kind, changes_input, classify
 from autograd_doctor.watching.patching import Patches
 from autograd_doctor.watching.places import Place, is_own, locate
 from autograd_doctor.watching.tensor_facts import describe
 from autograd_doctor.watching.watch import Watch
 
-_QUIET = frozenset({
-    "__len__", "__repr__", "__format__", "__hash__", "__contains__", "__dir__", "__reduce_ex__", "__deepcopy__",
-    "_is_view",
-    "backward", "data_ptr", "dim", "element_size", "get_device", "grad_fn", "is_complex", "is_contiguous",
-    "is_floating_point", "is_pinned", "is_same_size", "is_shared", "is_storage", "is_tensor", "ndimension", "nelement",
-    "numel", "register_hook", "register_post_accumulate_grad_hook", "retain_grad", "size", "storage", "storage_offset",
-    "stride", "type", "untyped_storage", "get_default_dtype", "set_default_dtype", "_set_grad_enabled",
-    "share_memory_", "pin_memory", "is_nonzero", "result_type", "can_cast", "finfo", "iinfo",
-})  # fmt: skip
-_VALUE_PROPERTIES = frozenset({"data", "T", "mT", "H", "mH", "real", "imag"})
-_ESCAPES = frozenset({"item", "tolist", "__float__", "__int__", "__index__", "numpy", "__array__"})
-_FACTORIES_FROM_DATA = frozenset({"tensor", "as_tensor", "from_numpy", "asarray", "scalar_tensor", "new_tensor"})
-_UNCHANGED_VALUES = frozenset({
-    "view", "reshape", "transpose", "permute", "squeeze", "unsqueeze", "flatten", "unflatten", "expand", "expand_as",
-    "detach", "clone", "contiguous", "chunk", "split", "unbind", "narrow", "select", "t", "T", "mT", "data", "view_as",
-    "swapaxes", "movedim", "to", "cpu", "cuda", "float", "requires_grad_", "__getitem__", "cat", "stack", "repeat",
-    "relu", "detach_", "zeros", "ones", "zeros_like", "ones_like", "randn", "rand", "randint", "arange", "randperm",
-    "max_pool2d", "dropout", "roll", "flip",
-})  # fmt: skip
-"""Operations that cannot make a non-finite value out of finite ones."""
-
-_SHAPE_ONLY = frozenset({
-    "empty_like", "full_like", "new_empty", "new_empty_strided", "new_full", "new_ones", "new_zeros", "ones_like",
-    "rand_like", "randint_like", "randn_like", "zeros_like",
-})  # fmt: skip
-"""Operations that take the shape of a tensor and none of its values."""
-
-_IGNORE, _OPERATION, _ESCAPE = range(3)
-_MOST_REMEMBERED = 256
 _PLAIN_TENSORS = frozenset({torch.Tensor, torch.nn.Parameter})
 _DISABLED = torch._C._disabled_torch_function_impl
 _MOST_FAILURES = 20
@@ -72,11 +44,9 @@ class Operations(TorchFunctionMode):
         super().__init__()
         self._watch = watch
         self._tensors = watch.tensors
-        self._kinds: dict[Any, tuple[int, str]] = {}
+        self._kinds: dict[Any, tuple[Kind, str]] = {}
         self._patches = Patches()
-        self._escaped_numbers: dict[float, Made] = {}
-        self._escaped_arrays: dict[int, Made] = {}
-        self._last_escape: Made | None = None
+        self._escapes = Escapes()
         self._failures = 0
 
     def __enter__(self) -> Self:
@@ -97,9 +67,9 @@ class Operations(TorchFunctionMode):
         self, func: Callable[..., Any], types: Any, args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
-        kind, name = self._kinds.get(func) or self._classify(func)
+        kind, name = self._kinds.get(func) or self._kinds.setdefault(func, classify(func))
         watch = self._watch
-        if kind == _IGNORE or watch.in_optimizer or watch.forked or watch.busy:
+        if kind is Kind.QUIET or watch.in_optimizer or watch.forked or watch.busy:
             return func(*args, **kwargs)
         if torch._C._functorch.peek_interpreter_stack() is not None:
             return func(*args, **kwargs)
@@ -117,30 +87,18 @@ class Operations(TorchFunctionMode):
 
     @contained
     def _record(
-        self, kind: int, name: str, args: Sequence[Any], kwargs: dict[str, Any], result: Any, gradients: bool
+        self, kind: Kind, name: str, args: Sequence[Any], kwargs: dict[str, Any], result: Any, gradients: bool
     ) -> None:
         """Record what an operation did; `gradients` tells whether the program had them switched on."""
-        if kind == _ESCAPE:
-            self._escaped(name, args, result)
+        if kind is Kind.ESCAPE:
+            made = self._tensors.derive(Made(name, _place(), self._watch.step), tensors_in(args))
+            self._escapes.left(made, result)
         elif isinstance(result, torch.Tensor):
             self._note(name, args, kwargs, (result,), gradients)
         elif isinstance(result, tuple | list):
             self._note(name, args, kwargs, tensors_in(result), gradients)
         elif result is None:
             self._wrote(name, args, gradients)
-
-    def _classify(self, func: Callable[..., Any]) -> tuple[int, str]:
-        name = getattr(func, "__name__", type(func).__name__)
-        if name in ("__get__", "__set__"):
-            name, setter = getattr(getattr(func, "__self__", None), "__name__", ""), name == "__set__"
-            kind = _OPERATION if (setter and name in ("grad", "data")) or name in _VALUE_PROPERTIES else _IGNORE
-            name = f"{name}.__set__" if setter else name
-        elif name in _ESCAPES:
-            kind = _ESCAPE
-        else:
-            kind = _IGNORE if name in _QUIET else _OPERATION
-        self._kinds[func] = kind, name
-        return kind, name
 
     # ---------------------------------------------------------------------------------------------------- recording
 
@@ -153,12 +111,12 @@ class Operations(TorchFunctionMode):
         gradients: bool,
     ) -> None:
         """Record how each output was made."""
-        inputs = [] if name in _SHAPE_ONLY else tensors_in(args, kwargs.values())
+        inputs = [] if name in SHAPE_ONLY else tensors_in(args, kwargs.values())
         place = _place()
-        changes = _changes_input(name) or "out" in kwargs
+        changes = changes_input(name) or "out" in kwargs
         for output in outputs:
             made = self._tensors.derive(Made(name, place, self._watch.step), inputs)
-            self._take_numbers(made, name, args, kwargs, output)
+            self._escapes.returned(made, args, kwargs)
             if not has_graph(output) and self._tensors.parameter_bit(output):
                 if changes:
                     self._written_by_hand(output, name, place)
@@ -184,8 +142,8 @@ class Operations(TorchFunctionMode):
             made.live = 0
         if output.requires_grad:
             before = self._tensors.get(output)
-            if before is not None and made.values == 0 and self._last_escape is not None:
-                made.absorb(self._last_escape, connected=False)
+            if before is not None and made.values == 0 and self._escapes.last is not None:
+                made.absorb(self._escapes.last, connected=False)
             made.rewrapped, made.rewrapped_by = made.place, made.operation
 
     def _cut_point(self, made: Made, gradients: bool) -> CutPoint:
@@ -198,7 +156,7 @@ class Operations(TorchFunctionMode):
 
     def _look(self, output: torch.Tensor, made: Made, inputs: Sequence[torch.Tensor]) -> None:
         sentry = self._watch.sentry
-        if not sentry.active or made.operation in _UNCHANGED_VALUES or not (output.is_cpu or self._watch.step < 3):
+        if not sentry.active or made.operation in STAYS_FINITE or not (output.is_cpu or self._watch.step < 3):
             return
         sentry.check(output, made, inputs)
 
@@ -281,44 +239,6 @@ class Operations(TorchFunctionMode):
         number = self._watch.parameters.get(target)
         if number is not None and name != "requires_grad_":
             self._watch.gradients.written_by_hand(number, locate(place))
-
-    # -------------------------------------------------------------------------- values that leave torch, and return
-
-    def _escaped(self, name: str, args: Sequence[Any], result: Any) -> None:
-        """Values left as Python numbers or NumPy arrays: remember whose they were."""
-        made = self._tensors.derive(Made(name, _place(), self._watch.step), tensors_in(args))
-        if not made.values:
-            return
-        if made.live:
-            made.add_cut(CutPoint(name, made.place, "operation", None), made.live)
-            made.live = 0
-        self._last_escape = made
-        if len(self._escaped_numbers) > _MOST_REMEMBERED or len(self._escaped_arrays) > _MOST_REMEMBERED:
-            self._escaped_numbers.clear()
-            self._escaped_arrays.clear()
-        if hasattr(result, "__array_interface__"):
-            self._escaped_arrays[result.__array_interface__["data"][0]] = made
-        else:
-            self._escaped_numbers.update(dict.fromkeys(_numbers(result), made))
-
-    def _take_numbers(
-        self, made: Made, name: str, args: Sequence[Any], kwargs: dict[str, Any], output: torch.Tensor
-    ) -> None:
-        """Recognise numbers and arrays that had left torch when they come back."""
-        data = [*args, *kwargs.values()]
-        if name in _FACTORIES_FROM_DATA:
-            array = next((value for value in data if hasattr(value, "__array_interface__")), None)
-            if array is not None and (source := self._escaped_arrays.get(array.__array_interface__["data"][0])):
-                made.absorb(source, connected=False)
-        elif not any(type(value) is float for value in data):
-            return
-        for number in _numbers(data):
-            source = self._escaped_numbers.get(number)
-            if source is not None:
-                made.absorb(source, connected=False)
-        escape = self._last_escape
-        if made.values == 0 and name in _FACTORIES_FROM_DATA and escape is not None and _follows(made, escape):
-            made.absorb(escape, connected=False)
 
     # -------------------------------------------------------------------------------- seams that the mode does not see
 
@@ -403,17 +323,6 @@ class Operations(TorchFunctionMode):
         )
 
 
-def _follows(back: Made, out: Made) -> bool:
-    """Whether values came back to torch further down in the code that took them out: then they are taken for the same.
-
-    Batches that are turned into tensors at the top of a loop, above the metrics of the last turn, are not.
-    """
-    again, gone = locate(back.place), locate(out.place)
-    if again is None or gone is None or back.step != out.step:
-        return False
-    return again.path == gone.path and gone.function.startswith(again.function) and again.line >= gone.line
-
-
 def _by_arguments(original: Callable[[Any], bool]) -> Callable[[Any], bool]:
     """Answer as if our mode were not there: in evaluation, attention takes its fast path only if nothing overrides."""
 
@@ -435,30 +344,6 @@ def _place() -> Place | None:
             return code, frame.f_lasti
         frame = frame.f_back  # type: ignore[assignment]
     return None
-
-
-def _changes_input(name: str) -> bool:
-    return (name.endswith("_") and not name.endswith("__")) or (name.startswith("__i") and name in _IN_PLACE_OPERATORS)
-
-
-_IN_PLACE_OPERATORS = frozenset({
-    "__iadd__", "__isub__", "__imul__", "__itruediv__", "__ifloordiv__", "__imod__", "__ipow__", "__iand__", "__ior__",
-    "__ixor__", "__ilshift__", "__irshift__",
-})  # fmt: skip
-
-
-def _numbers(value: Any, limit: int = _MOST_REMEMBERED) -> list[float]:
-    """Floats worth recognising again, in a number or (nested) lists; round ones would be recognised by accident."""
-    found: list[float] = []
-    pending = [value]
-    while pending and len(found) < limit:
-        item = pending.pop()
-        if type(item) is float:
-            if math.isfinite(item) and item * 1024 != int(item * 1024):
-                found.append(item)
-        elif isinstance(item, list | tuple):
-            pending.extend(item[:limit])
-    return found
 
 
 PROBE = Operations

@@ -13,6 +13,7 @@ import msgspec
 from autograd_doctor import events
 from autograd_doctor.events import (
     BackwardRan,
+    BatchDrawn,
     Event,
     ForwardRan,
     ModuleSeen,
@@ -277,8 +278,20 @@ class Trace:
 
     @cached_property
     def holdings(self) -> tuple[Holding, ...]:
-        """Who keeps tensors beyond their step, as of the latest census."""
-        return tuple(follow(self.of(SurvivorsCounted)))
+        """Who keeps tensors beyond their step, as of the latest census or the end of an epoch."""
+        return tuple(follow(self.of(SurvivorsCounted), self._epoch_ends))
+
+    @cached_property
+    def _epoch_ends(self) -> frozenset[int]:
+        """The steps at which a pass over a loader ended, during which there were steps."""
+        begun: dict[int, int] = {}
+        ends: set[int] = set()
+        for drawn in self.of(BatchDrawn):
+            if not drawn.ended:
+                begun[drawn.loader] = drawn.step
+            elif drawn.step > begun.get(drawn.loader, drawn.step):
+                ends.add(drawn.step)
+        return frozenset(ends)
 
     def kept_by_module(self, survivor: Survivor) -> bool:
         """Whether these are activations in a hook, a cache or an attribute of a module; lone numbers are records."""

@@ -8,6 +8,7 @@ import pytest
 
 from autograd_doctor.events import (
     BackwardRan,
+    BatchDrawn,
     ContextAttributeKept,
     Event,
     GraphRetained,
@@ -74,6 +75,10 @@ def censuses(*rows: Survivor, epoch: int | None = None, steps: tuple[int, ...] =
     return [built(0), *(OptimizerStepped(step=step, optimizer=0, location=None) for step in range(11)), *counted]
 
 
+def drawn(step: int, *, ended: bool = False) -> BatchDrawn:
+    return BatchDrawn(step=step, loader=0, name="loader", location=at(6), pass_number=1, batches=8, ended=ended)
+
+
 def built(number: int) -> OptimizerBuilt:
     return OptimizerBuilt(optimizer=number, name="optimizer", kind="SGD", location=None, groups=[])
 
@@ -136,6 +141,14 @@ def test_holder_that_vanished_is_silent() -> None:
     events = censuses(*growing())
     events.append(SurvivorsCounted(step=20, survivors=[]))
     assert findings(AD301, *events) == []
+
+
+def test_list_that_began_anew_with_an_epoch_is_found_in_the_epoch_that_tells_most() -> None:
+    counts = {2: 2, 4: 4, 6: 6, 10: 1, 12: 3}
+    passes = [drawn(0), *censuses(*(survivor(count=n, nodes=3 * n) for n in counts.values()), steps=tuple(counts))]
+    assert not findings(AD301, *passes)
+    [finding] = findings(AD301, *passes, drawn(8, ended=True))
+    assert (finding.evidence["tensors"], finding.step_first) == (6, 2)
 
 
 def test_two_censuses_are_not_enough() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import OptimizerBuilt, OptimizerStepped, Survivor, SurvivorsCounted
+from autograd_doctor.events import BatchDrawn, OptimizerBuilt, OptimizerStepped, Survivor, SurvivorsCounted
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
@@ -223,6 +223,29 @@ def bad_closure() -> None:
         log(loss)
 
 
+def bad_list_of_each_epoch() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader
+
+    def train(model, optimizer, loader):
+        losses = []
+        for x in loader:
+            loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss)  # <- AD301
+        return sum(losses).item() / len(losses)
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    loader = DataLoader(torch.randn(144, 8), batch_size=16, shuffle=True)
+    for _ in range(3):
+        train(model, optimizer, loader)
+
+
 def good() -> None:
     import torch
     from torch import nn
@@ -337,7 +360,7 @@ RULE = Rule(
     "activations as well, so that memory runs out after enough steps; after a backward, only nodes remain",
     fix="store `loss.item()` or `loss.detach()`",
     fine="windows of fixed length, episodes and losses that are collected for a backward to come",
-    needs=(SurvivorsCounted, OptimizerBuilt, OptimizerStepped),
+    needs=(SurvivorsCounted, BatchDrawn, OptimizerBuilt, OptimizerStepped),
     examine=examine,
     bad=(
         bad,
@@ -347,6 +370,7 @@ RULE = Rule(
         bad_unbounded_deque,
         bad_default_argument,
         bad_closure,
+        bad_list_of_each_epoch,
     ),
     good=(
         good,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -49,28 +49,30 @@ class Holding:
         return f"an epoch of {self.steps_per_epoch} steps would add {kept}"
 
 
-def follow(censuses: Iterable[SurvivorsCounted]) -> Iterator[Holding]:
-    """The holders that the latest census still found, and totals, which begin anew with every epoch."""
+def follow(censuses: Iterable[SurvivorsCounted], epoch_ends: Collection[int] = ()) -> Iterator[Holding]:
+    """The holders that the latest census still found, and what begins anew with every epoch: totals, and lists that
+    kept the graphs of finished backwards until an epoch ended. `epoch_ends` are the steps at which one did.
+    """
     taken = list(censuses)
     indexed = [{_key(survivor): survivor for survivor in census.survivors} for census in taken]
-    latest = indexed[-1] if indexed else {}
-    totals = {key for survivors in indexed for key, survivor in survivors.items() if _is_total(survivor)}
-    for key in dict.fromkeys([*latest, *sorted(totals)]):
-        stretches = list(_stretches([survivors.get(key) for survivors in indexed]))
-        start, survivors = max(stretches, key=lambda stretch: len(stretch[1])) if key in totals else stretches[0]
-        yield Holding(
-            steps=tuple(census.step for census in taken[start : start + len(survivors)]),
-            survivors=tuple(survivors),
-            steps_per_epoch=taken[-1].steps_per_epoch,
-        )
+    ended = [any(one.step <= end < next_.step for end in epoch_ends) for one, next_ in pairwise(taken)]
+    for key in dict.fromkeys(key for survivors in reversed(indexed) for key in survivors):
+        stretches = _stretches([survivors.get(key) for survivors in indexed], ended)
+        start, survivors = max((each for each in stretches if _tells(*each, ended)), key=_length, default=(0, []))
+        if survivors:
+            yield Holding(
+                steps=tuple(census.step for census in taken[start : start + len(survivors)]),
+                survivors=tuple(survivors),
+                steps_per_epoch=taken[-1].steps_per_epoch,
+            )
 
 
-def _stretches(found: Sequence[Survivor | None]) -> Iterator[tuple[int, list[Survivor]]]:
-    """The censuses, by the first of them, between which a holder was there and no total began anew, latest first."""
+def _stretches(found: Sequence[Survivor | None], ended: Sequence[bool]) -> Iterator[tuple[int, list[Survivor]]]:
+    """The censuses, by the first of them, between which a holder was there and did not begin anew, latest first."""
     stretch: list[Survivor] = []
     for position in reversed(range(len(found))):
         survivor = found[position]
-        if stretch and (survivor is None or _began_anew(survivor, stretch[0])):
+        if stretch and (survivor is None or _began_anew(survivor, stretch[0], epoch_ended=ended[position])):
             yield position + 1, stretch
             stretch = []
         if survivor is not None:
@@ -79,13 +81,24 @@ def _stretches(found: Sequence[Survivor | None]) -> Iterator[tuple[int, list[Sur
         yield 0, stretch
 
 
+def _length(stretch: tuple[int, list[Survivor]]) -> int:
+    return len(stretch[1])
+
+
+def _tells(start: int, survivors: Sequence[Survivor], ended: Sequence[bool]) -> bool:
+    """Whether a stretch lasted to the latest census, or to where an epoch ended; any other holder was a window."""
+    kept, last = survivors[-1], start + len(survivors) - 1
+    return last == len(ended) or any(map(_is_total, survivors)) or (ended[last] and kept.has_graph and kept.freed)
+
+
 def _is_total(survivor: Survivor) -> bool:
     """Whether this is a lone tensor that chains the graphs of many steps."""
     return survivor.chained and survivor.count == 1
 
 
-def _began_anew(before: Survivor, after: Survivor) -> bool:
-    return _is_total(before) and _is_total(after) and after.nodes < before.nodes
+def _began_anew(before: Survivor, after: Survivor, *, epoch_ended: bool) -> bool:
+    fewer = epoch_ended and after.count < before.count
+    return fewer or (_is_total(before) and _is_total(after) and after.nodes < before.nodes)
 
 
 def _key(survivor: Survivor) -> tuple[str, str, int, str, bool]:

@@ -43,19 +43,44 @@ class _Found:
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     found: dict[tuple[str, Location | None], _Found] = {}
+    teaches = _parameters_stepped_after(trace)
+    taught = {
+        p
+        for number, held in teaches.items()
+        for cut in trace.backwards[number].cuts
+        for p in held.intersection(cut.parameters)
+    }
     for backward in trace.of(BackwardRan):
         if backward.rewrapped_at is None and (backward.kind == "backward" or backward.lacks_graph):
-            _gather(trace, backward, found)
+            _gather(trace, backward, taught - teaches.get(backward.backward, frozenset()), found)
     for one in found.values():
         yield _finding(trace, one)
 
 
-def _gather(trace: Trace, backward: BackwardRan, found: dict[tuple[str, Location | None], _Found]) -> None:
-    """Blame each deprived parameter on the first operation that cut it; later ones on its way are only related."""
+def _parameters_stepped_after(trace: Trace) -> dict[int, frozenset[int]]:
+    """Per backward, the parameters of the optimizers that stepped right after it: those that its loss is to teach."""
+    stepped: dict[int, frozenset[int]] = {}
+    latest: int | None = None
+    for event in trace.events:
+        if isinstance(event, BackwardRan):
+            latest = event.backward
+        elif isinstance(event, OptimizerStepped) and latest is not None and event.optimizer is not None:
+            held = trace.optimizer_parameters.get(event.optimizer, frozenset())
+            stepped[latest] = stepped.get(latest, frozenset()) | held
+    return stepped
+
+
+def _gather(
+    trace: Trace, backward: BackwardRan, others: set[int], found: dict[tuple[str, Location | None], _Found]
+) -> None:
+    """Blame each deprived parameter on the first operation that cut it; later ones on its way are only related.
+
+    `others` are the parameters that another loss is to teach, as a generator's where a discriminator learns.
+    """
     first: _Found | None = None
     blamed: set[int] = set()
     for cut in (cut for cut in backward.cuts if cut.reason != "grad-mode"):
-        lost = _lost(trace, backward, cut)
+        lost = _lost(trace, backward, cut) - others
         if lost - blamed:
             first = found.setdefault((cut.operation, cut.location), _Found(cut))
             first.parameters |= lost - blamed
@@ -141,6 +166,26 @@ def bad() -> None:
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+
+
+def bad_generator() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(4, 6), nn.Sequential(nn.Linear(6, 16), nn.LeakyReLU(0.2), nn.Linear(16, 1))
+    generator_optimizer = torch.optim.Adam(generator.parameters(), lr=0.01)
+    critic_optimizer = torch.optim.Adam(critic.parameters(), lr=0.01)
+    judge = nn.functional.binary_cross_entropy_with_logits
+    for _ in range(8):
+        fake, real = generator(torch.randn(16, 4)), torch.rand(16, 6)
+        generator_optimizer.zero_grad()
+        judge(critic(fake.detach()), torch.ones(16, 1)).backward()  # <- AD202
+        generator_optimizer.step()
+        critic_optimizer.zero_grad()
+        verdict = judge(critic(real), torch.ones(16, 1)) + judge(critic(fake.detach()), torch.zeros(16, 1))
+        verdict.backward()
+        critic_optimizer.step()
 
 
 def bad_data() -> None:
@@ -483,6 +528,7 @@ RULE = Rule(
     examine=examine,
     bad=(
         bad,
+        bad_generator,
         bad_data,
         bad_item,
         bad_numpy,

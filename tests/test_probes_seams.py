@@ -648,6 +648,22 @@ def test_a_line_whose_first_passes_were_idle():
     assert source_line(used.location) == "return policy(torch.randn(8, 4))"
 
 
+def test_a_backward_around_the_outputs_is_the_models_and_not_the_criterions():
+    class Rewrapped(nn.Module):
+        def forward(self, output: torch.Tensor) -> torch.Tensor:
+            return output.pow(2).mean()
+
+    model, criterion = nn.Linear(4, 4), Rewrapped()
+    with probing("optimizers", "modules", "backward") as events:
+        optimizer = SGD(model.parameters(), lr=0.1)
+        for _ in range(5):
+            loss = criterion(model(torch.randn(8, 4)))
+            loss.detach().requires_grad_().backward()
+            optimizer.step()
+            del loss
+    assert events.of(ForwardsWithoutBackward) == []
+
+
 def test_a_training_pass_that_the_end_cut_short():
     model = nn.Linear(4, 4)
     with probing("optimizers", "modules") as events:

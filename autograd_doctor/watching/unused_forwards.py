@@ -57,6 +57,7 @@ class UnusedForwards:
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
         self._origins: dict[tuple[int, Place | None, bool], _Origin] = {}
+        self._called: _Origin | None = None
         self._latest: _Origin | None = None
         self._hit = False
 
@@ -66,16 +67,19 @@ class UnusedForwards:
         origin = self._origins.get(key)
         if origin is None:
             origin = self._origins[key] = _Origin(*key)
-        self._latest = None if origin.used else origin
+        if origin.used:
+            self._latest = None
+        self._called = origin
         return not origin.used
 
     def passed(
         self, module: nn.Module, seconds: float, outputs: list[torch.Tensor], inputs: Iterable[torch.Tensor]
     ) -> None:
         """A root returned outputs that have a graph, from where it was last asked whether that is wanted."""
-        origin = self._latest
+        origin = self._called
         if origin is None or not any(parameter.requires_grad for parameter in module.parameters()):
-            return
+            return  # a criterion between the forward and the backward is not what a backward goes around
+        self._latest = origin
         for output in outputs[:_HOOKED]:
             if output.grad_fn is not None:
                 output.grad_fn.register_prehook(partial(self._use, origin))

@@ -170,7 +170,7 @@ class Backward:
         values = numbers_in(call.made.values) if call.made is not None else None
         if call.made is not None:
             lost = call.made.values & ~sum(1 << number for number in reached)
-            cuts += [point.event(numbers_in(bits & lost)) for point, bits in call.made.cuts.items() if bits & lost]
+            cuts += call.made.cuts_of(lost)
         rewrapped = call.made if call.made is not None and call.made.values and not reached else None
         watch.emit(
             BackwardRan(

@@ -140,6 +140,8 @@ class Operations(TorchFunctionMode):
         if made.live:
             made.add_cut(self._cut_point(made, gradients), made.live)
             made.live = 0
+        if made.cuts and not (output.dtype.is_floating_point or output.dtype.is_complex):
+            made.choose()
         if output.requires_grad:
             before = self._tensors.get(output)
             if before is not None and made.values == 0 and self._escapes.last is not None:

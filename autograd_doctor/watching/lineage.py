@@ -29,12 +29,16 @@ _MOST_CHANGES = 8
 
 
 class CutPoint(NamedTuple):
-    """Where a gradient path ended: an operation at a place, or everything under one switch of the grad mode."""
+    """Where a gradient path ended: an operation at a place, or everything under one switch of the grad mode.
+
+    `choice`: under the switch the values became whole numbers or truth values, which carry no gradient in any case.
+    """
 
     operation: str
     place: Place | None
     reason: str
     switch: GradSwitch | None
+    choice: bool = False
 
     def event(self, parameters: list[int]) -> Cut:
         return Cut(
@@ -96,6 +100,25 @@ class Made:
     def add_cut(self, point: CutPoint, parameters: int) -> None:
         if len(self.cuts) < _MOST_CUTS or point in self.cuts:
             self.cuts = {**self.cuts, point: self.cuts.get(point, 0) | parameters}
+
+    def choose(self) -> None:
+        """What went in goes on as whole numbers or truth values only."""
+        cuts: Cuts = {}
+        for point, parameters in self.cuts.items():
+            chosen = point._replace(choice=point.reason == "grad-mode")
+            cuts[chosen] = cuts.get(chosen, 0) | parameters
+        self.cuts = cuts
+
+    def cuts_of(self, lost: int) -> list[Cut]:
+        """Where the paths of lost parameters ended; a choice is to blame only for those with no other."""
+        cut_otherwise = 0
+        for point, parameters in self.cuts.items():
+            cut_otherwise |= 0 if point.choice else parameters
+        blamed = {
+            point: parameters & lost & ~(cut_otherwise if point.choice else 0)
+            for point, parameters in self.cuts.items()
+        }
+        return [point.event(numbers_in(parameters)) for point, parameters in blamed.items() if parameters]
 
     def absorb(self, other: Made, *, connected: bool) -> None:
         """Take over what flows in from an input; `connected` tells whether that input requires a gradient."""

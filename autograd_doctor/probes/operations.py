@@ -142,7 +142,9 @@ class Operations(TorchFunctionMode):
             made.live = 0
         if made.cuts and not (output.dtype.is_floating_point or output.dtype.is_complex):
             made.choose()
-        if output.requires_grad:
+        # With gradients off, a view of a parameter still says that it requires one.
+        inherited = not gradients and made.operation != "requires_grad_" and output._is_view()
+        if output.requires_grad and not inherited:
             before = self._tensors.get(output)
             if before is not None and made.values == 0 and self._escapes.last is not None:
                 made.absorb(self._escapes.last, connected=False)

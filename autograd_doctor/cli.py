@@ -188,7 +188,7 @@ def env() -> None:
 
 @app.command(name="config")
 def config_command(
-    script: Annotated[str, Argument(metavar="[SCRIPT]", help="The program whose settings are asked for.")] = "",
+    script: Annotated[str, Argument(metavar="SCRIPT", help="The program whose settings are asked for.")] = "",
     show: Annotated[bool, Option("--show", help="Print the settings in force, and where each comes from.")] = False,
     config: Config = None,
     isolated: Isolated = False,

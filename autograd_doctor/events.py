@@ -515,6 +515,7 @@ class SnapshotKept(Event, frozen=True):
     """A `state_dict()` (or list of parameters) taken `taken_in_step` still shares storage with weights that changed.
 
     used_at_once: it was saved to a file or loaded into a module in the very step in which it was taken.
+    loaded_back: the program loaded it into the module whose weights it is.
     """
 
     holder: str
@@ -522,6 +523,7 @@ class SnapshotKept(Event, frozen=True):
     taken_in_step: int
     parameters: list[int]
     used_at_once: bool = False
+    loaded_back: bool = False
 
 
 # ---------------------------------------------------------------------------------------------------------- numerics

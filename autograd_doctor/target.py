@@ -25,6 +25,8 @@ _NOT_PYTHON = {
 
 def script(name: str, arguments: Sequence[str]) -> Target:
     """A script as typed: a file, or a folder or zip file with a `__main__.py`. Raises `Mistake`."""
+    if not name:
+        raise Mistake("the name of the program is empty")
     path = Path(name)
     if path.is_dir():
         main = path / _MAIN

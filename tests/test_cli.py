@@ -99,6 +99,25 @@ def test_the_parent_never_imports_torch(tmp_path: Path, arguments: list[str]) ->
     assert done.stdout or arguments[-1] == "nowhere.py"
 
 
+def _rules_to(stdout: int) -> Printed:
+    command = [sys.executable, "-m", "autograd_doctor", "rules"]
+    done = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True, env={"PYTHONPATH": str(ROOT)})
+    return Printed(done.returncode, "", done.stderr)
+
+
+def test_a_reader_may_stop_reading() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    assert _rules_to(writer) == (0, "", "")
+    os.close(writer)
+
+
+def test_a_full_disk_is_a_mistake_and_no_finding() -> None:
+    with open("/dev/full", "wb") as full:
+        printed = _rules_to(full.fileno())
+    assert (printed.code, printed.err) == (2, "error: standard output: cannot be written: No space left on device\n")
+
+
 def _saved_trace() -> bytes:
     from autograd_doctor.events import RunEnded
     from autograd_doctor.trace import TraceWriter
@@ -175,6 +194,9 @@ def test_options_may_follow_a_file_that_only_defines(doctor: Doctor, asked: list
         (["--config", "c.yaml", "train.py"], "error: c.yaml: no such settings file\n"),
         (["--select", "AD1O1", "train.py"], "error: --select: no such rule: `AD1O1`; did you mean `AD101`?\n"),
         (["--output-format", "jsn", "train.py"], "error: `jsn`: no such output format; did you mean `json`?\n"),
+        (["--select", "ad1", "train.py"], "error: --select: no such rule: `ad1`; did you mean `AD101`?\n"),
+        ([""], "error: the name of the program is empty\n"),
+        (["--output-format", "json:r.json", "-o", "all", "train.py"], "--output-file: no format is left for `all`"),
         (["-o", "no/where", "train.py"], "error: no/where: cannot be written: no such folder `no`\n"),
         (["--save-trace", ".", "train.py"], "error: .: cannot be written: it is a folder\n"),
         (["--ignore", "ALL", "train.py"], "error: no rule is left to check: `select` and `ignore` leave none\n"),

@@ -32,6 +32,8 @@ def parse(formats: Sequence[str], output_file: Path | None) -> list[Output]:
         name, _, file = word.partition(":")
         _check_format(name)
         outputs.append(Output(name, Path(file) if file else output_file))
+    if output_file and all(":" in word for word in formats):
+        raise Mistake(f"--output-file: no format is left for `{output_file}`: each goes to a file of its own")
     files = [output.file for output in outputs]
     for output in outputs:
         if files.count(output.file) > 1:
@@ -80,14 +82,26 @@ def write(report: Report, outputs: Sequence[Output], color: str) -> None:
             text = render(
                 output.format, report, width=width(), color=colored(color, sys.stdout, os.environ), unicode=unicode
             )
-            sys.stdout.write(text)
-            sys.stdout.flush()
+            say(text)
         else:
             text = render(output.format, report, width=_WIDTH, color=color == "always")
             try:
                 output.file.write_text(text, encoding="utf-8")
             except OSError as error:
                 raise Mistake(f"{output.file}: cannot be written: {error.strerror}") from None
+
+
+def say(text: str) -> None:
+    """Write to standard output, of which a reader may take as much as it likes (`| head`). Raises `Mistake`."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError as error:
+        # What is still buffered would fail once more when the interpreter ends, and spoil the exit code.
+        with open(os.devnull, "w") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            raise Mistake(f"standard output: cannot be written: {error.strerror}") from None
 
 
 def width() -> int:

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TypedDict
 
-from autograd_doctor.command.outputs import colored, width
+from autograd_doctor.command.outputs import colored, say, width
 from autograd_doctor.renderers import catalogue, shows_unicode
 from autograd_doctor.rules import all_rules
 from autograd_doctor.settings.selection import find
@@ -15,16 +15,16 @@ from autograd_doctor.settings.selection import find
 def print_rules(as_json: bool, color: str) -> None:
     """Every rule in one table."""
     rules = all_rules()
-    sys.stdout.write(catalogue.rules_json(rules) if as_json else catalogue.rules_text(rules, **_look(color)))
+    say(catalogue.rules_json(rules) if as_json else catalogue.rules_text(rules, **_look(color)))
 
 
 def print_pages(selector: str, as_json: bool, color: str) -> None:
     """The page of one rule, or all of them if `selector` is empty."""
     rules = [find(selector, all_rules())] if selector else list(all_rules())
     if as_json:
-        sys.stdout.write(catalogue.explain_json(rules))
+        say(catalogue.explain_json(rules))
         return
-    sys.stdout.write("\n".join(catalogue.explain_text(rule, **_look(color)) for rule in rules))
+    say("\n".join(catalogue.explain_text(rule, **_look(color)) for rule in rules))
 
 
 class _Look(TypedDict):

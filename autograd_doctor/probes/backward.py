@@ -129,12 +129,12 @@ class Backward:
         if not finite:
             watch.sentry.root_reached(made)
         watch.last_loss = facts.low if facts.numel == 1 and finite else (math.nan if facts.numel == 1 else None)
+        changed = hidden(watch, walk, roots[0], here())
+        if changed is not None:
+            watch.emit(changed)
         gradients = GradientWatch(watch, walk, look_for_zeros=watch.step < _ZERO_STEPS)
         if finite and self._spoiled_backwards < _MOST_SPOILED and (roots[0].is_cpu or watch.step < _ZERO_STEPS):
             gradients.attach()
-        changed = hidden(watch, walk, here())
-        if changed is not None:
-            watch.emit(changed)
         if retain or create:
             self._retain(number, roots, bool(create))
         watch.backward_running = number
@@ -194,6 +194,7 @@ class Backward:
                 nodes=len(walk.nodes),
                 reaches_back=watch.step - walk.oldest_step,
                 reaches_back_at=locate(walk.crossing),
+                carried_by=_carrier(walk) if error or walk.crossing is not None else "",
                 reused=sorted(walk.reused),
                 contains=sorted(walk.contains),
                 reduction=call.reduction,
@@ -208,6 +209,7 @@ class Backward:
         for earlier, kept in self._retained.items():
             kept.used_again |= earlier in (walk.differentiated if kept.create_graph else walk.reused)
         self._settle()
+        watch.tensors.originals.clear()
 
     def _number(self, leaf: torch.Tensor) -> int | None:
         """The number of a leaf of the graph: parameters always have one, other leaves if they were given one."""
@@ -288,6 +290,13 @@ class _Call:
     inputs: int
     kind: str
     reduction: Literal["", "mean", "sum"]
+
+
+def _carrier(walk: GraphWalk) -> str:
+    """The variable that holds the tensor through which a graph reaches into earlier work."""
+    reference = walk.carrier.reference if walk.carrier is not None else None
+    tensor = reference() if reference is not None else None
+    return variable_name(tensor) if tensor is not None else ""
 
 
 def _kind(kwargs: dict[str, Any]) -> str:

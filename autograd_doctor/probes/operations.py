@@ -99,6 +99,8 @@ class Operations(TorchFunctionMode):
             self._note(name, args, kwargs, tensors_in(result), gradients)
         elif result is None:
             self._wrote(name, args, gradients)
+        elif name == "register_hook":
+            self._watch.hooked = True
 
     # ---------------------------------------------------------------------------------------------------- recording
 
@@ -128,6 +130,8 @@ class Operations(TorchFunctionMode):
             if name in ("data", "detach") and inputs:
                 made.alias_of = self._watch.parameters.get(inputs[0])
                 made.behind = name == "data"
+                if made.behind:
+                    self._tensors.keep_original(inputs[0])
             self._tensors.put(output, made)
             self._look(output, made, inputs)
 

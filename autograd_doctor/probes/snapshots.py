@@ -101,6 +101,7 @@ class Snapshots:
         @wraps(original)
         def load_state_dict(module: nn.Module, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
             if self._snapshots:
+                self._loaded_back(module, state_dict)
                 self._used(state_dict)
                 self._used(dict(module.named_parameters()))
             return original(module, state_dict, *args, **kwargs)
@@ -135,6 +136,19 @@ class Snapshots:
         for snapshot in self._snapshots:
             if snapshot.step == self._watch.step and addresses & snapshot.parameters.keys():
                 snapshot.used_at_once = True
+
+    @careful
+    def _loaded_back(self, module: nn.Module, state: Any) -> None:
+        """A state that is the module's own storage is loaded to bring back what it was, and changes nothing."""
+        own = _addresses(module.parameters())
+        if not isinstance(state, Mapping) or not own <= _addresses(state.values()):
+            return
+        for name, container, tensors in _collections():
+            if container is state:
+                snapshot = self._owner(container, tensors)
+                if snapshot is not None and own <= snapshot.parameters.keys():
+                    self._report(name, snapshot, loaded_back=True)
+                return
 
     @careful
     def _stepped(self) -> None:
@@ -174,7 +188,7 @@ class Snapshots:
                 self._owners[id(container)] = (weakref.ref(tensors[0]), snapshot)
         return snapshot
 
-    def _report(self, name: str, snapshot: _Snapshot) -> None:
+    def _report(self, name: str, snapshot: _Snapshot, *, loaded_back: bool = False) -> None:
         changed = [self._watch.parameters.number(parameter) for parameter in snapshot.changed()]
         if changed and self._watch.step > snapshot.step:
             self._watch.emit(
@@ -185,6 +199,7 @@ class Snapshots:
                     taken_in_step=snapshot.step,
                     parameters=changed,
                     used_at_once=snapshot.used_at_once,
+                    loaded_back=loaded_back,
                 )
             )
 

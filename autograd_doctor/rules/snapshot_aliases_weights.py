@@ -15,7 +15,8 @@ from autograd_doctor.wording import plural
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     lasting: dict[object, SnapshotKept] = {}
     for event in trace.of(SnapshotKept):
-        if not event.used_at_once and event.step - event.taken_in_step >= tunables["steps"]:
+        lasted = not event.used_at_once and event.step - event.taken_in_step >= tunables["steps"]
+        if event.loaded_back or lasted:
             lasting[event.holder, event.location] = event
     for event in lasting.values():
         yield _finding(trace, event)
@@ -31,6 +32,7 @@ def _finding(trace: Trace, event: SnapshotKept) -> Finding:
         location=event.location,
         help="take a copy: `copy.deepcopy(model.state_dict())`, or `{k: v.detach().clone() for k, v in ...}`",
         evidence={"taken_after_steps": event.taken_in_step, "steps_since": age, "parameters": len(event.parameters)},
+        notes=("loading it back into the model changed nothing",) if event.loaded_back else (),
         step_first=event.taken_in_step,
         step_count=age,
         parameters=event.parameters,
@@ -55,6 +57,27 @@ def bad() -> None:
             best = loss.item()
             best_state = model.state_dict()  # <- AD310
     model.load_state_dict(best_state)
+
+
+def bad_loaded_back_soon() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    best, best_weights = float("inf"), model.state_dict()
+    for step in range(12):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        validation = (step - 10) ** 2
+        if validation < best:
+            best = validation
+            best_weights = model.state_dict()  # <- AD310
+    model.load_state_dict(best_weights)
 
 
 def bad_early_stopping_attribute() -> None:
@@ -195,7 +218,7 @@ RULE = Rule(
     fine="snapshots saved to disk at once, copied, or only read in the step in which they were taken",
     needs=(SnapshotKept, ParameterSeen),
     examine=examine,
-    bad=(bad, bad_early_stopping_attribute, bad_shallow_copy),
+    bad=(bad, bad_loaded_back_soon, bad_early_stopping_attribute, bad_shallow_copy),
     good=(good, good_saved_to_disk_at_once, good_read_in_the_same_step, good_list_of_parameters_for_clipping),
     tunables={"steps": 3},
 )

@@ -22,7 +22,7 @@ def nearest(name: str, names: Iterable[str]) -> str:
     """A question that ends the line: "; did you mean `steps`?", or nothing if no name is close."""
     wrong = name.lower()
     by_lower = {known.lower(): known for known in names}
-    close = difflib.get_close_matches(wrong, by_lower, n=10)
+    close = difflib.get_close_matches(wrong, by_lower, n=len(by_lower) or 1)
     best = min(close, key=lambda known: _distance(wrong, known), default=None)
     return f"; did you mean `{by_lower[best]}`?" if best else ""
 

@@ -67,6 +67,7 @@ class GraphWalk:
         self.contains: set[int] = set()
         self.oldest_step = watch.step
         self.crossing: Place | None = None
+        self.carrier: Made | None = None
         begins: list[Node] = [root.grad_fn for root in roots if root.grad_fn is not None]
         self._walk(begins)
         for node in begins:
@@ -103,6 +104,7 @@ class GraphWalk:
         else:
             self.reused.update(ran)
             metadata[RAN_KEY] = (*ran[-3:], self.backward)
+            self.carrier = self.carrier or own
         if own is not None:
             if own.of_backward is not None:
                 self.reused.add(own.of_backward)
@@ -110,6 +112,7 @@ class GraphWalk:
             if own.step < self.oldest_step:
                 self.oldest_step = own.step
                 self.crossing = consumer.place if consumer is not None else own.place
+                self.carrier = own
         return made
 
     def leaves_below(self, node: Node) -> set[int]:

@@ -55,6 +55,8 @@ Cuts = dict[CutPoint, int]
 
 _NO_CUTS: Cuts = {}
 _MOST_HIDDEN_CHANGES = 256
+_MOST_ORIGINALS = 16
+_ORIGINAL_BYTES = 2**20
 _ORDER = count()
 
 
@@ -149,6 +151,14 @@ class HiddenChange(NamedTuple):
     order: int
 
 
+class Original(NamedTuple):
+    """A copy of the values that a tensor had when the program asked for its `.data`."""
+
+    pointer: int
+    order: int
+    values: torch.Tensor
+
+
 class _Reference(weakref.ref[torch.Tensor]):
     __slots__ = ("key", "pointer")
     key: int
@@ -162,6 +172,7 @@ class Tensors:
         self._watch = watch
         self._made: dict[int, Made] = {}
         self._by_pointer: dict[int, int] = {}
+        self.originals: list[Original] = []
         self.hidden_changes: deque[HiddenChange] = deque(maxlen=_MOST_HIDDEN_CHANGES)
         self.written: dict[int, Made] = {}
         """Per parameter that was overwritten through `.data` with values computed from others, how these were made."""
@@ -179,6 +190,17 @@ class Tensors:
         self._made[reference.key] = made
         if reference.pointer and self.sharing(reference.pointer) is None:
             self._by_pointer[reference.pointer] = reference.key
+
+    def keep_original(self, tensor: torch.Tensor) -> None:
+        """Copy the values of a small tensor that may be about to change behind autograd, until the next backward."""
+        if tensor.requires_grad and len(self.originals) < _MOST_ORIGINALS and tensor.nbytes <= _ORIGINAL_BYTES:
+            self.originals.append(Original(_pointer(tensor), next(_ORDER), tensor.detach().clone()))
+
+    def original(self, saved: torch.Tensor, after: int) -> torch.Tensor | None:
+        """The values that a saved tensor had at first, if they were copied after it was saved."""
+        fitting = (kept for kept in self.originals if kept.pointer == _pointer(saved) and kept.order > after)
+        values = next((kept.values for kept in fitting), None)
+        return values.reshape(saved.shape) if values is not None and values.numel() == saved.numel() else None
 
     def _forget(self, reference: weakref.ref[torch.Tensor]) -> None:
         assert isinstance(reference, _Reference)

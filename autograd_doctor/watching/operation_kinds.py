@@ -11,7 +11,7 @@ _QUIET = frozenset({
     "_is_view", "_set_grad_enabled", "backward", "can_cast", "data_ptr", "dim", "element_size", "finfo", "get_device",
     "get_default_dtype", "grad_fn", "iinfo", "is_complex", "is_contiguous", "is_floating_point", "is_nonzero",
     "is_pinned", "is_same_size", "is_shared", "is_storage", "is_tensor", "ndimension", "nelement", "numel",
-    "pin_memory", "register_hook", "register_post_accumulate_grad_hook", "result_type", "retain_grad",
+    "pin_memory", "register_post_accumulate_grad_hook", "result_type", "retain_grad",
     "set_default_dtype", "share_memory_", "size", "storage", "storage_offset", "stride", "untyped_storage",
 })  # fmt: skip
 _VALUE_PROPERTIES = frozenset({"data", "T", "mT", "H", "mH", "real", "imag"})

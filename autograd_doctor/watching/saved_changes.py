@@ -11,6 +11,7 @@ import torch
 
 from autograd_doctor.events import InPlaceChange, SavedTensorChanged, TensorFacts
 from autograd_doctor.findings import Location
+from autograd_doctor.watching.gradient_error import relative_error
 from autograd_doctor.watching.graph_bytes import saved_by
 from autograd_doctor.watching.graph_walk import GraphWalk
 from autograd_doctor.watching.lineage import Made
@@ -131,7 +132,7 @@ def _leaves_near(node: Any) -> Iterator[torch.Tensor]:
                 yield leaf
 
 
-def hidden(watch: Watch, walk: GraphWalk, needed_at: Location | None) -> SavedTensorChanged | None:
+def hidden(watch: Watch, walk: GraphWalk, root: torch.Tensor, needed_at: Location | None) -> SavedTensorChanged | None:
     """The first saved tensor whose storage was changed, unseen by autograd, after the node that saved it was made."""
     changes = {change.storage: change for change in watch.tensors.hidden_changes}
     if not changes:
@@ -143,6 +144,7 @@ def hidden(watch: Watch, walk: GraphWalk, needed_at: Location | None) -> SavedTe
         for tensor in saved_by(node):
             change = changes.get(tensor.untyped_storage().data_ptr())
             if change is not None and change.order > made.order:
+                original = watch.tensors.original(tensor, made.order)
                 return SavedTensorChanged(
                     step=watch.step,
                     backward=walk.backward,
@@ -152,6 +154,9 @@ def hidden(watch: Watch, walk: GraphWalk, needed_at: Location | None) -> SavedTe
                     changed=InPlaceChange(change.operation, locate(change.place), tensor._version),
                     needed_at=needed_at,
                     silently=True,
+                    relative_error=(
+                        None if original is None else relative_error(walk, root, tensor, original, hooked=watch.hooked)
+                    ),
                 )
     return None
 

@@ -44,6 +44,7 @@ class Watch:
     def __init__(self, record: Callable[[Event], None]) -> None:
         self._record = record
         self.forked = False
+        self.hooked = False
         _watches.add(self)
         self._busy = threading.local()
         self._modes = threading.local()

@@ -6,7 +6,7 @@ import torch.nn as nn
 class Pooling(nn.Module):
     def __init__(self, vocab=30, dim=12):
         super().__init__()
-        self.embed = nn.Embedding(vocab, dim, padding_idx=0)
+        self.embed = nn.Embedding(vocab, dim)
         self.score = nn.Linear(dim, 1, bias=False)
         self.out = nn.Linear(dim, 2)
 

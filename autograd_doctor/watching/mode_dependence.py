@@ -1,8 +1,9 @@
-"""Modules whose forward depends on train/eval: dropout kinds, and normalisations with running statistics."""
+"""Modules whose forward depends on train/eval: dropout of any kind, and normalisations with running statistics."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 
 from torch import nn
 from torch.nn.modules.batchnorm import _NormBase
@@ -15,7 +16,7 @@ Versions = tuple[int, ...]
 
 def may_depend_on_mode(module: nn.Module) -> bool:
     """Cheap test for the kinds; what they are set to is asked later, because it can change."""
-    return isinstance(module, _KINDS) or hasattr(module, "drop_prob")
+    return isinstance(module, _KINDS) or hasattr(module, "drop_prob") or bool(_functional_dropout(type(module).forward))
 
 
 def depends_on_mode(module: nn.Module) -> bool:
@@ -28,8 +29,20 @@ def depends_on_mode(module: nn.Module) -> bool:
         return module.dropout > 0 and module.num_layers > 1
     if isinstance(module, nn.MultiheadAttention):
         return bool(module.dropout > 0)
-    rate: object = getattr(module, "p", None) or getattr(module, "drop_prob", None)
-    return isinstance(rate, int | float) and rate > 0
+    if isinstance(module, _DropoutNd) or hasattr(module, "drop_prob"):
+        rate: object = getattr(module, "p", None) or getattr(module, "drop_prob", None)
+        return isinstance(rate, int | float) and rate > 0
+    told = [getattr(module, name, None) for name in _functional_dropout(type(module).forward)]
+    rates = [rate for rate in told if isinstance(rate, int | float)]
+    return not rates or max(rates) > 0
+
+
+@cache
+def _functional_dropout(forward: Callable[..., object]) -> tuple[str, ...]:
+    """What a forward that hands `self.training` to a dropout function reads under names of dropout."""
+    code = getattr(forward, "__code__", None)
+    names: tuple[str, ...] = code.co_names if code is not None and not forward.__module__.startswith("torch.") else ()
+    return tuple(name for name in names if "drop" in name) if "training" in names and "dropout" in names else ()
 
 
 def mode_dependent(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:

@@ -1,8 +1,8 @@
 """Graph attention on sliced parameters; the test after the first epoch switches gradients off and never on again."""
 
 import torch
+import torch.nn.functional as F
 from torch import nn
-from torch.nn import functional as F
 
 
 class GraphAttention(nn.Module):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dis
 import inspect
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
@@ -18,6 +17,7 @@ from autograd_doctor.watching.care import careful, unnoticed
 from autograd_doctor.watching.derivatives import (
     Case,
     OutOfTime,
+    Patience,
     Verdict,
     judge,
     judge_twice,
@@ -216,7 +216,7 @@ def _judged(cls: Any, met: _Met, how: Callable[[Case, type], Verdict]) -> Verdic
         met.tried = inputs
         try:
             with unnoticed():
-                return how(Case(cls.apply, inputs, met.wanted, time.monotonic() + seconds), cls)
+                return how(Case(cls.apply, inputs, met.wanted, Patience(seconds)), cls)
         except OutOfTime:
             obstacle = f"it took longer than {seconds:g} s"
             break

@@ -31,6 +31,19 @@ class OutOfTime(Exception):
     """Judging took longer than it may."""
 
 
+class Patience:
+    """How long a function may take: seconds of computing, so that a busy machine changes no verdict, and ten times as
+    many by the clock, so that a function that sleeps ends, too."""
+
+    def __init__(self, seconds: float) -> None:
+        self._computing = time.process_time() + seconds
+        self._waiting = time.monotonic() + 10 * seconds
+
+    @property
+    def is_over(self) -> bool:
+        return time.process_time() > self._computing or time.monotonic() > self._waiting
+
+
 @dataclass(frozen=True)
 class Case:
     """One call, copied: tensors are ours, in float64, and cut; `wanted` are the positions that require a gradient."""
@@ -38,14 +51,14 @@ class Case:
     apply: Apply
     arguments: tuple[Any, ...]
     wanted: tuple[int, ...]
-    deadline: float
+    patience: Patience
 
     def leaves(self) -> list[torch.Tensor]:
         return [self.arguments[position].clone().requires_grad_() for position in self.wanted]
 
     def run(self, *leaves: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """The differentiable outputs for these leaves; clones protect them from functions that work in place."""
-        if time.monotonic() > self.deadline:
+        if self.patience.is_over:
             raise OutOfTime
         arguments = [value.clone() if isinstance(value, torch.Tensor) else value for value in self.arguments]
         for position, leaf in zip(self.wanted, leaves, strict=True):

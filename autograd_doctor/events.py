@@ -106,7 +106,10 @@ class ProgramRaised(Event, frozen=True):
 
 
 class ParameterSeen(Event, frozen=True):
-    """A leaf that can learn came into view; seen again under the same number when a better name is known."""
+    """A leaf that can learn came into view; seen again under the same number when a better name is known.
+
+    module/module_kind: the module that ran, and the class of that part of it, of which a plain tensor is an attribute.
+    """
 
     parameter: int
     name: str

@@ -36,12 +36,30 @@ def _left_out(trace: Trace, trained: set[int], minimum: int) -> set[int]:
         {
             parameter
             for parameter, count in written.items()
-            if count >= minimum and parameter in trace.parameters and trace.parameters[parameter].kind == "parameter"
+            if count >= minimum and _is_to_learn(trace, parameter)
         }
         - trace.optimized
         - by_hand
         - {p for event in trace.of(ForwardRan) for p in event.written_parameters}
     )
+
+
+def _is_to_learn(trace: Trace, parameter: int) -> bool:
+    """A parameter, or a plain tensor that a module keeps beside its parameters; others may be inputs, as points are
+    at which the output is differentiated."""
+    seen = trace.parameters.get(parameter)
+    if seen is None or seen.kind == "parameter":
+        return seen is not None
+    inputs = {reached for event in trace.of(BackwardRan) if event.kind == "grad" for reached in event.reached}
+    return bool(seen.module_kind) and parameter not in inputs
+
+
+def _help(trace: Trace, left_out: list[int], reason: str) -> str:
+    if reason:
+        return "call `requires_grad_(False)` on them if they are to stay fixed, which saves their gradients"
+    if all(trace.parameters[parameter].kind == "tensor" for parameter in left_out):
+        return "make it an `nn.Parameter`: `parameters()` does not find plain tensors"
+    return "give them to the optimizer; build it after the last layer has been added to the model"
 
 
 def _by_intent(trace: Trace, left_out: list[int], trained: Iterable[int], ratio: float) -> str:
@@ -72,9 +90,7 @@ def _finding(trace: Trace, left_out: list[int], trained: set[int], ratio: float)
         f"{trace.parameter_names(left_out)} got gradients from {backwards} backwards, and no optimizer holds them",
         subject=trace.parameter_name(left_out[0]),
         location=trace.optimizers[optimizers[0]].location if optimizers else None,
-        help="call `requires_grad_(False)` on them if they are to stay fixed, which saves their gradients"
-        if reason
-        else "give them to the optimizer; build it after the last layer has been added to the model",
+        help=_help(trace, left_out, reason),
         severity="info" if reason else None,
         confidence="medium" if reason else "high",
         evidence={

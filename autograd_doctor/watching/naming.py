@@ -137,7 +137,9 @@ class Parameters:
                     self.name_module(value, name)
         for number, tensor in self._numbers.living():
             if number in self._unnamed:
-                self._introduce(number, tensor, variable_name(tensor) or f"tensor of shape {tuple(tensor.shape)}")
+                attribute = self._watch.modules.attribute(tensor)
+                name = variable_name(tensor) or (attribute[2] if attribute is not None else "")
+                self._introduce(number, tensor, name or f"tensor of shape {tuple(tensor.shape)}", attribute)
 
     def living(self) -> Iterator[tuple[int, torch.Tensor]]:
         return self._numbers.living()
@@ -155,7 +157,9 @@ class Parameters:
             numbers.append(number)
         return numbers
 
-    def _introduce(self, number: int, tensor: torch.Tensor, name: str) -> None:
+    def _introduce(
+        self, number: int, tensor: torch.Tensor, name: str, attribute: tuple[int, str, str] | None = None
+    ) -> None:
         self._names[number] = name
         self._unnamed.discard(number)
         self._watch.emit(
@@ -167,6 +171,8 @@ class Parameters:
                 dtype=str(tensor.dtype).removeprefix("torch."),
                 requires_grad=tensor.requires_grad,
                 kind="parameter" if isinstance(tensor, nn.Parameter) else "tensor",
+                module=attribute[0] if attribute is not None else None,
+                module_kind=attribute[1] if attribute is not None else "",
             )
         )
 
@@ -192,6 +198,15 @@ class Modules:
 
     def living(self) -> Iterator[tuple[int, nn.Module]]:
         return self._numbers.living()
+
+    def attribute(self, tensor: torch.Tensor) -> tuple[int, str, str] | None:
+        """The module, the class of that part of it, and the name under which a tensor is a plain attribute there."""
+        for number, root in self.living():
+            for path, part in root.named_modules(prefix=self._names[number]):
+                key = next((key for key, value in list(vars(part).items()) if value is tensor), None)
+                if key is not None:
+                    return number, type(part).__name__, f"{path}.{key}" if path else key
+        return None
 
 
 def setting(group: dict[str, Any], name: str) -> float:

@@ -18,6 +18,7 @@ from autograd_doctor.events import (
     TensorFacts,
 )
 from autograd_doctor.findings import Finding
+from autograd_doctor.judging.consequences import cases
 from autograd_doctor.rules import (
     evaluation_builds_graph,
     evaluation_in_train_mode,
@@ -420,6 +421,13 @@ def test_hidden_module_that_is_optimized_elsewhere_is_silent() -> None:
 
 def test_hidden_module_without_gradients_is_silent() -> None:
     assert examined(unregistered_module.RULE, built(0), module(0, 0), hidden(1, 1), steps(2, {0: 1.0})) == []
+
+
+def test_training_with_gradients_left_off_is_no_evaluation_in_train_mode() -> None:
+    rules = (grad_mode_left_off.RULE, evaluation_in_train_mode.RULE)
+    found = [rule.finding(rule.name, subject="model", location=at(9), help="") for rule in rules]
+    [case] = cases(found, {rule.code: rule.folds for rule in rules})
+    assert (case.finding.code, [each.code for each in case.consequences]) == ("AD212", ["AD211"])
 
 
 # ------------------------------------------------------------------------------------------- AD209–AD211, AD214: modes

@@ -53,6 +53,7 @@ class _Check(TyperCommand):
         rest = super().parse_args(ctx, args)
         target, after = ctx.params.get("target"), len(ctx.params.get("arguments") or ())
         if not after or ctx.params.get("is_module") or not _only_defines(target):
+            _warn_of_mislaid(target, given[len(given) - after :], {word for each in self.params for word in each.opts})
             return rest
         return super().parse_args(ctx, [*given[: -after - 1], *given[-after:], given[-after - 1]])
 
@@ -63,6 +64,16 @@ def _only_defines(target: str | None) -> bool:
     from autograd_doctor.settings.model_file import look
 
     return look(target).is_for_model_mode
+
+
+def _warn_of_mislaid(target: str | None, arguments: list[str], options: set[str]) -> None:
+    """Say so if options of ours went to a program whose source does not speak of them."""
+    path = Path(target or "")
+    source = path.read_text(encoding="utf-8", errors="replace").replace("-", "_") if path.is_file() else None
+    for word in (argument.partition("=")[0] for argument in arguments):
+        if source and word in options - {"-m", "-o"} and word.strip("-").replace("-", "_") not in source:
+            said = f"`{word}` comes after {target} and is passed to it; options of the doctor come before"
+            print(f"note: {said}", file=sys.stderr)
 
 
 @app.command(cls=_Check, context_settings=_TARGET_FIRST)

@@ -11,11 +11,12 @@ from autograd_doctor.judging import facts
 from autograd_doctor.judging.consequences import PROGRAM_CRASHED, Case, cases
 from autograd_doctor.judging.examination import Examination, examine
 from autograd_doctor.judging.presentation import Presenter
-from autograd_doctor.judging.suppressions import Ignores
+from autograd_doctor.judging.suppressions import Ignore, Ignores
 from autograd_doctor.judging.verdict import decide, decide_on_function
 from autograd_doctor.plan import Outcome, Target
 from autograd_doctor.report import SCHEMA_VERSION, Checks, Report, ReportedFinding, Statistics, Tool
-from autograd_doctor.rules import Rule
+from autograd_doctor.rules import Rule, all_rules
+from autograd_doctor.settings.mistakes import nearest
 from autograd_doctor.trace import Trace
 
 
@@ -86,8 +87,16 @@ def _judged(rules: Iterable[Rule], examination: Examination) -> set[str]:
 
 
 def _unused(ignores: Ignores, judged: Container[str], presenter: Presenter) -> Iterator[str]:
+    known = {word for rule in all_rules() for word in (rule.code, rule.name)}
     for ignore in ignores.unused(judged):
-        yield f"`doctor: ignore[{ignore.rule}]` at {presenter.path(ignore.path)}:{ignore.line} silences nothing"
+        yield f"{_comment(ignore, presenter)} silences nothing"
+    for ignore in ignores.unknown(known):
+        yield f"{_comment(ignore, presenter)} names no rule{nearest(ignore.rule, known)}"
+
+
+def _comment(ignore: Ignore, presenter: Presenter) -> str:
+    kind = "file-ignore" if ignore.whole_file else "ignore"
+    return f"`doctor: {kind}[{ignore.rule}]` at {presenter.path(ignore.path)}:{ignore.line}"
 
 
 def _statistics(findings: Sequence[ReportedFinding]) -> Statistics:

@@ -211,6 +211,13 @@ def test_a_mistake_is_one_line_and_2_before_anything_runs(doctor: Doctor, argume
     assert line in printed.err
 
 
+def test_options_that_went_to_the_program_are_noted_unless_it_knows_them(doctor: Doctor) -> None:
+    Path("train.py").write_text("import sys\nmax_seconds = 3\nsys.exit(0)")
+    printed = doctor("check", "train.py", "--steps=3", "--max-seconds", "9", "--lr", "1", "-o", "x")
+    notes = [line for line in printed.err.splitlines() if line.startswith("note: ")]
+    assert notes == ["note: `--steps` comes after train.py and is passed to it; options of the doctor come before"]
+
+
 def test_a_model_without_training_gets_the_settings_to_write(doctor: Doctor) -> None:
     Path("model.py").write_text(MODEL)
     printed = doctor("check", "model.py")

@@ -220,9 +220,16 @@ def test_a_comment_at_a_related_place_counts(script: Path) -> None:
 
 
 def test_a_comment_of_no_use_is_noted_if_its_rule_ran(script: Path) -> None:
-    script.write_text("a()  # doctor: ignore[AD101]\nb()  # doctor: ignore[AD999]\n", encoding="utf-8")
+    script.write_text("a()  # doctor: ignore[AD101]\nb()  # doctor: ignore[AD102]\n", encoding="utf-8")
     report = judged(training(cwd=str(script.parent)), rule("AD101"))
     assert report.notes == ["`doctor: ignore[AD101]` at train.py:1 silences nothing"]
+
+
+def test_a_comment_that_names_no_rule_is_noted(script: Path) -> None:
+    script.write_text("# doctor: file-ignore[missing-zero-grd]\n", encoding="utf-8")
+    report = judged(training(cwd=str(script.parent)), rule("AD101"))
+    note = "`doctor: file-ignore[missing-zero-grd]` at train.py:1 names no rule; did you mean `missing-zero-grad`?"
+    assert report.notes == [note]
 
 
 # ---------------------------------------------------------------------------------------------- verdict and exit code

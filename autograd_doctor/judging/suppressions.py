@@ -56,6 +56,11 @@ class Ignores:
         for ignores in self._by_path.values():
             yield from (ignore for ignore in ignores if ignore.rule in judged and ignore not in self._used)
 
+    def unknown(self, rules: Container[str]) -> Iterator[Ignore]:
+        """Comments that name none of these rules, neither by code nor by name."""
+        for ignores in self._by_path.values():
+            yield from (ignore for ignore in ignores if ignore.rule not in rules)
+
     def _of(self, path: str) -> list[Ignore]:
         file = Path(self._cwd, path)
         if file not in self._by_path:

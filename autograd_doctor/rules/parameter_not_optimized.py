@@ -33,11 +33,7 @@ def _left_out(trace: Trace, trained: set[int], minimum: int) -> set[int]:
     written = Counter(parameter for _, parameter in in_steps)
     by_hand = {p for step in trace.of(OptimizerStepped) for p in step.moved or () if step.optimizer is None}
     return (
-        {
-            parameter
-            for parameter, count in written.items()
-            if count >= minimum and _is_to_learn(trace, parameter)
-        }
+        {parameter for parameter, count in written.items() if count >= minimum and _is_to_learn(trace, parameter)}
         - trace.optimized
         - by_hand
         - {p for event in trace.of(ForwardRan) for p in event.written_parameters}

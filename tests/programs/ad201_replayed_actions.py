@@ -35,7 +35,7 @@ def learn():
 
 
 state = torch.randn(4)
-for turn in range(100):
+for _ in range(100):
     with torch.no_grad():
         action = online(state.unsqueeze(0)).max(1)[1].view(1)
     following = torch.randn(4)

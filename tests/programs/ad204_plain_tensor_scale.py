@@ -25,7 +25,7 @@ class Model(nn.Module):
 
 model = Model()
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)  # expect: AD204
-for step in range(12):
+for _ in range(12):
     x = torch.randn(4, 5, 6)
     loss = (model(x) - x.mean((1, 2)).unsqueeze(1)).pow(2).mean()
     optimizer.zero_grad()

@@ -20,7 +20,7 @@ class Physics(nn.Module):
 
 model = Physics()
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-for step in range(20):
+for _ in range(20):
     loss = model()
     optimizer.zero_grad()
     loss.backward()

@@ -186,15 +186,18 @@ def explain(
 @app.command()
 def version() -> None:
     """Print the version."""
-    print(f"autograd_doctor {__version__}")
+    from autograd_doctor.command.outputs import say
+
+    say(f"autograd_doctor {__version__}\n")
 
 
 @app.command()
 def env() -> None:
     """Print what a bug report should say about this machine."""
     from autograd_doctor.command.environment import lines
+    from autograd_doctor.command.outputs import say
 
-    print("\n".join(lines()))
+    say("\n".join(lines()) + "\n")
 
 
 @app.command(name="config")
@@ -206,10 +209,11 @@ def config_command(
 ) -> None:
     """Print the settings in force, and where each comes from."""
     from autograd_doctor.command import checking
+    from autograd_doctor.command.outputs import say
     from autograd_doctor.config import in_force
 
     loaded = checking.load_settings(checking.Request(script, config=config, isolated=isolated))
-    print(in_force(loaded))
+    say(in_force(loaded) + "\n")
 
 
 def main() -> NoReturn:

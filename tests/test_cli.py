@@ -99,22 +99,24 @@ def test_the_parent_never_imports_torch(tmp_path: Path, arguments: list[str]) ->
     assert done.stdout or arguments[-1] == "nowhere.py"
 
 
-def _rules_to(stdout: int) -> Printed:
-    command = [sys.executable, "-m", "autograd_doctor", "rules"]
+def _printed_to(stdout: int, name: str) -> Printed:
+    command = [sys.executable, "-m", "autograd_doctor", name]
     done = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True, env={"PYTHONPATH": str(ROOT)})
     return Printed(done.returncode, "", done.stderr)
 
 
-def test_a_reader_may_stop_reading() -> None:
+@pytest.mark.parametrize("command", ["rules", "version", "config"])
+def test_a_reader_may_stop_reading(command: str) -> None:
     reader, writer = os.pipe()
     os.close(reader)
-    assert _rules_to(writer) == (0, "", "")
+    assert _printed_to(writer, command) == (0, "", "")
     os.close(writer)
 
 
-def test_a_full_disk_is_a_mistake_and_no_finding() -> None:
+@pytest.mark.parametrize("command", ["rules", "version", "config"])
+def test_a_full_disk_is_a_mistake_and_no_finding(command: str) -> None:
     with open("/dev/full", "wb") as full:
-        printed = _rules_to(full.fileno())
+        printed = _printed_to(full.fileno(), command)
     assert (printed.code, printed.err) == (2, "error: standard output: cannot be written: No space left on device\n")
 
 

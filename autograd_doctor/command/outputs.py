@@ -73,10 +73,10 @@ def owns_stdout(outputs: Sequence[Output]) -> bool:
 
 
 def write(report: Report, outputs: Sequence[Output], color: str) -> None:
-    """Render the report to every output. Raises `Mistake` if a file cannot be written after all."""
+    """Render the report to every output, files first. Raises `Mistake` if one cannot be written after all."""
     from autograd_doctor.renderers import render, shows_unicode
 
-    for output in outputs:
+    for output in sorted(outputs, key=lambda output: output.file is None):
         if output.file is None:
             unicode = shows_unicode(sys.stdout.encoding)
             text = render(

@@ -132,7 +132,8 @@ class Modules:
         if id(module) not in self._known:
             self._know(module)
         self._modes.became_root(module, number)
-        conditions = Conditions(number, module.training, gradients, inference, place(), self._modes.changes)
+        switch = None if gradients else self._watch.switch
+        conditions = Conditions(number, module.training, gradients, inference, place(), self._modes.changes, switch)
         call = RootCall(module, conditions, self._watch.step, self._is_new(conditions))
         if call.new:
             self._writes.begin(call)
@@ -192,7 +193,7 @@ class Modules:
                 training=conditions.training,
                 grad_enabled=conditions.grad_enabled,
                 inference=conditions.inference,
-                switch=None if conditions.grad_enabled else self._watch.switch,
+                switch=conditions.switch,
                 in_eval=self._register.names(call.module, in_eval),
                 in_train=self._register.names(call.module, in_train),
                 statistics_moved=self._register.names(call.module, call.moved()),

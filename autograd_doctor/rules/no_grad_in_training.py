@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from sys import maxsize
 
 from autograd_doctor.events import (
     BackwardRan,
@@ -23,11 +24,14 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     found: _Deprived = {}
     left_off = {event.switch.location for event in trace.of(GradModeLeftOff)}
     last: ForwardRan | None = None
-    for event in trace.events:
+    ran_under: dict[GradSwitch, int] = {}
+    for position, event in enumerate(trace.events):
         if isinstance(event, ForwardRan):
             last = event
+            if event.switch is not None:
+                ran_under[event.switch] = position
         elif isinstance(event, BackwardRan):
-            for switch, parameters in _switches(trace, event, last):
+            for switch, parameters in _newest(list(_switches(trace, event, last)), ran_under):
                 if switch.location not in left_off:
                     known, backwards = found.setdefault(switch, (set(), []))
                     known |= parameters
@@ -53,6 +57,20 @@ def _switches(trace: Trace, backward: BackwardRan, last: ForwardRan | None) -> I
     if backward.lacks_graph and not backward.cuts and last is not None and last.switch is not None:
         module = trace.modules.get(last.module)
         yield last.switch, set(trace.deprived(backward, module.parameters if module else ()))
+
+
+def _newest(
+    switches: list[tuple[GradSwitch, set[int]]], ran_under: dict[GradSwitch, int]
+) -> Iterator[tuple[GradSwitch, set[int]]]:
+    """Blame each parameter on the newest switch: what was collected before is data by then.
+
+    A switch under which no module ran cut a graph that had been built for this very loss.
+    """
+    blamed: set[int] = set()
+    for switch, parameters in sorted(switches, key=lambda each: ran_under.get(each[0], maxsize), reverse=True):
+        if not parameters or parameters - blamed:
+            yield switch, parameters - blamed
+        blamed |= parameters
 
 
 def _finding(trace: Trace, switch: GradSwitch, parameters: list[int], backwards: list[BackwardRan]) -> Finding:

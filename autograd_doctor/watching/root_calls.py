@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from autograd_doctor.events import GradSwitch
 from autograd_doctor.watching.mode_dependence import Versions, depends_on_mode, statistics_versions
 from autograd_doctor.watching.parameter_writes import Numbered, ParameterWrites
 from autograd_doctor.watching.places import Place
@@ -28,6 +29,7 @@ class Conditions:
     inference: bool
     where: Place | None
     modes: int
+    switch: GradSwitch | None = None
 
 
 @dataclass

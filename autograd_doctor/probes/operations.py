@@ -19,7 +19,7 @@ from autograd_doctor.watching.escapes import Escapes
 from autograd_doctor.watching.graph_walk import mark
 from autograd_doctor.watching.lineage import CutPoint, HiddenChange, Made, has_graph, tensors_in
 from autograd_doctor.watching.naming import variable_name
-from autograd_doctor.watching.operation_kinds import SHAPE_ONLY, STAYS_FINITE, Kind, changes_input, classify
+from autograd_doctor.watching.operation_kinds import ONE_BY_ONE, SHAPE_ONLY, STAYS_FINITE, Kind, changes_input, classify
 from autograd_doctor.watching.patching import Patches
 from autograd_doctor.watching.places import Place, is_own, locate
 from autograd_doctor.watching.tensor_facts import describe
@@ -116,8 +116,9 @@ class Operations(TorchFunctionMode):
         inputs = [] if name in SHAPE_ONLY else tensors_in(args, kwargs.values())
         place = _place()
         changes = changes_input(name) or "out" in kwargs
-        for output in outputs:
-            made = self._tensors.derive(Made(name, place, self._watch.step), inputs)
+        for position, output in enumerate(outputs):
+            sources = inputs[position : position + 1] if name in ONE_BY_ONE else inputs
+            made = self._tensors.derive(Made(name, place, self._watch.step), sources)
             self._escapes.returned(made, args, kwargs)
             if not has_graph(output) and self._tensors.parameter_bit(output):
                 if changes:

@@ -30,6 +30,9 @@ SHAPE_ONLY = frozenset({
 })  # fmt: skip
 """Operations that take the shape of a tensor and none of its values."""
 
+ONE_BY_ONE = frozenset({"atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "meshgrid"})
+"""Operations each output of which is one of the inputs, in another shape."""
+
 STAYS_FINITE = frozenset({
     "T", "__getitem__", "arange", "cat", "chunk", "clone", "contiguous", "cpu", "cuda", "data", "detach", "detach_",
     "dropout", "expand", "expand_as", "flatten", "flip", "float", "mT", "max_pool2d", "movedim", "narrow", "ones",

@@ -298,11 +298,12 @@ def test_a_killed_program_is_never_green() -> None:
         assert (report.run.stopped_by, report.run.program_exit, report.run.seconds) == ("killed", None, 3.0)
 
 
-def test_a_program_that_hung_is_judged_on_what_was_seen() -> None:
+def test_a_program_that_hung_is_never_green() -> None:
     hung = Outcome(exit_code=None, signal=9, timed_out=True, stacks='File "train.py", line 3\n')
     assert judged(training(0, reason=None), rule(), outcome=hung).exit_code == ExitCode.NOT_JUDGED
     report = judged(training(5, reason=None), rule(), outcome=hung)
-    assert report.exit_code == ExitCode.OK
+    assert (report.exit_code, report.verdict) == (ExitCode.PROGRAM_FAILED, "program-failed")
+    assert "hung after 5 steps" in report.exit_reason
     assert report.notes == ['the program hung and was ended; this was running:\nFile "train.py", line 3']
 
 

@@ -28,7 +28,7 @@ def decide(
         return "program-failed", ExitCode.PROGRAM_FAILED, f"the program {_end(run, outcome)} before any training step"
     if failing:
         return "faults", ExitCode.FINDINGS, f"{len(failing)} of {_findings(len(findings))} at or above `{fail_on}`"
-    if run.stopped_by == "killed":
+    if run.stopped_by == "killed" or (run.stopped_by == "timeout" and run.steps):
         ended = f"the program {_end(run, outcome)} after {steps(run.steps)}, which no rule explains"
         return "program-failed", ExitCode.PROGRAM_FAILED, ended
     if run.steps < max(1, min_steps):
@@ -88,6 +88,8 @@ def _failed(run: Run) -> bool:
 def _end(run: Run, outcome: Outcome) -> str:
     if run.stopped_by == "killed" and outcome.signal is not None:
         return f"was killed by {_signal_name(outcome.signal)}"
+    if run.stopped_by == "timeout":
+        return "hung"
     return "crashed" if run.stopped_by == "raised" else f"exited with {run.program_exit}"
 
 

@@ -236,12 +236,12 @@ def bad_list_of_each_epoch() -> None:
             loss.backward()
             optimizer.step()
             losses.append(loss)  # <- AD301
-        return sum(losses).item() / len(losses)
+        return sum(losses).item() / len(losses)  # type: ignore[union-attr]
 
     torch.manual_seed(0)
     model = nn.Linear(8, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    loader = DataLoader(torch.randn(144, 8), batch_size=16, shuffle=True)
+    loader = DataLoader(torch.randn(144, 8), batch_size=16, shuffle=True)  # type: ignore[arg-type]
     for _ in range(3):
         train(model, optimizer, loader)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import inspect
+from collections.abc import Iterator
 from functools import cache
+from types import FunctionType
 
 from torch import nn
 from torch.nn.modules.batchnorm import _NormBase
@@ -16,7 +18,7 @@ Versions = tuple[int, ...]
 
 def may_depend_on_mode(module: nn.Module) -> bool:
     """Cheap test for the kinds; what they are set to is asked later, because it can change."""
-    return isinstance(module, _KINDS) or hasattr(module, "drop_prob") or bool(_functional_dropout(type(module).forward))
+    return isinstance(module, _KINDS) or hasattr(module, "drop_prob") or bool(_functional_dropout(type(module)))
 
 
 def depends_on_mode(module: nn.Module) -> bool:
@@ -32,16 +34,18 @@ def depends_on_mode(module: nn.Module) -> bool:
     if isinstance(module, _DropoutNd) or hasattr(module, "drop_prob"):
         rate: object = getattr(module, "p", None) or getattr(module, "drop_prob", None)
         return isinstance(rate, int | float) and rate > 0
-    told = [getattr(module, name, None) for name in _functional_dropout(type(module).forward)]
+    told = [getattr(module, name, None) for name in _functional_dropout(type(module))]
     rates = [rate for rate in told if isinstance(rate, int | float)]
     return not rates or max(rates) > 0
 
 
 @cache
-def _functional_dropout(forward: Callable[..., object]) -> tuple[str, ...]:
+def _functional_dropout(kind: type[nn.Module]) -> tuple[str, ...]:
     """What a forward that hands `self.training` to a dropout function reads under names of dropout."""
-    code = getattr(forward, "__code__", None)
-    names: tuple[str, ...] = code.co_names if code is not None and not forward.__module__.startswith("torch.") else ()
+    forward = inspect.getattr_static(kind, "forward", None)
+    if not isinstance(forward, FunctionType) or forward.__module__.startswith("torch."):  # a scripted one, for example
+        return ()
+    names = forward.__code__.co_names
     return tuple(name for name in names if "drop" in name) if "training" in names and "dropout" in names else ()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from functools import cache
 from types import FunctionType
 
 from torch import nn
@@ -15,10 +14,12 @@ _KINDS = (_DropoutNd, _NormBase, nn.RReLU, nn.MultiheadAttention, nn.RNNBase)
 
 Versions = tuple[int, ...]
 
+_read_by_forward: dict[type, tuple[str, ...]] = {}
+
 
 def may_depend_on_mode(module: nn.Module) -> bool:
     """Cheap test for the kinds; what they are set to is asked later, because it can change."""
-    return isinstance(module, _KINDS) or hasattr(module, "drop_prob") or bool(_functional_dropout(type(module)))
+    return isinstance(module, _KINDS) or hasattr(module, "drop_prob") or bool(_functional_dropout(module))
 
 
 def depends_on_mode(module: nn.Module) -> bool:
@@ -34,15 +35,20 @@ def depends_on_mode(module: nn.Module) -> bool:
     if isinstance(module, _DropoutNd) or hasattr(module, "drop_prob"):
         rate: object = getattr(module, "p", None) or getattr(module, "drop_prob", None)
         return isinstance(rate, int | float) and rate > 0
-    told = [getattr(module, name, None) for name in _functional_dropout(type(module))]
+    told = [getattr(module, name, None) for name in _functional_dropout(module)]
     rates = [rate for rate in told if isinstance(rate, int | float)]
     return not rates or max(rates) > 0
 
 
-@cache
-def _functional_dropout(kind: type[nn.Module]) -> tuple[str, ...]:
+def _functional_dropout(module: nn.Module) -> tuple[str, ...]:
     """What a forward that hands `self.training` to a dropout function reads under names of dropout."""
-    forward = inspect.getattr_static(kind, "forward", None)
+    kind = type(module)
+    if kind not in _read_by_forward:
+        _read_by_forward[kind] = _dropout_names(inspect.getattr_static(kind, "forward", None))
+    return _read_by_forward[kind]
+
+
+def _dropout_names(forward: object) -> tuple[str, ...]:
     if not isinstance(forward, FunctionType) or forward.__module__.startswith("torch."):  # a scripted one, for example
         return ()
     names = forward.__code__.co_names

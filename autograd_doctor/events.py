@@ -319,9 +319,6 @@ class BackwardRan(Event, frozen=True):
     reused: list[int] = []
     contains: list[int] = []
     reduction: Literal["", "mean", "sum"] = ""
-    saved_bytes: int | None = None
-    module: int | None = None
-    in_evaluation: bool = False
     error: str = ""
 
     @property

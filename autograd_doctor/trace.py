@@ -158,6 +158,10 @@ class Trace:
             return "the update"
         return built.name or built.kind
 
+    def module_parameters(self, module: int) -> list[int]:
+        seen = self.modules.get(module)
+        return seen.parameters if seen else []
+
     def module_name(self, module: int | None) -> str:
         seen = self.modules.get(module) if module is not None else None
         if seen is None:
@@ -230,12 +234,15 @@ class Trace:
 
     @cached_property
     def evaluations(self) -> tuple[ForwardRan, ...]:
-        """Forward passes that were no part of training: without gradients, or in eval mode with no backward after."""
-        trained = {(event.module, event.step) for event in self.of(BackwardRan)}
+        """Forward passes that were no part of training: without gradients, or in eval mode and no backward went there."""
+        reached: dict[int, set[int]] = {}
+        for ran in self.of(BackwardRan):
+            reached.setdefault(ran.step, set()).update(ran.reached)
         return tuple(
             event
             for event in self.of(ForwardRan)
-            if not event.grad_enabled or (not event.training and (event.module, event.step) not in trained)
+            if not event.grad_enabled
+            or (not event.training and reached.get(event.step, set()).isdisjoint(self.module_parameters(event.module)))
         )
 
     @cached_property

@@ -49,7 +49,6 @@ class Watch:
         self._busy = threading.local()
         self._modes = threading.local()
         self.step = 0
-        self.micro_batches = 0
         self.parameters = Parameters(self)
         self.modules = Modules(self)
         self.optimizers = Optimizers(self)

@@ -234,7 +234,7 @@ class Trace:
 
     @cached_property
     def evaluations(self) -> tuple[ForwardRan, ...]:
-        """Forward passes that were no part of training: without gradients, or in eval mode and no backward went there."""
+        """Forward passes that were no part of training: without gradients, or in eval mode and never gone backward."""
         reached: dict[int, set[int]] = {}
         for ran in self.of(BackwardRan):
             reached.setdefault(ran.step, set()).update(ran.reached)

@@ -5,7 +5,6 @@ It records how each output was made (`lineage`), marks its backward node, and le
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self
 
@@ -18,11 +17,10 @@ from autograd_doctor.watching.care import careful, contained
 from autograd_doctor.watching.escapes import Escapes
 from autograd_doctor.watching.graph_walk import mark
 from autograd_doctor.watching.lineage import CutPoint, HiddenChange, Made, has_graph, tensors_in
-from autograd_doctor.watching.naming import variable_name
 from autograd_doctor.watching.operation_kinds import ONE_BY_ONE, SHAPE_ONLY, STAYS_FINITE, Kind, changes_input, classify
 from autograd_doctor.watching.patching import Patches
-from autograd_doctor.watching.places import Place, is_own, locate
-from autograd_doctor.watching.tensor_facts import describe
+from autograd_doctor.watching.places import Place, here, locate
+from autograd_doctor.watching.places import place as user_place
 from autograd_doctor.watching.watch import Watch
 
 _PLAIN_TENSORS = frozenset({torch.Tensor, torch.nn.Parameter})
@@ -91,7 +89,7 @@ class Operations(TorchFunctionMode):
     ) -> None:
         """Record what an operation did; `gradients` tells whether the program had them switched on."""
         if kind is Kind.ESCAPE:
-            made = self._tensors.derive(Made(name, _place(), self._watch.step), tensors_in(args))
+            made = self._tensors.derive(Made(name, user_place(), self._watch.step), tensors_in(args))
             self._escapes.left(made, result)
         elif isinstance(result, torch.Tensor):
             self._note(name, args, kwargs, (result,), gradients)
@@ -114,7 +112,7 @@ class Operations(TorchFunctionMode):
     ) -> None:
         """Record how each output was made."""
         inputs = [] if name in SHAPE_ONLY else tensors_in(args, kwargs.values())
-        place = _place()
+        place = user_place()
         changes = changes_input(name) or "out" in kwargs
         for position, output in enumerate(outputs):
             sources = inputs[position : position + 1] if name in ONE_BY_ONE else inputs
@@ -174,7 +172,7 @@ class Operations(TorchFunctionMode):
         target = args[0] if args else None
         if not isinstance(target, torch.Tensor):
             return
-        place = _place()
+        place = user_place()
         if name == "grad.__set__":
             self._watch.gradients.cleared_at = locate(place)
         elif name == "data.__set__":
@@ -265,7 +263,7 @@ class Operations(TorchFunctionMode):
 
     @careful
     def _note_function(self, name: str, args: Sequence[Any], result: Any) -> None:
-        inputs, place = tensors_in(args), _place()
+        inputs, place = tensors_in(args), user_place()
         outputs = [result] if isinstance(result, torch.Tensor) else tensors_in(result if result is not None else ())
         for output in outputs:
             made = Made(name, place, self._watch.step)
@@ -308,24 +306,12 @@ class Operations(TorchFunctionMode):
         self._failures += 1
         if self._failures > _MOST_FAILURES:
             return
-        operands = []
-        for tensor in tensors_in(args, kwargs.values())[:_MOST_OPERANDS]:
-            # What was last written into a parameter, its initial values for one, did not make it.
-            made = None if isinstance(tensor, torch.nn.Parameter) else self._tensors.get(tensor)
-            number = self._watch.parameters.get(tensor)
-            operands.append(
-                describe(
-                    tensor,
-                    name=variable_name(tensor) or ("" if number is None else self._watch.parameters.name(number)),
-                    operation=made.operation if made else "",
-                    made_at=locate(made.place) if made else None,
-                )
-            )
+        operands = [self._watch.describe(tensor) for tensor in tensors_in(args, kwargs.values())[:_MOST_OPERANDS]]
         self._watch.emit(
             OperationFailed(
                 step=self._watch.step,
                 operation=name,
-                location=locate(_place()),
+                location=here(),
                 error=f"{type(error).__name__}: {error}",
                 operands=operands,
             )
@@ -342,17 +328,6 @@ def _by_arguments(original: Callable[[Any], bool]) -> Callable[[Any], bool]:
         return any(getattr(kind, "__torch_function__", _DISABLED) is not _DISABLED for kind in kinds)
 
     return has_torch_function
-
-
-def _place() -> Place | None:
-    """The user's innermost frame, found without building anything: this runs once per operation."""
-    frame = sys._getframe(3)
-    while frame is not None:
-        code = frame.f_code
-        if is_own(code.co_filename):
-            return code, frame.f_lasti
-        frame = frame.f_back  # type: ignore[assignment]
-    return None
 
 
 PROBE = Operations

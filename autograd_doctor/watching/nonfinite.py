@@ -14,7 +14,6 @@ import torch
 
 from autograd_doctor.events import Event, NonFiniteInput, NonFiniteProduced, TensorFacts
 from autograd_doctor.watching.lineage import Made
-from autograd_doctor.watching.naming import variable_name
 from autograd_doctor.watching.places import Place, locate
 from autograd_doctor.watching.tensor_facts import bad_rows, describe, readable
 
@@ -94,9 +93,9 @@ class Sentry:
             and not bool(torch.isfinite(tensor).all()) and self._origin_of(tensor) is None
         ]  # fmt: skip
         if spoiled:
-            origin = Origin(None, made.place, self._facts(spoiled[0]), (), tuple(bad_rows(spoiled[0])))
+            origin = Origin(None, made.place, self._watch.describe(spoiled[0]), (), tuple(bad_rows(spoiled[0])))
         else:
-            operands = tuple(self._facts(tensor) for tensor in inputs[:4])
+            operands = tuple(self._watch.describe(tensor) for tensor in inputs[:4])
             origin = Origin(made.operation, made.place, describe(output), operands, tuple(bad_rows(output)))
         self._known[key] = origin
         return origin
@@ -104,19 +103,6 @@ class Sentry:
     def _origin_of(self, tensor: torch.Tensor) -> Origin | None:
         made = self._watch.tensors.get(tensor)
         return made.origin if made is not None else None
-
-    def _facts(self, tensor: torch.Tensor) -> TensorFacts:
-        made = self._watch.tensors.get(tensor)
-        return describe(
-            tensor,
-            name=variable_name(tensor) or self._parameter_name(tensor),
-            operation=made.operation if made else "",
-            made_at=locate(made.place) if made else None,
-        )
-
-    def _parameter_name(self, tensor: torch.Tensor) -> str:
-        number = self._watch.parameters.get(tensor)
-        return "" if number is None else self._watch.parameters.name(number)
 
     def root_reached(self, made: Made | None) -> None:
         """A loss is about to go backward: if it is spoiled, report where that began."""

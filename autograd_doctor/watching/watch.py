@@ -10,12 +10,14 @@ from weakref import WeakSet
 
 import torch
 
-from autograd_doctor.events import Event, GradSwitch
+from autograd_doctor.events import Event, GradSwitch, TensorFacts
 from autograd_doctor.findings import Location
 from autograd_doctor.watching.gradients import Ledger
 from autograd_doctor.watching.lineage import Tensors
-from autograd_doctor.watching.naming import Modules, Optimizers, Parameters
+from autograd_doctor.watching.naming import Modules, Optimizers, Parameters, variable_name
 from autograd_doctor.watching.nonfinite import Sentry
+from autograd_doctor.watching.places import locate
+from autograd_doctor.watching.tensor_facts import describe
 
 if TYPE_CHECKING:
     from autograd_doctor.watching.loss_scales import Scalers
@@ -77,6 +79,18 @@ class Watch:
     def looking(self) -> Looking:
         """While the doctor itself reads tensors: no graph, no function modes, no events of our own making."""
         return Looking(self._busy)
+
+    def describe(self, tensor: torch.Tensor) -> TensorFacts:
+        """A tensor with its ranges, the user's name for it, and what made it."""
+        # What was last written into a parameter, its initial values for one, did not make it.
+        made = None if isinstance(tensor, torch.nn.Parameter) else self.tensors.get(tensor)
+        number = self.parameters.get(tensor)
+        return describe(
+            tensor,
+            name=variable_name(tensor) or ("" if number is None else self.parameters.name(number)),
+            operation=made.operation if made else "",
+            made_at=locate(made.place) if made else None,
+        )
 
     def step_taken(self, optimizer: int | None) -> None:
         """Count a step, and tell those who wait for one.

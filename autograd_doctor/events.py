@@ -49,6 +49,38 @@ class Noted(Event, frozen=True):
     text: str
 
 
+class InstrumentAttached(Event, frozen=True):
+    """An instrument began to watch. emits: names of the events that it states. requires: the instruments that it reads."""
+
+    instrument: str
+    emits: list[str]
+    requires: list[str] = []
+
+
+class InstrumentDetached(Event, frozen=True):
+    """An instrument watched up to here, as long as it was meant to."""
+
+    instrument: str
+
+
+class InstrumentFailed(Event, frozen=True):
+    """A look of an instrument raised, or it could not be attached: our own failure, never the program's. Said once.
+
+    look: what failed ("attach", or the name of a signal). error: type and message of the exception.
+    """
+
+    instrument: str
+    look: str
+    error: str
+
+
+class InstrumentLimited(Event, frozen=True):
+    """An instrument gave way: from here on it saw less than its events promise (an accelerator, a size limit …)."""
+
+    instrument: str
+    reason: str
+
+
 class CheckEnded(Event, frozen=True):
     """The parent's last word, at the end of a saved trace: what it was asked to run, and how the child ended."""
 

@@ -50,7 +50,7 @@ class Noted(Event, frozen=True):
 
 
 class InstrumentAttached(Event, frozen=True):
-    """An instrument began to watch. emits: names of the events that it states. requires: the instruments that it reads."""
+    """An instrument began to watch. emits: names of the events that it states. requires: instruments that it reads."""
 
     instrument: str
     emits: list[str]

@@ -104,7 +104,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     """Everything the child needs to know.
 
     steps: optimizer steps to watch. max_seconds: seconds of training to watch. batches_per_epoch: where each pass
-    over a `DataLoader` is cut (0: never). probes: names of the probe files to install. trace, scratch: a file to
+    over a `DataLoader` is cut (0: never). events: names of those that the rules need. trace, scratch: a file to
     append events to, and a folder for what the program saves and for `STACKS`. polite: redirect saves and switch
     trackers off. stdout_to_stderr: descriptor 1 is the parent's report, so the program's output goes to descriptor 2.
     model: the validated model-mode section of the configuration. function: how to call a target of that kind.
@@ -113,7 +113,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     target: Target
     trace: str
     scratch: str
-    probes: list[str]
+    events: list[str]
     steps: int = 30
     max_seconds: float = 60.0
     batches_per_epoch: int = 10

@@ -20,7 +20,6 @@ from typing import Any
 
 from autograd_doctor import engine
 from autograd_doctor.plan import Outcome, Plan, Target
-from autograd_doctor.probes import probes_for, providers
 from autograd_doctor.report import Report
 from autograd_doctor.rules import Rule, all_rules
 from autograd_doctor.trace import Trace
@@ -112,7 +111,7 @@ def plan_for(
         "target": Target(kind="script", name=str(script), arguments=list(arguments)),
         "trace": str(trace),
         "scratch": str(scratch),
-        "probes": probes_for(needs),
+        "events": sorted(event.__name__ for event in needs),
         **overrides,
     }
     return Plan(**settings)
@@ -138,8 +137,7 @@ def check_by_command(program: Path, *options: str, arguments: Sequence[str] = ()
 def _server() -> ForkServerContext:
     os.environ["OMP_NUM_THREADS"] = "1"
     context = multiprocessing.get_context("forkserver")
-    probes = [f"autograd_doctor.probes.{name}" for name in providers()]
-    context.set_forkserver_preload(["torch", "torch._dynamo", "numpy", "autograd_doctor.runner.__main__", *probes])
+    context.set_forkserver_preload(["torch", "torch._dynamo", "numpy", "autograd_doctor.runner.__main__"])
     return context
 
 

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from autograd_doctor.probes import providers
 
 from autograd_doctor import trace
-from autograd_doctor.probes import providers
 from autograd_doctor.rules import Rule, all_rules
 from tests.harness import ROOT, body_of, marks
 

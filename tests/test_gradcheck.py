@@ -16,7 +16,6 @@ import pytest
 from autograd_doctor import engine
 from autograd_doctor.command.gradchecking import find
 from autograd_doctor.plan import FunctionPlan, InputPlan, Plan, Target
-from autograd_doctor.probes import probes_for
 from autograd_doctor.renderers import render
 from autograd_doctor.report import Report
 from autograd_doctor.rules import all_rules
@@ -206,7 +205,7 @@ def judge(tmp_path: Path) -> Judge:
             target=target,
             trace=str(tmp_path / "trace"),
             scratch=str(tmp_path / "scratch"),
-            probes=probes_for(event for rule in rules for event in rule.needs),
+            events=sorted({event.__name__ for rule in rules for event in rule.needs}),
             max_seconds=max_seconds,
             function=function_inputs.plan(words, "--input", double=double),
         )

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from autograd_doctor.watching.graph_bytes import saved_bytes
+from autograd_doctor.reading.graph_bytes import saved_bytes
 
 ROWS, INPUTS, OUTPUTS = 100, 30, 50
 BATCH = 4 * ROWS * INPUTS

@@ -54,7 +54,7 @@ class Stage:
         scratch = self.folder / "scratch"
         scratch.mkdir(exist_ok=True)
         target = Target(kind="script", name="train.py", arguments=["--lr", "3"])
-        return Plan(target=target, trace=str(self.folder / "trace"), scratch=str(scratch), probes=["data"])
+        return Plan(target=target, trace=str(self.folder / "trace"), scratch=str(scratch), events=["BatchDrawn"])
 
     def play(self, body: str, timeout: float | None = 30) -> Recording:
         return launch.record(self.plan(body), timeout=timeout)
@@ -329,7 +329,7 @@ def test_the_real_runner_answers_a_hang_with_the_programs_stack(
     monkeypatch.setattr(launch.Child, "_wait", wait_from_ready)
     with launch.workspace() as workspace:
         target = Target(kind="script", name=str(script))
-        plan = Plan(target=target, trace=workspace.trace, scratch=workspace.scratch, probes=[])
+        plan = Plan(target=target, trace=workspace.trace, scratch=workspace.scratch, events=[])
         recording = launch.record(plan, timeout=1)
     assert recording.outcome.timed_out
     assert recording.outcome.stacks.splitlines()[1:] == [

@@ -45,7 +45,7 @@ def check(tmp_path: Path) -> Checked:
         (tmp_path / "scratch").mkdir()
         target = Target("model", "nets.py")
         paths = {"trace": str(tmp_path / "trace"), "scratch": str(tmp_path / "scratch")}
-        whole = Plan(target=target, model=plan, **{"probes": [], "steps": 4, **options}, **paths)
+        whole = Plan(target=target, model=plan, **{"events": [], "steps": 4, **options}, **paths)
         outcome = record(whole, cwd=tmp_path, log=tmp_path / "output.txt")
         return outcome.exit_code, (tmp_path / "output.txt").read_text(), Trace.load(Path(whole.trace))
 
@@ -75,7 +75,7 @@ def test_a_class_is_trained_under_its_own_names(check: Checked) -> None:
 def test_our_loop_is_nobodys_line(tmp_path: Path) -> None:
     (tmp_path / "nets.py").write_text(dedent(NET))
     paths = {"trace": str(tmp_path / "trace"), "scratch": str(tmp_path)}
-    plan = Plan(target=Target("model", "nets.py"), model=WHOLE, steps=4, probes=["backward", "operations"], **paths)
+    plan = Plan(target=Target("model", "nets.py"), model=WHOLE, steps=4, events=["BackwardRan"], **paths)
     (tmp_path / "plan.json").write_bytes(msgspec.json.encode(plan))
     command = [sys.executable, "-m", "autograd_doctor.runner", "plan.json"]
     subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True, timeout=100)

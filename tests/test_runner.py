@@ -18,10 +18,11 @@ import msgspec
 import pytest
 
 from autograd_doctor.events import BatchDrawn, Noted, OptimizerStepped, ProgramRaised, RunEnded, RunStarted
+from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.session import Session
 from autograd_doctor.plan import STACKS, Plan, Target
 from autograd_doctor.runner import stopping
 from autograd_doctor.trace import Trace
-from autograd_doctor.watching.watch import Watch
 from tests.harness import ROOT, record
 
 ONE_STEP = """
@@ -48,7 +49,7 @@ class Ran:
         self.scratch.mkdir(exist_ok=True)
         if source:
             (folder / "train.py").write_text(source)
-        defaults = {"target": Target("script", "train.py", list(arguments)), "probes": []}
+        defaults = {"target": Target("script", "train.py", list(arguments)), "events": []}
         self.plan = Plan(**{**defaults, "trace": str(folder / "trace"), "scratch": str(self.scratch), **plan})
 
     def forked(self) -> Ran:
@@ -189,7 +190,7 @@ def test_the_traceback_is_that_of_python(tmp_path: Path) -> None:
     assert ran.end.reason == "raised"
 
 
-def test_frames_of_probes_are_peeled_off(ran: Any) -> None:
+def test_frames_of_ours_are_peeled_off(ran: Any) -> None:
     source = """
         class Broken(torch.utils.data.Dataset):
             def __len__(self):
@@ -354,17 +355,26 @@ def test_a_program_that_never_steps_is_stopped_by_time(ran: Any) -> None:
 def test_training_has_its_seconds_whatever_came_before(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = SimpleNamespace(now=0.0)
     monkeypatch.setattr(stopping, "time", SimpleNamespace(monotonic=lambda: clock.now))
-    watch = Watch(lambda event: None)
-    stopper = stopping.Stopper(watch, steps=1000, max_seconds=60.0, end_hard=lambda: None)
-    stopper.start()
+    session = Session(lambda event: None)
+    session.attach([Course])
+    course, guard = session.find(Course), session.signals.guard
+    assert course is not None
+
+    def step() -> None:
+        course.updated_by_hand()
+        guard.run_deferred()
+
+    stopper = stopping.Stopper(guard, steps=1000, max_seconds=60.0, batches_per_epoch=0, end_hard=lambda: None)
+    stopper.start(course)
     try:
         for clock.now in (110.0, 169.0):
-            watch.step_completed()
+            step()
         clock.now = 170.5
         with pytest.raises(stopping.Stop, match="time"):
-            watch.step_completed()
+            step()
     finally:
         stopper.over()
+        session.close()
 
 
 def test_a_training_thread_is_stopped_without_a_traceback(ran: Any) -> None:

@@ -19,7 +19,6 @@ from autograd_doctor.config import Loaded, ModelSection, Settings
 from autograd_doctor.events import CheckEnded, RunEnded, RunStarted
 from autograd_doctor.findings import ExitCode, Number
 from autograd_doctor.plan import FunctionPlan, ModelPlan, Outcome, Plan, Target
-from autograd_doctor.probes import probes_for
 from autograd_doctor.rules import Rule, all_rules
 from autograd_doctor.settings import config_file, model_section, selection
 from autograd_doctor.settings.mistakes import Mistake
@@ -170,7 +169,7 @@ def _plan(job: _Job, what: Target, workspace: launch.Workspace) -> Plan:
         target=what,
         trace=workspace.trace,
         scratch=workspace.scratch,
-        probes=probes_for(event for rule in job.rules for event in rule.needs),
+        events=sorted({event.__name__ for rule in job.rules for event in rule.needs}),
         steps=settings.steps,
         max_seconds=settings.max_seconds,
         batches_per_epoch=settings.batches_per_epoch,

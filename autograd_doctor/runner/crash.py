@@ -12,10 +12,10 @@ import torch
 
 from autograd_doctor.events import ProgramRaised, StackFrame, TensorFacts
 from autograd_doctor.findings import Location
-from autograd_doctor.watching.frame_locals import variables
-from autograd_doctor.watching.places import is_own, locate
-from autograd_doctor.watching.tensor_facts import describe
-from autograd_doctor.watching.watch import Watch
+from autograd_doctor.reading.frame_locals import variables
+from autograd_doctor.reading.places import is_own, locate
+from autograd_doctor.reading.tensor_facts import describe
+from autograd_doctor.signals.guard import Guard
 
 _PACKAGE = str(Path(__file__).parent.parent) + "/"
 _TENSORS_PER_FRAME = 12
@@ -63,13 +63,13 @@ def report(error: BaseException) -> None:
         sys.__excepthook__(type(error), error, error.__traceback__)
 
 
-def raised(error: BaseException, watch: Watch) -> ProgramRaised:
+def raised(error: BaseException, guard: Guard, step: int) -> ProgramRaised:
     """The event for a peeled exception."""
     entries = list(_entries(error.__traceback__))
-    with watch.looking():
+    with guard.looking():
         frames = [_frame(entry) for entry in entries]
     return ProgramRaised(
-        step=watch.step,
+        step=step,
         kind=type(error).__qualname__,
         message=_message(error),
         frames=[*frames, *_where_it_does_not_parse(error)],

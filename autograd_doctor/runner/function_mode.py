@@ -14,28 +14,29 @@ from typing import Any
 import torch
 from torch.autograd import Function
 
+from autograd_doctor.instruments.functions import Functions
 from autograd_doctor.plan import FunctionPlan, Target
+from autograd_doctor.reading.function_signature import parameters
+from autograd_doctor.reading.places import is_own, set_target_folder
 from autograd_doctor.runner import synthetic
 from autograd_doctor.runner.model_mode import ConfigMistake, import_file, reached_own_code
 from autograd_doctor.settings.mistakes import nearest
-from autograd_doctor.watching.function_signature import parameters
-from autograd_doctor.watching.places import is_own, set_target_folder
-from autograd_doctor.watching.watch import Watch
 
 
 class FunctionProgram:
     """Imports the function, makes up its inputs, and goes through it forward and backward once."""
 
-    def __init__(self, target: Target, plan: FunctionPlan, watch: Watch) -> None:
+    def __init__(self, target: Target, plan: FunctionPlan, functions: Functions | None) -> None:
         self._target = target
         self._plan = plan
-        self._watch = watch
+        self._functions = functions
 
     def execute(self) -> None:
         function = self._find()
         inputs = self._inputs()
         arguments = self._arguments(parameters(function), inputs)
-        self._watch.asked_about = function
+        if self._functions is not None:
+            self._functions.asked_about = function
         torch.manual_seed(0)
         # Clones, because a function may write to its inputs and must not do so to leaves.
         with torch._C.DisableTorchFunction():

@@ -15,12 +15,12 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 
+from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.plan import Build, ModelPlan, Target
+from autograd_doctor.reading.places import is_own
 from autograd_doctor.runner import synthetic
 from autograd_doctor.runner.synthetic import Batch
 from autograd_doctor.settings.mistakes import nearest
-from autograd_doctor.watching.places import is_own
-from autograd_doctor.watching.watch import Watch
 
 
 class ConfigMistake(Exception):
@@ -30,11 +30,11 @@ class ConfigMistake(Exception):
 class ModelProgram:
     """Builds what the plan asks for and trains it for so many steps. The loop is ours, the lines in it are not."""
 
-    def __init__(self, target: Target, plan: ModelPlan, steps: int, watch: Watch) -> None:
+    def __init__(self, target: Target, plan: ModelPlan, steps: int, parameters: Parameters | None) -> None:
         self._target = target
         self._plan = plan
         self._steps = steps
-        self._watch = watch
+        self._parameters = parameters
         self._file = ModuleType("")
         self._parts: dict[str, Any] = {}
 
@@ -108,7 +108,8 @@ class ModelProgram:
         )
         if not isinstance(model, nn.Module):
             raise self._mistake(key, f"`{build.name}` made a `{type(model).__name__}`, not an `nn.Module`")
-        self._watch.parameters.name_module(model, "model")
+        if self._parameters is not None:
+            self._parameters.name_module(model, "model")
         return model
 
     def _build_optimizers(self) -> list[Optimizer]:

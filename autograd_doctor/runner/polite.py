@@ -14,10 +14,8 @@ from typing import Any
 
 import torch
 
-from autograd_doctor.events import Noted
 from autograd_doctor.runner.arriving import on_import
 from autograd_doctor.runner.scratch import Scratch
-from autograd_doctor.watching.watch import Watch
 
 _TRACKERS = {
     "wandb": ("Weights & Biases", {"WANDB_MODE": "disabled", "WANDB_SILENT": "true"}),
@@ -28,10 +26,13 @@ _TRACKERS = {
 
 
 class Polite:
-    """Everything here is done for the rest of the process: exit functions and threads of the program may save, too."""
+    """Everything here is done for the rest of the process: exit functions and threads of the program may save, too.
 
-    def __init__(self, watch: Watch, scratch: Path) -> None:
-        self._watch = watch
+    `note` is told what was kept from happening.
+    """
+
+    def __init__(self, note: Callable[[str], None], scratch: Path) -> None:
+        self._note = note
         self._folder = scratch
         self._scratch = Scratch(scratch, self._saved_elsewhere)
         self._said: set[str] = set()
@@ -63,7 +64,7 @@ class Polite:
     def _say(self, text: str) -> None:
         if text not in self._said:
             self._said.add(text)
-            self._watch.emit(Noted(step=self._watch.step, text=text))
+            self._note(text)
 
     def _saved_elsewhere(self, kind: str, path: str) -> None:
         self._say(f"what `{kind}` saved went to a scratch folder: `{path}` was not written")

@@ -19,7 +19,7 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from autograd_doctor.plan import Target
-from autograd_doctor.watching import places
+from autograd_doctor.reading import places
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""One run: the plan's probes around the user's program, from the first event of the trace to the last."""
+"""One run: the plan's instruments around the user's program, from the first event of the trace to the last."""
 
 from __future__ import annotations
 
@@ -9,13 +9,19 @@ import signal
 import sys
 import threading
 import time
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal, TextIO
 
 from autograd_doctor.events import Event, Noted, RunEnded
+from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.functions import Functions
+from autograd_doctor.instruments.lineage import Lineage
+from autograd_doctor.instruments.loaders import Loaders
+from autograd_doctor.instruments.module_calls import ModuleCalls
+from autograd_doctor.instruments.optimizer_steps import OptimizerSteps
+from autograd_doctor.instruments.parameters import Parameters
+from autograd_doctor.instruments.session import Session, needed_for
 from autograd_doctor.plan import STACKS, Plan
-from autograd_doctor.probes import installed
 from autograd_doctor.runner import crash
 from autograd_doctor.runner.function_mode import FunctionProgram
 from autograd_doctor.runner.model_mode import ConfigMistake, ModelProgram
@@ -24,12 +30,11 @@ from autograd_doctor.runner.program import Program, become_main, load
 from autograd_doctor.runner.recorder import Recorder
 from autograd_doctor.runner.started import started
 from autograd_doctor.runner.stopping import Stop, Stopper, speaks_of_evaluation
-from autograd_doctor.watching.watch import Watch
 
 Reason = Literal["finished", "steps", "time", "exited", "raised", "interrupted"]
 
-_ALWAYS = ("data", "optimizers")
-"""Probes without which a run can neither count steps nor cut passes."""
+_ALWAYS = (Loaders, OptimizerSteps, Lineage)
+"""Without them a run can neither count steps, taken by optimizers or by hand, nor cut passes."""
 _USAGE = 2
 _INTERRUPTED = 130
 
@@ -49,19 +54,31 @@ class _Run:
         self._plan = plan
         self._began = time.monotonic()
         self._recorder = Recorder(Path(plan.trace))
-        self._watch = Watch(self._record)
-        self._watch.batches_per_epoch = plan.batches_per_epoch
-        self._probes = ExitStack()
-        self._stopper = Stopper(self._watch, plan.steps, plan.max_seconds, end_hard=self._end_hard)
+        self._session = Session(self._record)
+        self._course: Course | None = None
+        self._stopper = Stopper(
+            self._session.signals.guard,
+            plan.steps,
+            plan.max_seconds,
+            plan.batches_per_epoch,
+            end_hard=self._end_hard,
+        )
 
     def _record(self, event: Event) -> None:
         self._recorder.write(event)
         self._stopper.observe(event)
 
+    @property
+    def _step(self) -> int:
+        return self._course.steps if self._course is not None else 0
+
+    def _note(self, text: str) -> None:
+        self._session.emit(Noted(step=self._step, text=text))
+
     def go(self) -> int:
         """Run the program to its end, its failure or the stop, and say which it was."""
         _let_threads_stop()
-        self._watch.emit(started(self._plan.target))
+        self._session.emit(started(self._plan.target))
         reason, code = self._run_program()
         # What Python does first at exit: wait for the threads of the program, which may still be training.
         threading._shutdown()  # type: ignore[attr-defined]
@@ -80,20 +97,25 @@ class _Run:
     def _execute(self) -> None:
         if self._plan.polite:
             # Never undone: exit functions of the program may save, too.
-            Polite(self._watch, Path(self._plan.scratch)).install()
-        self._probes.enter_context(installed(self._watch, {*self._plan.probes, *_ALWAYS}))
+            Polite(self._note, Path(self._plan.scratch)).install()
+        self._session.attach([*_ALWAYS, *needed_for(self._plan.events)])
+        loaders, self._course = self._session.find(Loaders), self._session.find(Course)
+        if loaders is not None:
+            loaders.limit = self._plan.batches_per_epoch
         program = self._program()
-        self._stopper.start()
+        if self._course is not None:
+            self._stopper.start(self._course)
         program.execute()
 
     def _program(self) -> Program | ModelProgram | FunctionProgram:
         if self._plan.function is not None:
-            return FunctionProgram(self._plan.target, self._plan.function, self._watch)
+            return FunctionProgram(self._plan.target, self._plan.function, self._session.find(Functions))
         if self._plan.model is not None:
-            return ModelProgram(self._plan.target, self._plan.model, self._plan.steps, self._watch)
+            parameters = self._session.find(Parameters)
+            return ModelProgram(self._plan.target, self._plan.model, self._plan.steps, parameters)
         program = load(self._plan.target)
         # Waiting for an evaluation makes sense only where one would be seen.
-        self._stopper.evaluates = "modules" in self._plan.probes and speaks_of_evaluation(program.code)
+        self._stopper.evaluates = self._session.find(ModuleCalls) is not None and speaks_of_evaluation(program.code)
         become_main(program)
         return program
 
@@ -103,7 +125,7 @@ class _Run:
             return self._stopper.reason or "steps", 0
         if self._stopper.cut_a_pass and _is_stop_iteration(error):
             text = "the program asked for a batch beyond the end of a pass that was cut, and ended there"
-            self._watch.emit(Noted(step=self._watch.step, text=text))
+            self._note(text)
             return "finished", 0
         if isinstance(error, SystemExit):
             return "exited", _exit_code(error)
@@ -113,7 +135,7 @@ class _Run:
         crash.peel(error)
         interrupted = isinstance(error, KeyboardInterrupt)
         if not interrupted:
-            self._watch.emit(crash.raised(error, self._watch))
+            self._session.emit(crash.raised(error, self._session.signals.guard, self._step))
         crash.report(error)
         return ("interrupted", _INTERRUPTED) if interrupted else ("raised", 1)
 
@@ -121,14 +143,14 @@ class _Run:
         self._stopper.over()
         stopped = self._stopper.reason
         try:
-            self._probes.close()
+            self._session.close()
         finally:
             self._say_ended(stopped or reason, 0 if stopped else code)
         return 0 if stopped else code
 
     def _say_ended(self, reason: Reason, code: int) -> None:
         seconds = round(time.monotonic() - self._began, 3)
-        self._watch.emit(RunEnded(step=self._watch.step, reason=reason, exit_code=code, seconds=seconds))
+        self._session.emit(RunEnded(step=self._step, reason=reason, exit_code=code, seconds=seconds))
 
     def _end_hard(self) -> None:
         """The program was stopped and went on all the same."""

@@ -24,7 +24,8 @@ from types import CodeType
 from typing import Literal
 
 from autograd_doctor.events import BatchDrawn, Event, ForwardRan
-from autograd_doctor.watching.watch import Watch
+from autograd_doctor.instruments.course import Course
+from autograd_doctor.signals.guard import Guard
 
 StopReason = Literal["steps", "time"]
 
@@ -44,11 +45,15 @@ class Stop(BaseException):
 class Stopper:
     """Decides when to stop, raises `Stop`, and calls `end_hard` if the program does not end after it."""
 
-    def __init__(self, watch: Watch, steps: int, max_seconds: float, *, end_hard: Callable[[], None]) -> None:
+    def __init__(
+        self, guard: Guard, steps: int, max_seconds: float, batches_per_epoch: int, *, end_hard: Callable[[], None]
+    ) -> None:
         self.reason: StopReason | None = None
         self.evaluates = False
         self.cut_a_pass = False
-        self._watch = watch
+        self._guard = guard
+        self._course: Course | None = None
+        self._cuts = batches_per_epoch > 0
         self._steps = steps
         self._seconds = max_seconds
         self._end_hard = end_hard
@@ -63,10 +68,11 @@ class Stopper:
         self._program_over = False
         self._over = threading.Event()
 
-    def start(self) -> None:
-        """Listen to steps and backwards (after all probes, so that each has seen the last step), and watch the time."""
-        self._watch.stepped.append(self._stepped)
-        self._watch.backward_finished.append(self._trained)
+    def start(self, course: Course) -> None:
+        """Listen to steps and backwards, after all instruments, and watch the time."""
+        self._course = course
+        course.step_taken.connect(self._stepped, owner="stopping", order=math.inf)
+        course.backward_over.connect(self._trained, owner="stopping", order=math.inf)
         threading.Thread(target=self._watch_time, name="autograd_doctor clock", daemon=True).start()
 
     def program_over(self) -> None:
@@ -90,28 +96,28 @@ class Stopper:
 
     def _observe_pass(self, event: BatchDrawn) -> None:
         if self._boundary != "seen":
-            within_reach = self._watch.batches_per_epoch or (event.length or math.inf) <= _EXTENSION * self._steps
+            within_reach = self._cuts or (event.length or math.inf) <= _EXTENSION * self._steps
             seen = event.ended or event.pass_number > 1
             self._boundary = "seen" if seen else "near" if within_reach else "unknown"
 
-    def _trained(self) -> None:
+    def _trained(self, course: Course) -> None:
         if not self._training:
             self._training = True
             self._deadline = time.monotonic() + self._seconds
 
-    def _stepped(self) -> None:
-        if os.getpid() != self._process or self._watch.backward_running is not None:
+    def _stepped(self, course: Course) -> None:
+        if os.getpid() != self._process:
             return
-        self._trained()
+        self._trained(course)
         with self._lock:
-            self.reason = self.reason or self._due()
+            self.reason = self.reason or self._due(course.steps)
         if self.reason:
-            self._raise()
+            self._guard.defer(self._raise)
 
-    def _due(self) -> StopReason | None:
+    def _due(self, taken: int) -> StopReason | None:
         if time.monotonic() >= self._deadline:
             return "time"
-        if self._watch.step < self._steps or (self._phase_is_near() and self._watch.step < _EXTENSION * self._steps):
+        if taken < self._steps or (self._phase_is_near() and taken < _EXTENSION * self._steps):
             return None
         return "steps"
 
@@ -128,14 +134,16 @@ class Stopper:
     def _watch_time(self) -> None:
         while not self._over.wait(_TICK):
             now = time.monotonic()
-            if self.reason is None and now >= self._deadline + (_STEP_IS_NEAR if self._watch.step else 0.0):
+            if self.reason is None and now >= self._deadline + (
+                _STEP_IS_NEAR if self._course and self._course.steps else 0.0
+            ):
                 self._stop_between_steps(now)
             if now >= self._raised_at + _GRACE:
                 self._end_hard()
 
     def _stop_between_steps(self, now: float) -> None:
         with self._lock:
-            if self.reason is not None or self._watch.backward_running is not None:
+            if self.reason is not None or (self._course and self._course.running is not None):
                 return
             self.reason = "time"
             self._raised_at = now

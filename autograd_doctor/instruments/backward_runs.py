@@ -1,0 +1,199 @@
+"""Every backward: what its loss was made of, which parameters it reached, and what gradients met on the way."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+
+from autograd_doctor.events import BackwardRan, Event, NonFiniteGradient, TensorFacts
+from autograd_doctor.findings import Location
+from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.ledger import Ledger
+from autograd_doctor.instruments.lineage import Lineage
+from autograd_doctor.instruments.parameters import Parameters
+from autograd_doctor.instruments.tensors import Tensors
+from autograd_doctor.reading.graph_walk import (
+    GradientWatch,
+    GraphWalk,
+    mark,
+    non_finite_event,
+    reduction_of,
+    zeroing_events,
+)
+from autograd_doctor.reading.made import Made, numbers_in
+from autograd_doctor.reading.places import here, locate, place
+from autograd_doctor.reading.tensor_facts import describe, norms
+from autograd_doctor.reading.variable_names import variable_name
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.backward import BackwardCall
+
+_ZERO_STEPS = 4
+"""Steps in which gradients that become zero are looked for; on an accelerator, NaN and Inf as well."""
+_MOST_SPOILED = 4
+"""Backwards with non-finite gradients to look into: a loss scale that settles causes some that do no harm."""
+
+
+@dataclass
+class _Run:
+    """A backward between its beginning and its end."""
+
+    call: BackwardCall
+    walk: GraphWalk
+    location: Location | None
+    root: TensorFacts
+    made: Made | None
+    gradients: GradientWatch
+    reduction: Any
+
+
+class BackwardRuns(Instrument):
+    """Emits one `BackwardRan` per run of the engine that the program asked for."""
+
+    emits: ClassVar[tuple[type[Event], ...]] = (BackwardRan, NonFiniteGradient)
+
+    def __init__(
+        self, site: Site, course: Course, parameters: Parameters, tensors: Tensors, ledger: Ledger, lineage: Lineage
+    ) -> None:
+        super().__init__(site)
+        self._course = course
+        self._parameters = parameters
+        self._tensors = tensors
+        self._ledger = ledger
+        self._lineage = lineage
+        self._guard = site.signals.guard
+        self._run: _Run | None = None
+        self._spoiled_backwards = 0
+        self._absorbed_at: set[Location | None] = set()
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(signals.backward.began, self._backward_began)
+        self.listen(signals.backward.began, self._follow_gradients, last=True)
+        self.listen(signals.backward.ended, self._backward_ended)
+
+    # ------------------------------------------------------------------------------------------------------- before
+
+    def _backward_began(self, call: BackwardCall) -> None:
+        walk, root = self._ledger.walk, call.roots[0]
+        if walk is None:
+            return
+        made = self._tensors.get(root)
+        facts = describe(
+            root,
+            name=variable_name(root),
+            operation=made.operation if made else "",
+            made_at=locate(made.place) if made else None,
+        )
+        finite = facts.nan + facts.inf == 0
+        self._course.loss_seen(facts.low if facts.numel == 1 and finite else math.nan if facts.numel == 1 else None)
+        gradients = GradientWatch(
+            walk,
+            look_for_zeros=self._course.steps < _ZERO_STEPS,
+            looking=self._guard.looking,
+            made_of=self._tensors.get,
+        )
+        self._run = _Run(call, walk, here(), facts, made, gradients, reduction_of(root))
+
+    def _follow_gradients(self, call: BackwardCall) -> None:
+        """Hook the nodes when nobody else differentiates any more."""
+        run = self._run
+        if run is None or run.root.nan + run.root.inf or self._spoiled_backwards >= _MOST_SPOILED:
+            return
+        if call.roots[0].is_cpu or self._course.steps < _ZERO_STEPS:
+            run.gradients.attach()
+        else:
+            self.limited(f"gradients on an accelerator were followed in the first {_ZERO_STEPS} steps only")
+
+    # -------------------------------------------------------------------------------------------------------- after
+
+    def _backward_ended(self, call: BackwardCall) -> None:
+        run, self._run = self._run, None
+        if run is None or run.call is not call:
+            return
+        run.gradients.detach()
+        walk, made = run.walk, run.made
+        reached = sorted({n for n in (self._number(leaf) for leaf in walk.leaves.values()) if n is not None})
+        cuts, zeroings = zeroing_events(walk, run.gradients, self._parameters.get)
+        if made is not None:
+            cuts += made.cuts_of(made.values & ~sum(1 << number for number in reached))
+        rewrapped = made if made is not None and made.values and not reached else None
+        error = f"{type(call.error).__name__}: {call.error}" if call.error is not None else ""
+        self.emit(
+            BackwardRan(
+                step=self._course.steps,
+                backward=walk.backward,
+                location=run.location,
+                kind=call.kind,
+                root=run.root,
+                loss=self._course.last_loss,
+                values=numbers_in(made.values) if made is not None else None,
+                reached=reached,
+                wrote=self._ledger.wrote,
+                cuts=cuts,
+                zeroings=zeroings,
+                accumulated=self._ledger.accumulated,
+                rewrapped_at=locate(rewrapped.rewrapped) if rewrapped else None,
+                rewrapped_by=rewrapped.rewrapped_by if rewrapped else "",
+                retain_graph=call.retain_graph and not call.create_graph,
+                create_graph=call.create_graph,
+                inputs=call.inputs,
+                nodes=len(walk.nodes),
+                reaches_back=self._course.steps - walk.oldest_step,
+                reaches_back_at=locate(walk.crossing),
+                carried_by=_carrier(walk) if error or walk.crossing is not None else "",
+                reused=sorted(walk.reused),
+                contains=sorted(walk.contains),
+                reduction=run.reduction,
+                error=error,
+            )
+        )
+        self._report_bad(run)
+        self._mark_gradients(run)
+
+    def _number(self, leaf: torch.Tensor) -> int | None:
+        """The number of a leaf of the graph: parameters always have one, other leaves if they were given one."""
+        if isinstance(leaf, torch.nn.Parameter):
+            return self._parameters.number(leaf)
+        return self._parameters.get(leaf)
+
+    def _report_bad(self, run: _Run) -> None:
+        bad = run.gradients.first_bad
+        if bad is None:
+            return
+        living = dict(self._parameters.living())
+        written = [(number, living[number].grad) for number in self._ledger.wrote if number in living]
+        held = [(number, gradient) for number, gradient in written if gradient is not None]
+        spoiled = [
+            number
+            for (number, _), norm in zip(held, norms([gradient for _, gradient in held]), strict=True)
+            if not math.isfinite(norm)
+        ]
+        self._spoiled_backwards += bool(spoiled)
+        event = non_finite_event(run.walk, bad, spoiled, absorbed=not spoiled)
+        if spoiled or event.location not in self._absorbed_at:
+            self._absorbed_at.add(event.location)
+            self.emit(event)
+
+    def _mark_gradients(self, run: _Run) -> None:
+        """Give gradients their lineage, and with `create_graph` let a later backward through them be recognised."""
+        create = run.call.create_graph
+        living = dict(self._parameters.living()) if create else {}
+        wrote = (living[number].grad for number in self._ledger.wrote if number in living)
+        outputs = [tensor for tensor in run.call.result if isinstance(tensor, torch.Tensor)] if run.call.inputs else []
+        for output in [*outputs, *(gradient for gradient in wrote if gradient is not None)]:
+            made = Made("grad", place(), self._course.steps)
+            made.of_backward = run.walk.backward if create else None
+            if run.made is not None:
+                made.absorb(run.made, connected=create)
+            mark(output, made)
+            self._tensors.put(output, made)
+
+
+def _carrier(walk: GraphWalk) -> str:
+    """The variable that holds the tensor through which a graph reaches into earlier work."""
+    reference = walk.carrier.reference if walk.carrier is not None else None
+    tensor = reference() if reference is not None else None
+    return variable_name(tensor) if tensor is not None else ""

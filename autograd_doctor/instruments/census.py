@@ -1,0 +1,142 @@
+"""A census of survivors: tensors that outlive the step in which they were made, what holds them, and what they keep."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+
+from autograd_doctor.events import Event, Survivor, SurvivorsCounted
+from autograd_doctor.findings import Location
+from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.lineage import Lineage
+from autograd_doctor.instruments.loaders import Loaders
+from autograd_doctor.instruments.tensors import Tensors
+from autograd_doctor.reading.graph_bytes import saved_bytes
+from autograd_doctor.reading.graph_walk import lineage_of
+from autograd_doctor.reading.holders import Holder, Holders, stored_at
+from autograd_doctor.reading.made import Made, has_graph
+from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.signals import Signals
+
+_CENSUS_STEPS = frozenset({4, 6, 8, 11, 15, 20, 28, 40})
+_SETTLED = 2
+_MOST_GROUPS = 6
+_WALKED_NODES = 5_000
+
+Group = tuple[Place | None, str, bool]
+Members = list[tuple[torch.Tensor, Made]]
+
+
+class Census(Instrument):
+    """Counts at a few step boundaries; between them it costs nothing. The lineage says what is alive."""
+
+    emits: ClassVar[tuple[type[Event], ...]] = (SurvivorsCounted,)
+
+    def __init__(self, site: Site, course: Course, tensors: Tensors, lineage: Lineage, loaders: Loaders) -> None:
+        super().__init__(site)
+        self._course = course
+        self._tensors = tensors
+        self._lineage = lineage
+        self._loaders = loaders
+        self._holders: dict[Group, Holder | None] = {}
+        self._counted: set[int] = set()
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(self._course.step_taken, self._step_taken)
+
+    def _step_taken(self, course: Course) -> None:
+        if course.steps not in _CENSUS_STEPS or course.steps in self._counted:
+            return
+        self._counted.add(course.steps)
+        groups, live = self._groups()
+        self._find_holders(groups)
+        survivors = [self._survivor(group, members) for group, members in groups]
+        self.emit(
+            SurvivorsCounted(
+                step=course.steps,
+                survivors=[survivor for survivor in survivors if survivor is not None],
+                live_bytes=live,
+                steps_per_epoch=self._loaders.steps_per_epoch,
+            )
+        )
+
+    def _groups(self) -> tuple[list[tuple[Group, Members]], int]:
+        """Survivors by the line that made them, those that keep most first; and the bytes of all living tensors."""
+        grouped: dict[Group, Members] = {}
+        live = 0
+        for tensor, made in self._tensors.held_by_program():
+            live += tensor.nbytes if tensor.layout is torch.strided else 0
+            old = made.step <= self._course.steps - _SETTLED
+            if old or (has_graph(tensor) and self._reaches_back(tensor)):
+                grouped.setdefault((made.place, made.operation, has_graph(tensor)), []).append((tensor, made))
+        several = [
+            (group, members)
+            for group, members in grouped.items()
+            if len(members) > 1 or (group[2] and self._reaches_back(members[0][0]))
+        ]
+        several.sort(key=lambda entry: (entry[0][2], len(entry[1])), reverse=True)
+        return several[:_MOST_GROUPS], live
+
+    def _reaches_back(self, tensor: torch.Tensor) -> bool:
+        """Whether the graph of a tensor holds nodes from several earlier steps."""
+        return len(_steps_in_graph(tensor)) > _SETTLED
+
+    def _find_holders(self, groups: list[tuple[Group, Members]]) -> None:
+        unknown = [(group, members) for group, members in groups if group not in self._holders]
+        if unknown:
+            found = Holders().of([members[0][0] for _, members in unknown])
+            self._holders.update(zip((group for group, _ in unknown), found, strict=True))
+
+    def _survivor(self, group: Group, members: Members) -> Survivor | None:
+        place, operation, has_graph = group
+        tensors = [tensor for tensor, _ in members]
+        holder = self._holders[group]
+        if holder is None:
+            return None
+        graph = saved_bytes(tensors)
+        made_at = locate(place)
+        steps = {made.step for _, made in members}
+        chain = _steps_in_graph(tensors[-1]) if has_graph else set()
+        storages = {tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() for tensor in tensors
+                    if tensor.layout is torch.strided}  # fmt: skip
+        return Survivor(
+            made_at=made_at,
+            operation=operation,
+            holder=holder.name,
+            holder_kind=holder.kind,
+            count=len(members),
+            made_in_steps=len(steps | chain),
+            tensor_bytes=sum(storages.values()),
+            graph_bytes=graph.bytes,
+            nodes=graph.nodes,
+            has_graph=has_graph,
+            freed=graph.freed,
+            chained=len(chain) > _SETTLED,
+            bounded=holder.bounded,
+            stored_at=_stored_at(holder, made_at),
+            module=holder.name.split("[")[0].rpartition(".")[0] if holder.in_module else "",
+            scalars=all(tensor.numel() == 1 for tensor in tensors),
+        )
+
+
+def _stored_at(holder: Holder, made_at: Location | None) -> Location | None:
+    return None if holder.kind == "variable" else stored_at(holder.name, made_at)
+
+
+def _steps_in_graph(tensor: torch.Tensor) -> set[int]:
+    """The steps in which the nodes behind a tensor were made."""
+    steps: set[int] = set()
+    seen: dict[int, object] = {}
+    pending = [tensor.grad_fn]
+    while pending and len(seen) < _WALKED_NODES:
+        node = pending.pop()
+        if node is None or id(node) in seen:
+            continue
+        seen[id(node)] = node
+        made = lineage_of(node)
+        if made is not None:
+            steps.add(made.step)
+        pending.extend(following for following, _ in node.next_functions)
+    return steps

@@ -1,0 +1,142 @@
+"""Where the run stands: the steps that were taken, the backward that is running, the last loss, the last update."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from torch.optim import Optimizer
+
+from autograd_doctor.findings import Location
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.reading.places import here
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.backward import BackwardCall
+from autograd_doctor.signals.optimizers import StepCall
+from autograd_doctor.signals.signal import Signal
+
+
+class Course(Instrument):
+    """Counts what the events of all others are dated by, and tells when a step or a backward is over.
+
+    step_taken: after each step that took effect. backward_over: after each backward, when all others have looked.
+    backwards: how many there have been, which is the number of the next one until all have seen it begin.
+    """
+
+    def __init__(self, site: Site) -> None:
+        super().__init__(site)
+        guard = site.signals.guard
+        self._guard = guard
+        self.step_taken: Signal[Course] = Signal(guard)
+        self.backward_over: Signal[Course] = Signal(guard)
+        self.steps = 0
+        self.backwards = 0
+        self.running: int | None = None
+        self.last_loss: float | None = None
+        self.updated_at: Location | None = None
+        self._backward_since_step = True
+        self._stepped_since_backward: set[int | None] = set()
+        self._step_pending = False
+        self._stepping: list[_Step] = []
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(signals.backward.began, self._backward_began, last=True)
+        self.listen(signals.backward.ended, self._backward_ended, last=True)
+        self.listen(signals.steps.began, self._step_began)
+        self.listen(signals.steps.closure_began, self._closure_began)
+        self.listen(signals.steps.closure_ended, self._closure_ended)
+        self.listen(signals.steps.ended, self._step_ended, last=True)
+
+    # ---------------------------------------------------------------------------------------------------- backwards
+
+    def _backward_began(self, call: BackwardCall) -> None:
+        self.running = self.backwards
+        self.backwards += 1
+
+    def _backward_ended(self, call: BackwardCall) -> None:
+        """A step that was taken inside the backward counts now."""
+        self.running = None
+        if self._step_pending:
+            self._count_step()
+        self._backward_since_step = True
+        self.backward_over.relay(self)
+
+    def loss_seen(self, value: float | None) -> None:
+        """The value of the loss that goes backward, NaN if it is not finite, None if it is no single number."""
+        self.last_loss = value
+
+    # -------------------------------------------------------------------------------------------------------- steps
+
+    def updated_by_hand(self) -> None:
+        """The program has updated parameters without an optimizer."""
+        self._updated(None)
+
+    def _updated(self, optimizer: int | None) -> None:
+        """Count a step.
+
+        Optimizers that step one after the other on the same backwards take one step together; one that steps again
+        without a new backward starts another. Steps inside a backward are counted when it ends.
+        """
+        if not self._backward_since_step and optimizer not in self._stepped_since_backward:
+            self._stepped_since_backward.add(optimizer)
+            return
+        self._stepped_since_backward = {optimizer}
+        self._backward_since_step = False
+        if self.running is None:
+            self._count_step()
+        else:
+            self._step_pending = True
+
+    def _count_step(self) -> None:
+        self.steps += 1
+        self._step_pending = False
+        self.step_taken.relay(self)
+
+    # ------------------------------------------------------------------------------------------- inside optimizers
+
+    def _step_began(self, call: StepCall) -> None:
+        running = [step.optimizer for step in self._stepping]
+        if call.optimizer in running:  # an earlier step of it raised, of which its hooks said nothing
+            del self._stepping[running.index(call.optimizer) :]
+        self._stepping.append(_Step(call.optimizer))
+        self._mute()
+
+    def _closure_began(self, call: StepCall) -> None:
+        self._guard.muted = 0
+
+    def _closure_ended(self, call: StepCall) -> None:
+        self._mute()
+
+    def _step_ended(self, call: StepCall) -> None:
+        """Count it, unless a scaler suppressed it, or optimizers that it called have updated all its parameters."""
+        step = self._stepping.pop()
+        self._mute()
+        mine = step.parameters()
+        if mine and mine <= step.updated_inside:
+            return
+        if self._stepping:
+            self._stepping[-1].updated_inside |= mine
+        if not step.skipped:
+            self.updated_at = here()
+            self._updated(id(call.optimizer))
+
+    def _mute(self) -> None:
+        """Operations inside an optimizer are not signalled."""
+        self._guard.muted = len(self._stepping)
+
+
+@dataclass
+class _Step:
+    """A step in progress. `updated_inside`: the parameters that optimizers called by this one have updated."""
+
+    optimizer: Optimizer
+    updated_inside: set[int] = field(default_factory=set)
+
+    @property
+    def skipped(self) -> bool:
+        found_inf = getattr(self.optimizer, "found_inf", None)
+        return found_inf is not None and bool(float(found_inf))
+
+    def parameters(self) -> set[int]:
+        """The identities of those that it may have changed."""
+        everything = (parameter for group in self.optimizer.param_groups for parameter in group["params"])
+        return {id(parameter) for parameter in everything if parameter.grad is not None or parameter.requires_grad}

@@ -1,0 +1,50 @@
+"""Operations of torch that raised: what reached them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from autograd_doctor.events import Event, OperationFailed
+from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.lineage import Lineage
+from autograd_doctor.instruments.tensors import Tensors
+from autograd_doctor.reading.places import here
+from autograd_doctor.reading.tensors_in import tensors_in
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.operations import Operation
+
+_MOST = 20
+"""A program that catches errors on purpose need not fill the trace."""
+_MOST_OPERANDS = 4
+
+
+class Failures(Instrument):
+    """Describes the operands of the first failures; the lineage knows where they came from."""
+
+    emits: ClassVar[tuple[type[Event], ...]] = (OperationFailed,)
+
+    def __init__(self, site: Site, course: Course, tensors: Tensors, lineage: Lineage) -> None:
+        super().__init__(site)
+        self._course = course
+        self._tensors = tensors
+        self._lineage = lineage
+        self._seen = 0
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(signals.operations.failed, self._failed)
+
+    def _failed(self, operation: Operation) -> None:
+        self._seen += 1
+        if self._seen > _MOST:
+            return
+        tensors = tensors_in((*operation.args, *operation.kwargs.values()))
+        self.emit(
+            OperationFailed(
+                step=self._course.steps,
+                operation=operation.name,
+                location=here(),
+                error=f"{type(operation.error).__name__}: {operation.error}",
+                operands=[self._tensors.describe(tensor) for tensor in tensors[:_MOST_OPERANDS]],
+            )
+        )

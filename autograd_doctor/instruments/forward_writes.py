@@ -1,0 +1,131 @@
+"""Which parameters a forward pass wrote to, where, and whether that undid what an optimizer had learned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import torch
+from torch import nn
+
+from autograd_doctor.findings import Location
+from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.parameters import Parameters
+from autograd_doctor.reading.operation_kinds import writes
+from autograd_doctor.reading.places import Place, locate, place
+from autograd_doctor.reading.tensor_facts import fingerprint
+from autograd_doctor.signals.operations import Operation
+
+_STEPS = 2
+_VALUES = 1_000_000
+
+Numbered = list[tuple[int, torch.Tensor]]
+
+
+class Written(NamedTuple):
+    """`undone` hold what an earlier call had left in them, although a step lies between."""
+
+    parameters: list[int]
+    location: Location | None
+    undone: list[int]
+
+
+_NOTHING = Written([], None, [])
+
+
+@dataclass
+class _Armed:
+    """A forward that is being watched: its parameters, their versions before, and the writes that were seen."""
+
+    module: int
+    step: int
+    parameters: Numbered
+    versions: dict[int, int]
+    addresses: dict[int, int] = field(default_factory=dict)
+    found: dict[int, Place | None] = field(default_factory=dict)
+
+
+class ForwardWrites(Instrument):
+    """In the first steps every operation is looked at, which finds `.data` too; later only when a version moved.
+
+    The version counter alone does not see `.data`, and does not know the line.
+    """
+
+    def __init__(self, site: Site, course: Course, parameters: Parameters) -> None:
+        super().__init__(site)
+        self._course = course
+        self._parameters = parameters
+        self._operations = site.signals.operations
+        self._suspects: set[int] = set()
+        self._left: dict[int, tuple[int, int]] = {}
+        self._armed: _Armed | None = None
+
+    def detach(self) -> None:
+        self._disarm()
+        super().detach()
+
+    def begin(self, module: nn.Module, number: int, *, trains: bool) -> None:
+        """A forward begins: remember versions, and listen to operations where they could be the ones that write."""
+        self._disarm()
+        numbers = ((self._parameters.get(parameter), parameter) for parameter in module.parameters())
+        known: Numbered = [(number, parameter) for number, parameter in numbers if number is not None]
+        self._armed = _Armed(number, self._course.steps, known, _versions(known))
+        if known and trains and (self._course.steps < _STEPS or number in self._suspects):
+            self._armed.addresses = {_address(parameter): number for number, parameter in known}
+            self._operations.began.connect(self._operation_began, owner=self)
+
+    def end(self, step: int) -> Written:
+        """The forward that began in this step is over: what it wrote, if no optimizer stepped meanwhile."""
+        armed = self._armed
+        self._disarm()
+        if armed is None or self._course.steps != step or not armed.parameters:
+            return _NOTHING
+        after = _versions(armed.parameters)
+        written = {number for number, before in armed.versions.items() if after.get(number) != before}
+        written |= set(armed.found)
+        if not written:
+            return _NOTHING
+        self._suspects.add(armed.module)
+        where = next((place for number, place in armed.found.items() if number in written), None)
+        return Written(sorted(written), locate(where), self._undone(armed, written))
+
+    def _disarm(self) -> None:
+        if self._armed is not None and self._armed.addresses:
+            self._operations.began.disconnect(self._operation_began)
+        self._armed = None
+
+    def _operation_began(self, operation: Operation) -> None:
+        """Before it runs, because assigning to `.data` changes the address by which a parameter is known."""
+        armed = self._armed
+        values = (*operation.args, *operation.kwargs.values())
+        target = next(iter(values), None) if writes(operation.name) else operation.kwargs.get("out")
+        if armed is None or not isinstance(target, torch.Tensor):
+            return
+        number = armed.addresses.get(_address(target))
+        if number is not None and number not in armed.found:
+            armed.found[number] = place()
+
+    def _undone(self, armed: _Armed, written: set[int]) -> list[int]:
+        undone = []
+        for number, parameter in armed.parameters:
+            if number in written and parameter.numel() <= _VALUES and parameter.layout is torch.strided:
+                now = int(fingerprint(parameter))
+                step, before = self._left.get(number, (armed.step, 0))
+                if step < armed.step and now == before:
+                    undone.append(number)
+                self._left[number] = (armed.step, now)
+        return sorted(undone)
+
+
+def _versions(parameters: Iterable[tuple[int, torch.Tensor]]) -> dict[int, int]:
+    """Version counters by number; tensors made in inference mode have none."""
+    return {number: parameter._version for number, parameter in parameters if not parameter.is_inference()}
+
+
+def _address(tensor: torch.Tensor) -> int:
+    """Where the values lie; 0 for tensors without an address of their own (meta, sparse, wrapped)."""
+    if tensor.layout is not torch.strided or tensor.is_meta:
+        return 0
+    return tensor.untyped_storage().data_ptr()

@@ -1,0 +1,115 @@
+"""What switched gradients off, at every moment: a block, a decorator, a bare call or a framework, with its line."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import linecache
+import threading
+from functools import cache
+from types import CodeType, FrameType
+from typing import Any, Literal
+from weakref import WeakKeyDictionary
+
+import torch
+from torch.autograd import grad_mode
+from torch.utils import _contextlib
+
+from autograd_doctor.events import GradSwitch
+from autograd_doctor.findings import Location
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.reading.frame_locals import local_variables
+from autograd_doctor.reading.places import Place, here, is_own, locate
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.grad_modes import GradSwitched
+from autograd_doctor.signals.signal import Signal
+
+Kind = Literal["no_grad", "inference_mode", "set_grad_enabled"]
+Form = Literal["block", "decorator", "call", "framework"]
+
+
+class GradModes(Instrument):
+    """Keeps `switch` right at every moment, for each thread; sends `changed` when it may have changed.
+
+    The context managers of torch restore what they found when they were entered (`set_grad_enabled`: when it was
+    built). So the switch that was in force then is remembered per manager, and comes back when the manager exits.
+    """
+
+    def __init__(self, site: Site) -> None:
+        super().__init__(site)
+        self.changed: Signal[GradModes] = Signal(site.signals.guard)
+        self._thread = threading.local()
+        self._before: WeakKeyDictionary[Any, GradSwitch | None] = WeakKeyDictionary()
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(signals.grad_modes.entered, self._entered)
+        self.listen(signals.grad_modes.exited, self._restored)
+        self.listen(signals.grad_modes.called, self._called)
+        self.listen(signals.grad_modes.decorated, self._restored)
+
+    @property
+    def switch(self) -> GradSwitch | None:
+        """What switched gradients off in the current thread, None while they are on."""
+        return getattr(self._thread, "switch", None)
+
+    def _entered(self, switched: GradSwitched) -> None:
+        if not isinstance(switched.manager, torch.set_grad_enabled):
+            self._before[switched.manager] = self.switch
+        self._set(switched, "block")
+
+    def _called(self, switched: GradSwitched) -> None:
+        self._before[switched.manager] = self.switch
+        if switched.frame.f_code.co_filename != grad_mode.__file__:
+            self._set(switched, "call")
+            self.changed.relay(self)
+
+    def _restored(self, switched: GradSwitched) -> None:
+        self._thread.switch = None if switched.enabled else self._before.get(switched.manager)
+        self.changed.relay(self)
+
+    def _set(self, switched: GradSwitched, form: Form) -> None:
+        """A framework that switches off what the user had switched off already changes nothing."""
+        kind = type(switched.manager).__name__
+        new = None if switched.enabled else _described(kind, switched.frame, form)
+        if new is None or new.form != "framework" or self.switch is None:
+            self._thread.switch = new
+
+
+def _described(kind: Any, frame: FrameType, form: Form) -> GradSwitch:
+    while frame.f_code.co_filename == contextlib.__file__ and frame.f_back is not None:
+        frame = frame.f_back
+    if frame.f_code.co_filename == _contextlib.__file__:
+        function = inspect.unwrap(local_variables(frame).get("func") or _described)
+        code = getattr(function, "__code__", None)
+        if isinstance(code, CodeType) and is_own(code.co_filename):
+            return _decorator(kind, code)
+    elif is_own(frame.f_code.co_filename):
+        return _switch_at(kind, form, (frame.f_code, frame.f_lasti))
+    return GradSwitch(kind=kind, form="framework", location=here())
+
+
+@cache
+def _switch_at(kind: Kind, form: Form, where: Place) -> GradSwitch:
+    return GradSwitch(kind=kind, form=form, location=locate(where))
+
+
+@cache
+def _decorator(kind: Kind, code: CodeType) -> GradSwitch:
+    """A decorated function starts at its first decorator; ours is the one that names the kind."""
+    line = first = code.co_firstlineno
+    text = linecache.getline(code.co_filename, first)
+    while text.strip() and kind not in text and not text.lstrip().startswith(("def ", "async def ")):
+        line += 1
+        text = linecache.getline(code.co_filename, line)
+    if kind not in text or not text.lstrip().startswith("@"):
+        line, text = first, linecache.getline(code.co_filename, first)
+    start = len(text) - len(text.lstrip())
+    location = Location(
+        path=code.co_filename,
+        line=line,
+        column=start + 2 if text.strip() else 0,
+        end_line=line,
+        end_column=len(text.rstrip()) + 1 if text.strip() else 0,
+        function=code.co_qualname,
+    )
+    return GradSwitch(kind=kind, form="decorator", location=location, function=code.co_qualname)

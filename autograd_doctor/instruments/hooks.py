@@ -1,0 +1,86 @@
+"""Counts the hooks that the program registers on modules and leaves, at the first step boundaries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import nn
+
+from autograd_doctor.events import Event, HooksCounted
+from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.parameters import Parameters
+from autograd_doctor.reading.module_names import path_name, root_name
+from autograd_doctor.reading.places import Place, locate, place
+from autograd_doctor.signals import Signals
+
+_STEPS = 12
+_TABLES = (
+    "_forward_pre_hooks",
+    "_forward_hooks",
+    "_backward_pre_hooks",
+    "_backward_hooks",
+    "_post_accumulate_grad_hooks",
+)
+
+
+@dataclass
+class _Subject:
+    """What carries hooks, where the newest came from, and how many were reported last."""
+
+    name: str
+    newest: Place | None
+    reported: int = 0
+
+
+class Hooks(Instrument):
+    """Only what had a hook registered while the program ran is counted, so that a step costs next to nothing."""
+
+    emits: ClassVar[tuple[type[Event], ...]] = (HooksCounted,)
+
+    def __init__(self, site: Site, course: Course, parameters: Parameters) -> None:
+        super().__init__(site)
+        self._course = course
+        self._parameters = parameters
+        self._modules: WeakKeyDictionary[nn.Module, _Subject] = WeakKeyDictionary()
+        self._leaves: dict[int, _Subject] = {}
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(signals.hooks.on_module, self._on_module)
+        self.listen(signals.hooks.on_tensor, self._on_tensor)
+        self.listen(self._course.step_taken, self._count)
+
+    def _on_module(self, module: nn.Module) -> None:
+        subject = self._modules.get(module)
+        if subject is None:
+            subject = self._modules[module] = _Subject(path_name(module) or root_name(module), None)
+        subject.newest = place()
+
+    def _on_tensor(self, tensor: torch.Tensor) -> None:
+        if tensor.is_leaf:
+            number = self._parameters.number(tensor)
+            subject = self._leaves.setdefault(number, _Subject(self._parameters.name_of(number), None))
+            subject.newest = place()
+
+    def _count(self, course: Course) -> None:
+        if course.steps > _STEPS:
+            self.detach()
+            return
+        for module, subject in list(self._modules.items()):
+            self._report(module, subject)
+        for number, tensor in self._parameters.living():
+            if number in self._leaves:
+                self._report(tensor, self._leaves[number])
+
+    def _report(self, carrier: nn.Module | torch.Tensor, subject: _Subject) -> None:
+        hooks = sum(len(getattr(carrier, table, None) or ()) for table in _TABLES)
+        if hooks != subject.reported:
+            subject.reported = hooks
+            self.emit(
+                HooksCounted(
+                    step=self._course.steps, subject=subject.name, hooks=hooks, location=locate(subject.newest)
+                )
+            )

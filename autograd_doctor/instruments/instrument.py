@@ -1,0 +1,85 @@
+"""What an instrument is: it declares what it states, what it listens to and, in its constructor, what it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar, TypeVar, get_type_hints
+
+from autograd_doctor.events import Event, InstrumentLimited
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.signal import Signal
+
+P = TypeVar("P")
+_LAST = 1_000_000
+Record = Callable[[Event], None]
+
+
+class Site:
+    """Where an instrument is set up: the signals of the run, the place for its events, and its turn among the others.
+
+    `order`: an instrument hears a signal after those that it reads.
+    """
+
+    def __init__(self, signals: Signals, record: Record, order: float = 0) -> None:
+        self.signals = signals
+        self.record = record
+        self.order = order
+
+
+class Instrument:
+    """Made by a `Session`, after the instruments that its constructor asks for.
+
+    `emits`: the events that it states. The constructor takes the site and other instruments, told by annotations.
+    """
+
+    emits: ClassVar[tuple[type[Event], ...]] = ()
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._connections: list[Callable[[], None]] = []
+        self._limits: set[str] = set()
+
+    @property
+    def name(self) -> str:
+        """As it appears in a trace: the name of its file."""
+        return name_of(type(self))
+
+    def connect(self, signals: Signals) -> None:
+        """Start to listen, by `self.listen`; raises what a seam that cannot be patched raises."""
+
+    def finish(self) -> None:
+        """The program is over: state what is left to say."""
+
+    def listen(self, signal: Signal[P], handle: Callable[[P], None], *, last: bool = False) -> None:
+        """Have a method of this instrument called with each of these signals, until it is detached.
+
+        last: after all instruments that do not ask for that.
+        """
+        signal.connect(handle, owner=self, order=self._site.order + (_LAST if last else 0))
+        self._connections.append(lambda: signal.disconnect(handle))
+
+    def detach(self) -> None:
+        """Stop listening."""
+        while self._connections:
+            self._connections.pop()()
+
+    def emit(self, event: Event) -> None:
+        """State an event."""
+        self._site.record(event)
+
+    def limited(self, reason: str) -> None:
+        """State, once for each reason, that from here on this instrument sees less than its events promise."""
+        if reason not in self._limits:
+            self._limits.add(reason)
+            self.emit(InstrumentLimited(instrument=self.name, reason=reason))
+
+
+def name_of(kind: type[Instrument]) -> str:
+    """The name of an instrument: that of its file."""
+    return kind.__module__.rpartition(".")[2]
+
+
+def requirements(kind: type[Instrument]) -> dict[str, type[Instrument]]:
+    """The instruments that the constructor of another asks for, by the names of its parameters."""
+    hints = get_type_hints(kind.__init__)
+    return {name: hint for name, hint in hints.items() if isinstance(hint, type) and issubclass(hint, Instrument)}

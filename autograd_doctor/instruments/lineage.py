@@ -1,0 +1,236 @@
+"""Lineage: how each tensor came to be, recorded operation by operation.
+
+Which parameters' values flow into it, where their gradient paths were cut, what was changed in place or behind
+autograd's back. Backward nodes are marked with the lineage of their outputs, which the walk over a graph then reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.grad_modes import GradModes
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.ledger import Ledger
+from autograd_doctor.instruments.parameters import Parameters
+from autograd_doctor.instruments.tensors import HiddenChange, Tensors
+from autograd_doctor.reading.escapes import Escapes
+from autograd_doctor.reading.graph_walk import mark
+from autograd_doctor.reading.made import CutPoint, Made, has_graph
+from autograd_doctor.reading.operation_kinds import ONE_BY_ONE, SHAPE_ONLY, Kind, changes_input
+from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.places import place as user_place
+from autograd_doctor.reading.tensors_in import tensors_in
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.custom_functions import FunctionCall
+from autograd_doctor.signals.operations import Operation, Operations
+from autograd_doctor.signals.signal import Signal
+
+
+@dataclass(eq=False, slots=True)
+class Recorded:
+    """An output whose making was recorded, and the tensors that flowed into it."""
+
+    output: torch.Tensor
+    made: Made
+    inputs: Sequence[torch.Tensor]
+
+
+class Lineage(Instrument):
+    """Fills the table of tensors. `recorded` is sent for each output, after its lineage is known.
+
+    It sees the program's main thread, and nothing inside optimizers.
+    """
+
+    def __init__(
+        self,
+        site: Site,
+        course: Course,
+        parameters: Parameters,
+        tensors: Tensors,
+        grad_modes: GradModes,
+        ledger: Ledger,
+    ) -> None:
+        super().__init__(site)
+        self.recorded: Signal[Recorded] = Signal(site.signals.guard)
+        self._course = course
+        self._parameters = parameters
+        self._tensors = tensors
+        self._grad_modes = grad_modes
+        self._ledger = ledger
+        self._escapes = Escapes()
+        self._operations: Operations = site.signals.operations
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(signals.operations.ended, self._operation_ended)
+        self.listen(signals.custom_functions.ended, self._function_ended)
+        self.listen(self._course.step_taken, self._step_taken)
+
+    def _step_taken(self, course: Course) -> None:
+        if not self._operations.in_place:
+            self.limited("the program took the function mode that sees operations off its stack")
+
+    def _operation_ended(self, operation: Operation) -> None:
+        name, args, result = operation.name, operation.args, operation.result
+        if operation.kind is Kind.ESCAPE:
+            made = self._tensors.derive(Made(name, user_place(), self._course.steps), tensors_in(args))
+            self._escapes.left(made, result)
+        elif isinstance(result, torch.Tensor):
+            self._note(operation, (result,))
+        elif isinstance(result, tuple | list):
+            self._note(operation, tensors_in((result,)))
+        elif result is None:
+            self._wrote(name, args, operation.grad_enabled)
+
+    # ---------------------------------------------------------------------------------------------------- recording
+
+    def _note(self, operation: Operation, outputs: Sequence[torch.Tensor]) -> None:
+        """Record how each output was made."""
+        name, args, kwargs = operation.name, operation.args, operation.kwargs
+        inputs = [] if name in SHAPE_ONLY else tensors_in((*args, *kwargs.values()))
+        place = user_place()
+        changes = changes_input(name) or "out" in kwargs
+        for position, output in enumerate(outputs):
+            sources = inputs[position : position + 1] if name in ONE_BY_ONE else inputs
+            made = self._tensors.derive(Made(name, place, self._course.steps), sources)
+            self._escapes.returned(made, args, kwargs)
+            if not has_graph(output) and self._tensors.parameter_bit(output):
+                if changes:
+                    self._written_by_hand(output, name, place)
+                continue
+            foreign = self._foreign(output, made) if changes else 0
+            self._connect(output, made, operation.grad_enabled)
+            if changes:
+                self._changed(output, made, name, place, foreign)
+            if name in ("data", "detach") and inputs:
+                made.alias_of = self._parameters.get(inputs[0])
+                made.behind = name == "data"
+                if made.behind:
+                    self._tensors.keep_original(inputs[0])
+            self._tensors.put(output, made)
+            self.recorded.relay(Recorded(output, made, inputs))
+
+    def _connect(self, output: torch.Tensor, made: Made, gradients: bool) -> None:
+        """Mark the backward node of an output with its lineage, or note which paths were cut."""
+        if has_graph(output):
+            self._ledger.graph_grows()
+            mark(output, made)
+            return
+        if made.live:
+            made.add_cut(self._cut_point(made, gradients), made.live)
+            made.live = 0
+        if made.cuts and not (output.dtype.is_floating_point or output.dtype.is_complex):
+            made.choose()
+        # With gradients off, a view of a parameter still says that it requires one.
+        inherited = not gradients and made.operation != "requires_grad_" and output._is_view()
+        if output.requires_grad and not inherited:
+            before = self._tensors.get(output)
+            if before is not None and made.values == 0 and self._escapes.last is not None:
+                made.absorb(self._escapes.last, connected=False)
+            made.rewrapped, made.rewrapped_by = made.place, made.operation
+
+    def _cut_point(self, made: Made, gradients: bool) -> CutPoint:
+        """Where a path ended: at this operation, or by the switch under which it and others ran."""
+        if gradients:
+            return CutPoint(made.operation, made.place, "operation", None)
+        if self._grad_modes.switch is not None:
+            return CutPoint("", None, "grad-mode", self._grad_modes.switch)
+        return CutPoint(made.operation, made.place, "grad-mode", None)
+
+    def _wrote(self, name: str, args: Sequence[Any], gradients: bool) -> None:
+        """An operation that returns nothing but changes its first argument."""
+        target = args[0] if args else None
+        if not isinstance(target, torch.Tensor):
+            return
+        place = user_place()
+        if name == "grad.__set__":
+            self._ledger.set_by_hand(locate(place))
+        elif name == "data.__set__":
+            self._written_by_hand(target, name, place)
+            self._replaced(target, self._tensors.derive(Made("data", place, self._course.steps), tensors_in(args[1:])))
+        elif name == "__setitem__":
+            if not has_graph(target) and self._tensors.parameter_bit(target):
+                self._written_by_hand(target, name, place)
+                return
+            made = self._tensors.derive(Made(name, place, self._course.steps), tensors_in(args))
+            foreign = self._foreign(target, made)
+            self._connect(target, made, gradients)
+            self._changed(target, made, name, place, foreign)
+            self._tensors.put(target, made)
+            self.recorded.relay(Recorded(target, made, tensors_in(args[2:])))
+
+    def _foreign(self, target: torch.Tensor, made: Made) -> int:
+        """Parameters with a graph that flow into what an alias made by `.data` stands for, but for itself."""
+        before = self._tensors.get(target)
+        if before is None or not before.behind:
+            return 0
+        return made.live & ~(0 if before.alias_of is None else 1 << before.alias_of)
+
+    def _behind(self, made: Made) -> Made:
+        """What flows into a tensor of which the values are changed behind autograd: gradients end here."""
+        hidden = Made("data", made.place, made.step)
+        hidden.absorb(made, connected=True)
+        if hidden.live:
+            hidden.add_cut(CutPoint("data", made.place, "operation", None), hidden.live)
+            hidden.live = 0
+        return hidden
+
+    def _replaced(self, target: torch.Tensor, made: Made) -> None:
+        """The program assigned to `.data`."""
+        known = self._tensors.get(target)
+        if known is not None:
+            known.absorb(self._behind(made), connected=False)
+        elif made.live and not self._tensors.parameter_bit(target):
+            self._tensors.put(target, self._behind(made))
+
+    def _changed(self, target: torch.Tensor, made: Made, name: str, place: Place | None, foreign: int) -> None:
+        """An in-place change also reaches the tensor that a view belongs to, and what lies behind `.data`."""
+        before = self._tensors.get(target)
+        if before is not None:
+            made.changes = before.changes
+            made.born, made.born_by = before.born, before.born_by
+            made.alias_of = before.alias_of
+            made.behind = before.behind
+        if not target.is_inference():
+            made.change(name, place, target._version)
+        if made.behind:
+            address = target.untyped_storage().data_ptr()
+            self._tensors.hidden_changes.append(HiddenChange(address, name, place, made.order))
+            owner = self._tensors.sharing(target.data_ptr())
+            if owner is not None and owner is not before:
+                owner.absorb(self._behind(made), connected=False)
+        if made.alias_of is not None:
+            if foreign:
+                self._tensors.written[made.alias_of] = self._behind(made)
+            else:
+                self._ledger.written_by_hand(made.alias_of, locate(place))
+        base = target._base
+        if base is not None:
+            whole = self._tensors.get(base) or Made(name, place, self._course.steps)
+            whole.absorb(made, connected=True)
+            whole.change(name, place, target._version)
+            if whole.reference is None:
+                self._tensors.put(base, whole)
+
+    def _written_by_hand(self, target: torch.Tensor, name: str, place: Place | None) -> None:
+        number = self._parameters.get(target)
+        if number is not None and name != "requires_grad_":
+            self._ledger.written_by_hand(number, locate(place))
+
+    def _function_ended(self, call: FunctionCall) -> None:
+        name, inputs, place = call.function.__name__, tensors_in(call.args), user_place()
+        outputs = tensors_in((call.result,))
+        for output in outputs:
+            made = Made(name, place, self._course.steps)
+            self._tensors.derive(made, inputs)
+            if has_graph(output):
+                mark(output, made)
+            elif made.live:
+                made.add_cut(CutPoint(name, place, "function", None), made.live)
+                made.live = 0
+            self._tensors.put(output, made)
+            self.recorded.relay(Recorded(output, made, inputs))

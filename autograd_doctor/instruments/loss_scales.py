@@ -1,0 +1,107 @@
+"""The loss scales of gradient scalers: whose gradients are multiplied by one, and what was called on a scaler."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+from weakref import WeakKeyDictionary, WeakSet
+
+from torch.amp.grad_scaler import GradScaler, OptState
+from torch.optim import Optimizer
+
+from autograd_doctor.events import Event, ScalerUsed
+from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.optimizers import Optimizers
+from autograd_doctor.instruments.parameters import Parameters
+from autograd_doctor.reading.numbers import Numbers
+from autograd_doctor.reading.places import here
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.scalers import Name, ScalerCall
+
+
+class LossScales(Instrument):
+    """What the enabled scalers of the program have done so far. Only calls of the program count, not a scaler's own."""
+
+    emits: ClassVar[tuple[type[Event], ...]] = (ScalerUsed,)
+
+    def __init__(self, site: Site, course: Course, parameters: Parameters, optimizers: Optimizers) -> None:
+        super().__init__(site)
+        self._course = course
+        self._parameters = parameters
+        self._optimizers = optimizers
+        self._running: list[tuple[ScalerCall, int]] = []
+        self._last_scaled: tuple[object, ...] = ()
+        self._numbers = Numbers()
+        self._scales: WeakKeyDictionary[GradScaler, float] = WeakKeyDictionary()
+        self._known: WeakKeyDictionary[GradScaler, WeakSet[Optimizer]] = WeakKeyDictionary()
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(signals.scalers.began, self._began)
+        self.listen(signals.scalers.ended, self._ended)
+
+    # ------------------------------------------------------------------------------------------------- questions
+
+    def of_optimizer(self, optimizer: Optimizer) -> float:
+        """The loss scale in the gradients of an optimizer, 1.0 if they hold none or were unscaled.
+
+        An optimizer belongs to the scaler that was asked to step it. One that no scaler knows is taken to hold scaled
+        gradients only while there is no other optimizer that they could have been scaled for.
+        """
+        mine = [scaler for scaler, optimizers in self._known.items() if optimizer in optimizers]
+        strangers = [] if any(self._known.values()) else list(self._scales)
+        return next((self._scales[scaler] for scaler in mine or strangers if self._holds(scaler, optimizer)), 1.0)
+
+    def in_parameters(self, parameters: list[int]) -> float:
+        """The loss scale in the gradients of parameters: that of the optimizers that hold them."""
+        held = (optimizer for _, optimizer in self._optimizers.living() if self._shares(optimizer, parameters))
+        return max(map(self.of_optimizer, held), default=1.0)
+
+    def _shares(self, optimizer: Optimizer, parameters: list[int]) -> bool:
+        mine = (parameter for group in optimizer.param_groups for parameter in group["params"])
+        return any(self._parameters.get(parameter) in parameters for parameter in mine)
+
+    def _holds(self, scaler: GradScaler, optimizer: Optimizer) -> bool:
+        state = scaler._per_optimizer_states.get(id(optimizer))
+        return scaler in self._scales and (state is None or state["stage"] is OptState.READY)
+
+    # ----------------------------------------------------------------------------------------------------- calls
+
+    def _began(self, call: ScalerCall) -> None:
+        self._running.append((call, self._course.steps))
+
+    def _ended(self, call: ScalerCall) -> None:
+        _, step = self._running.pop()
+        if self._running or call.raised or not call.scaler.is_enabled():
+            return
+        optimizer = call.argument if call.name in ("unscale_", "step") else None
+        known = optimizer if isinstance(optimizer, Optimizer) else None
+        scale, found_inf = self._used(call.scaler, call.name, known)
+        number, location = self._numbers.number(call.scaler), here()
+        if call.name == "scale":
+            if self._last_scaled == (step, number, location):
+                return
+            self._last_scaled = (step, number, location)
+        self.emit(
+            ScalerUsed(
+                step=step,
+                scaler=number,
+                call=call.name,
+                scale=scale,
+                location=location,
+                optimizer=self._optimizers.number(known) if known is not None else None,
+                found_inf=found_inf,
+            )
+        )
+
+    def _used(self, scaler: GradScaler, name: Name, optimizer: Optimizer | None) -> tuple[float, bool]:
+        """Keep account of a call; returns the loss scale at that time and whether it met an Inf."""
+        scale = self._scales.get(scaler) or scaler.get_scale()
+        if name == "scale":
+            self._scales[scaler] = scale
+        elif name == "update":
+            scale = scaler.get_scale()
+            self._scales.pop(scaler, None)
+        if optimizer is None:
+            return scale, False
+        self._known.setdefault(scaler, WeakSet()).add(optimizer)
+        return scale, any(bool(flag) for flag in scaler._found_inf_per_device(optimizer).values())

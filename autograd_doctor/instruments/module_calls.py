@@ -1,0 +1,267 @@
+"""Calls of modules: which are called by themselves, under which modes, and what their forward changed."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import weakref
+from dataclasses import dataclass, field
+from time import perf_counter
+from types import FrameType
+from typing import ClassVar
+
+import torch
+import torch.utils.checkpoint
+from torch import nn
+from torch._C import _functorch
+
+from autograd_doctor.events import Event, ForwardRan, GradSwitch
+from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.forward_writes import ForwardWrites
+from autograd_doctor.instruments.grad_modes import GradModes
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.module_register import ModuleRegister
+from autograd_doctor.instruments.train_modes import TrainModes
+from autograd_doctor.reading.mode_dependence import (
+    Versions,
+    depends_on_mode,
+    may_depend_on_mode,
+    statistics_versions,
+)
+from autograd_doctor.reading.places import Place, locate, place
+from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.modules import ModuleCall
+from autograd_doctor.signals.signal import Signal
+
+_CHECKPOINT = torch.utils.checkpoint.__file__
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """A call is reported once per step under the same conditions. `modes` counts the calls of train() and eval()."""
+
+    module: int
+    training: bool
+    grad_enabled: bool
+    inference: bool
+    where: Place | None
+    modes: int
+    switch: GradSwitch | None = None
+
+
+@dataclass(eq=False)
+class RootCall:
+    """A root module's forward that is running, and the mode-dependent modules that ran inside; `new` if reported."""
+
+    call: ModuleCall
+    conditions: Conditions
+    step: int
+    new: bool
+    ran: dict[int, tuple[nn.Module, bool, Versions]] = field(default_factory=dict)
+    began: float = field(default_factory=perf_counter)
+
+    @property
+    def module(self) -> nn.Module:
+        return self.call.module
+
+    def note(self, module: nn.Module) -> None:
+        """A module whose forward may depend on its mode is about to run inside."""
+        if self.new and id(module) not in self.ran:
+            self.ran[id(module)] = (module, module.training, statistics_versions(module))
+
+    def in_mode(self, training: bool) -> list[nn.Module]:
+        """Mode-dependent modules that ran in a mode, in order."""
+        return [module for module, mode, _ in self.ran.values() if mode == training and depends_on_mode(module)]
+
+    def moved(self) -> list[nn.Module]:
+        """Normalisations whose running statistics the call has changed."""
+        return [module for module, _, before in self.ran.values() if statistics_versions(module) != before]
+
+
+class _Running(threading.local):
+    root: RootCall | None = None
+
+    def __init__(self) -> None:
+        self.calls: list[ModuleCall] = []
+
+
+@dataclass(eq=False, slots=True)
+class RootPassed:
+    """A root returned: the call, and those of its outputs that have a graph."""
+
+    call: RootCall
+    outputs: list[torch.Tensor]
+    inputs: list[torch.Tensor]
+
+
+class ModuleCalls(Instrument):
+    """A root is a module that is not called inside another one's forward on the same thread.
+
+    Inner calls only cost a look-up; modules replicated by DataParallel, run under a function transform, or recomputed
+    in backward are no roots. `root_passed` is sent when one has returned.
+    """
+
+    emits: ClassVar[tuple[type[Event], ...]] = (ForwardRan,)
+
+    def __init__(
+        self,
+        site: Site,
+        course: Course,
+        grad_modes: GradModes,
+        module_register: ModuleRegister,
+        train_modes: TrainModes,
+        forward_writes: ForwardWrites,
+    ) -> None:
+        super().__init__(site)
+        self.root_passed: Signal[RootPassed] = Signal(site.signals.guard)
+        self._guard = site.signals.guard
+        self._course = course
+        self._grad_modes = grad_modes
+        self._register = module_register
+        self._train_modes = train_modes
+        self._writes = forward_writes
+        self._running = _Running()
+        self._known: dict[int, tuple[weakref.ref[nn.Module], bool]] = {}
+        self._reported: set[Conditions] = set()
+        self._reported_in = 0
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(signals.modules.began, self._began)
+        self.listen(signals.modules.ended, self._ended)
+
+    # ------------------------------------------------------------------------------------------------------- calls
+
+    def _began(self, call: ModuleCall) -> None:
+        running = self._running
+        running.calls.append(call)
+        root = running.root
+        if root is None:
+            if _is_root(call.module):
+                with self._guard.looking():
+                    running.root = self._root_began(call)
+            return
+        entry = self._known.get(id(call.module))
+        if entry is None or entry[0]() is not call.module:
+            parent = running.calls[-2].module if len(running.calls) > 1 else None
+            with self._guard.looking():
+                self._met_inside(root, call.module, parent)
+        elif entry[1]:
+            root.note(call.module)
+
+    def _ended(self, call: ModuleCall) -> None:
+        running = self._running
+        if call in running.calls:
+            del running.calls[running.calls.index(call) :]
+        root = running.root
+        if root is None or root.call is not call:
+            return
+        running.root = None
+        with self._guard.looking():
+            if call.raised:
+                self._writes.end(root.step)
+            else:
+                self._root_ended(root)
+
+    # ------------------------------------------------------------------------------------------------------- roots
+
+    def _root_began(self, call: ModuleCall) -> RootCall | None:
+        module = call.module
+        if not call.grad_enabled and self._switched_by_torch() and _in_reentrant_checkpoint():
+            return None
+        number = self._register.root(module)
+        if id(module) not in self._known:
+            self._know(module)
+        self._train_modes.became_root(module, number)
+        conditions = Conditions(
+            number,
+            module.training,
+            call.grad_enabled,
+            call.inference,
+            place(),
+            self._train_modes.changes,
+            None if call.grad_enabled else self._grad_modes.switch,
+        )
+        root = RootCall(call, conditions, self._course.steps, self._is_new(conditions))
+        if root.new:
+            self._writes.begin(module, number, trains=module.training and call.grad_enabled)
+        if may_depend_on_mode(module):
+            root.note(module)
+        return root
+
+    def _switched_by_torch(self) -> bool:
+        switch = self._grad_modes.switch
+        return switch is None or switch.form == "framework"
+
+    def _is_new(self, conditions: Conditions) -> bool:
+        if self._reported_in != self._course.steps:
+            self._reported_in = self._course.steps
+            self._reported.clear()
+        if conditions in self._reported:
+            return False
+        self._reported.add(conditions)
+        return True
+
+    def _know(self, module: nn.Module) -> None:
+        for inner in module.modules():
+            self._known[id(inner)] = (weakref.ref(inner), may_depend_on_mode(inner))
+
+    def _met_inside(self, root: RootCall, module: nn.Module, parent: nn.Module | None) -> None:
+        """First sight of a module that its root did not hold when the root was first called."""
+        self._know(module)
+        if may_depend_on_mode(module):
+            root.note(module)
+        if next(module.parameters(), None) is not None:
+            self._register.met_inside(root.module, module, parent)
+
+    def _root_ended(self, root: RootCall) -> None:
+        outputs = [tensor for tensor in tensors_in([root.call.output], EVERYTHING) if tensor.grad_fn is not None]
+        self._register.complete(root.module)
+        if root.new:
+            self._emit(root, bool(outputs))
+        if outputs and self.root_passed:
+            inputs = tensors_in([root.call.args, root.call.kwargs], EVERYTHING)
+            self.root_passed.relay(RootPassed(root, outputs, inputs))
+
+    def _emit(self, root: RootCall, builds_graph: bool) -> None:
+        conditions = root.conditions
+        in_eval, in_train = root.in_mode(False), root.in_mode(True)
+        odd = in_eval[0] if conditions.training and in_eval else root.module
+        written = self._writes.end(root.step)
+        self.emit(
+            ForwardRan(
+                step=root.step,
+                module=conditions.module,
+                location=locate(conditions.where),
+                training=conditions.training,
+                grad_enabled=conditions.grad_enabled,
+                inference=conditions.inference,
+                switch=conditions.switch,
+                in_eval=self._register.names(root.module, in_eval),
+                in_train=self._register.names(root.module, in_train),
+                statistics_moved=self._register.names(root.module, root.moved()),
+                builds_graph=builds_graph,
+                mode_set_at=self._train_modes.set_at(odd),
+                written_parameters=written.parameters,
+                written_at=written.location,
+                undone_parameters=written.undone,
+            )
+        )
+
+
+def _is_root(module: nn.Module) -> bool:
+    return not (
+        torch._C._current_graph_task_id() != -1
+        or _functorch.peek_interpreter_stack() is not None
+        or getattr(module, "_is_replica", False)
+    )
+
+
+def _in_reentrant_checkpoint() -> bool:
+    """Whether gradients are off only because a checkpoint runs its segment for the first time."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_filename == _CHECKPOINT:
+            return True
+        frame = frame.f_back
+    return False

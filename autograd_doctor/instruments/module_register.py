@@ -1,0 +1,144 @@
+"""Introduces modules when they are first called, under the names that the user gave them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+from weakref import WeakSet
+
+from torch import nn
+from torch.nn.parameter import is_lazy
+
+from autograd_doctor.events import Event, ModuleSeen
+from autograd_doctor.findings import Location
+from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.modules import Modules
+from autograd_doctor.instruments.parameters import Parameters
+from autograd_doctor.reading.mode_dependence import mode_dependent
+from autograd_doctor.reading.module_names import held_name, plain_holder, root_name
+from autograd_doctor.reading.places import Place, here, place
+
+
+class ModuleRegister(Instrument):
+    """Numbers go to roots, to modules met inside that their root does not hold, and to the parents of those."""
+
+    emits: ClassVar[tuple[type[Event], ...]] = (ModuleSeen,)
+
+    def __init__(self, site: Site, course: Course, parameters: Parameters, modules: Modules) -> None:
+        super().__init__(site)
+        self._course = course
+        self._parameters = parameters
+        self._modules = modules
+        self._unnamed: WeakSet[nn.Module] = WeakSet()
+        self._passing: dict[tuple[type[nn.Module], Place | None], int] = {}
+        self._strays: set[tuple[type[nn.Module], Place | None]] = set()
+
+    def root(self, module: nn.Module) -> int:
+        """The number of a root. Modules without parameters that a line makes anew for each call share one."""
+        number = self._modules.get(module)
+        if number is not None:
+            return number
+        passing = (type(module), place())
+        if next(module.parameters(), None) is None and passing in self._passing:
+            return self._passing[passing]
+        number = self._introduce_root(module)
+        self._passing[passing] = number
+        return number
+
+    def _introduce_root(self, module: nn.Module) -> int:
+        """Methods of a module that frameworks call (`training_step`) hold strays as its forward does."""
+        holder = plain_holder(module) if next(module.parameters(), None) is not None else None
+        if holder is None:
+            return self._introduce(module, root_name(module), here())
+        parent = self._modules.get(holder)
+        parent = self._introduce(holder, root_name(holder), None) if parent is None else parent
+        return self._introduce(module, held_name(module), here(), parent=parent, registered=False)
+
+    def complete(self, module: nn.Module) -> None:
+        """Name parameters that came to life during the first forward."""
+        number = self._modules.get(module)
+        if number is not None and module in self._unnamed and _has_its_own(module):
+            self._unnamed.discard(module)
+            self._parameters.name_module(module, self._modules.name_of(number))
+
+    def met_inside(self, root: nn.Module, module: nn.Module, parent: nn.Module | None) -> None:
+        """A module with parameters was called inside; the root may have been given it since, or not hold it at all."""
+        number = self._modules.get(root)
+        name = self._modules.name_of(number) if number is not None else root_name(root)
+        if any(inner is module for inner in root.modules()):
+            self._parameters.name_module(root, name)
+            return
+        stray = (type(module), place())
+        if self._modules.get(module) is None and stray not in self._strays:
+            self._strays.add(stray)
+            caller = number if parent is None or parent is root else self._parent(root, name, parent, number)
+            self._introduce(module, held_name(module), here(), parent=caller, registered=False)
+
+    def names(self, root: nn.Module, modules: Iterable[nn.Module]) -> list[str]:
+        """Full names of modules that ran inside a root."""
+        wanted = {id(module): module for module in modules}
+        if not wanted:
+            return []
+        number = self._modules.get(root)
+        prefix = self._modules.name_of(number) if number is not None else type(root).__name__
+        paths = {
+            id(inner): self._name(inner, prefix, path) for path, inner in root.named_modules() if id(inner) in wanted
+        }
+        return [paths.get(key, type(module).__name__) for key, module in wanted.items()]
+
+    def _name(self, module: nn.Module, prefix: str, path: str) -> str:
+        """A module is called like its parameters, which may have been named after a smaller module before."""
+        for attribute, parameter in module.named_parameters(recurse=False):
+            number = self._parameters.get(parameter)
+            known = self._parameters.name_of(number) if number is not None else ""
+            if known.endswith(f".{attribute}"):
+                return known.removesuffix(f".{attribute}")
+        return _joined(prefix, path)
+
+    def _parent(self, root: nn.Module, name: str, parent: nn.Module, root_number: int | None) -> int:
+        number = self._modules.get(parent)
+        if number is not None:
+            return number
+        path = next((path for path, inner in root.named_modules() if inner is parent), None)
+        known = _joined(name, path) if path is not None else held_name(parent)
+        return self._introduce(parent, known, None, parent=root_number)
+
+    def _introduce(
+        self,
+        module: nn.Module,
+        name: str,
+        location: Location | None,
+        parent: int | None = None,
+        registered: bool = True,
+    ) -> int:
+        number = self._modules.add(module, name)
+        parameters: list[int] = []
+        if _has_its_own(module):
+            parameters = self._parameters.name_module(getattr(module, "_orig_mod", module), name)
+        else:
+            self._unnamed.add(module)
+        self.emit(
+            ModuleSeen(
+                step=self._course.steps,
+                module=number,
+                name=name,
+                kind=type(module).__name__,
+                parameters=parameters,
+                location=location,
+                parent=parent,
+                registered=registered,
+                holder=name if not registered else "",
+                mode_dependent=[self._name(inner, name, path) for path, inner in mode_dependent(module)],
+            )
+        )
+        return number
+
+
+def _has_its_own(module: nn.Module) -> bool:
+    """Whether the parameters are there: not still lazy, nor replaced for the time of a `functional_call`."""
+    return all(isinstance(parameter, nn.Parameter) and not is_lazy(parameter) for parameter in module.parameters())
+
+
+def _joined(prefix: str, path: str) -> str:
+    return f"{prefix}.{path}" if path else prefix

@@ -1,0 +1,109 @@
+"""Where NaN and Inf are born: each recorded output is checked, and an origin travels with the values that it spoils.
+
+A birth is only reported when it reaches a loss: a mask of `-inf` that a softmax absorbs leaves no trace.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import ClassVar
+
+import torch
+
+from autograd_doctor.events import Event, NonFiniteInput, NonFiniteProduced
+from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.lineage import Lineage, Recorded
+from autograd_doctor.instruments.tensors import Tensors
+from autograd_doctor.reading.made import Made
+from autograd_doctor.reading.operation_kinds import STAYS_FINITE
+from autograd_doctor.reading.origin import Origin
+from autograd_doctor.reading.places import Place
+from autograd_doctor.reading.tensor_facts import bad_rows, describe, readable
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.backward import BackwardCall
+
+_MOST_PER_PLACE = 3
+_MOST_REPORTED = 4
+"""Births to report: a loss scale that settles causes some that do no harm."""
+_STEPS_ON_ACCELERATOR = 3
+"""Every look at values there makes the program wait for the device."""
+
+
+class NonFinite(Instrument):
+    """Checks outputs until a few non-finite values that mattered have been reported."""
+
+    emits: ClassVar[tuple[type[Event], ...]] = (NonFiniteProduced, NonFiniteInput)
+
+    def __init__(self, site: Site, course: Course, tensors: Tensors, lineage: Lineage) -> None:
+        super().__init__(site)
+        self._course = course
+        self._tensors = tensors
+        self._lineage = lineage
+        self._seen: dict[tuple[Place | None, str], int] = {}
+        self._known: dict[tuple[Place | None, str], Origin] = {}
+        self._reported: set[tuple[str | None, Place | None]] = set()
+        self._active = True
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(self._lineage.recorded, self._recorded)
+        self.listen(signals.backward.began, self._backward_began)
+
+    def _recorded(self, recorded: Recorded) -> None:
+        output = recorded.output
+        if not self._active or recorded.made.operation in STAYS_FINITE:
+            return
+        if not output.is_cpu and self._course.steps >= _STEPS_ON_ACCELERATOR:
+            self.limited(f"values on an accelerator were checked in the first {_STEPS_ON_ACCELERATOR} steps only")
+            return
+        self._check(output, recorded.made, recorded.inputs)
+
+    def _backward_began(self, call: BackwardCall) -> None:
+        """If the loss is spoiled, report where that began."""
+        made = self._tensors.get(call.roots[0])
+        origin = made.origin if made is not None else None
+        if not self._active or origin is None or (origin.operation, origin.place) in self._reported:
+            return
+        if not bool(torch.isfinite(call.roots[0]).all()):
+            self.emit(origin.event(self._course.steps))
+            self._reported.add((origin.operation, origin.place))
+            self._active = len(self._reported) < _MOST_REPORTED
+
+    def _check(self, output: torch.Tensor, made: Made, inputs: Sequence[torch.Tensor]) -> None:
+        """Give a spoiled output its origin, and a finite one none.
+
+        A sum is finite if every term is; where the sum itself overflows, the exact look tells.
+        """
+        if not output.is_floating_point() or not readable(output) or output.numel() == 0:
+            made.origin = None
+            return
+        if math.isfinite(output.sum(dtype=torch.float32 if output.dtype.itemsize < 4 else None).item()) or bool(
+            torch.isfinite(output).all()
+        ):
+            made.origin = None
+            return
+        born_here = made.origin is None or (made.origin.deliberate and bool(torch.isnan(output).any()))
+        if born_here:
+            made.origin = self._origin(output, made, inputs)
+
+    def _origin(self, output: torch.Tensor, made: Made, inputs: Sequence[torch.Tensor]) -> Origin:
+        key = (made.place, made.operation)
+        self._seen[key] = self._seen.get(key, 0) + 1
+        if self._seen[key] > _MOST_PER_PLACE:
+            return self._known[key]
+        spoiled = [
+            tensor for tensor in inputs if tensor.is_floating_point() and readable(tensor)
+            and not bool(torch.isfinite(tensor).all()) and self._origin_of(tensor) is None
+        ]  # fmt: skip
+        if spoiled:
+            origin = Origin(None, made.place, self._tensors.describe(spoiled[0]), (), tuple(bad_rows(spoiled[0])))
+        else:
+            operands = tuple(self._tensors.describe(tensor) for tensor in inputs[:4])
+            origin = Origin(made.operation, made.place, describe(output), operands, tuple(bad_rows(output)))
+        self._known[key] = origin
+        return origin
+
+    def _origin_of(self, tensor: torch.Tensor) -> Origin | None:
+        made = self._tensors.get(tensor)
+        return made.origin if made is not None else None

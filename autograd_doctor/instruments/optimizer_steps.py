@@ -1,0 +1,167 @@
+"""Steps of optimizers: the gradients that each found, and what it did to the parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import torch
+from torch.optim import Optimizer
+
+from autograd_doctor.events import Event, GradientUse, OptimizerStepped
+from autograd_doctor.findings import Location
+from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.ledger import Ledger
+from autograd_doctor.instruments.loss_scales import LossScales
+from autograd_doctor.instruments.optimizers import Optimizers, setting
+from autograd_doctor.instruments.parameters import Parameters
+from autograd_doctor.reading.places import here
+from autograd_doctor.reading.tensor_facts import fingerprint
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.optimizers import StepCall
+
+_STEPS_LOOKED_AT = 6
+"""Steps of each optimizer in which the values of its parameters are compared."""
+
+Numbered = list[tuple[int, torch.Tensor]]
+
+
+@dataclass
+class _Step:
+    """A step in progress. `inner` counts the parameters that optimizers called by this one have already updated."""
+
+    optimizer: int | None
+    location: Location | None
+    in_closure: bool
+    with_gradient: Numbered = field(default_factory=list)
+    missing: list[int] = field(default_factory=list)
+    frozen: list[int] = field(default_factory=list)
+    before: dict[int, int] = field(default_factory=dict)
+    rewritten: list[int] = field(default_factory=list)
+    uses: list[GradientUse] = field(default_factory=list)
+    scale: float = 1.0
+    updated_inside: set[int] = field(default_factory=set)
+
+
+class OptimizerSteps(Instrument):
+    """Looks at gradients right before a step without a closure, and after each call of a closure."""
+
+    emits: ClassVar[tuple[type[Event], ...]] = (OptimizerStepped,)
+
+    def __init__(
+        self,
+        site: Site,
+        course: Course,
+        parameters: Parameters,
+        optimizers: Optimizers,
+        ledger: Ledger,
+        loss_scales: LossScales,
+    ) -> None:
+        super().__init__(site)
+        self._course = course
+        self._parameters = parameters
+        self._optimizers = optimizers
+        self._ledger = ledger
+        self._loss_scales = loss_scales
+        self._running: list[_Step] = []
+        self._looks: dict[int | None, int] = {}
+        self._previous: dict[int | None, dict[int, tuple[int, int]]] = {}
+        self._left: dict[int, int] = {}
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(signals.steps.began, self._began)
+        self.listen(signals.steps.closure_ended, self._closure_ended)
+        self.listen(signals.steps.ended, self._ended)
+
+    def _began(self, call: StepCall) -> None:
+        number = self._optimizers.known(call.optimizer)
+        steps = [step.optimizer for step in self._running]
+        if number in steps:  # an earlier step of it raised, of which nothing was said
+            del self._running[steps.index(number) :]
+        step = _Step(number, here(), in_closure=call.closure)
+        self._running.append(step)
+        if not step.in_closure:
+            self._look_at_gradients(call.optimizer, step)
+
+    def _closure_ended(self, call: StepCall) -> None:
+        self._look_at_gradients(call.optimizer, self._running[-1])
+
+    def _look_at_gradients(self, optimizer: Optimizer, step: _Step) -> None:
+        """What the optimizer finds: after the closure ran, or right before a step without one."""
+        self._ledger.catch_up()
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        numbered = [(self._parameters.number(parameter), parameter) for parameter in parameters]
+        step.with_gradient = [(number, p) for number, p in numbered if p.grad is not None]
+        step.missing = [number for number, p in numbered if p.grad is None and p.requires_grad]
+        step.frozen = [number for number, p in numbered if not p.requires_grad]
+        step.before = step.before or self._fingerprints(step.optimizer, numbered)
+        step.rewritten = [n for n, value in step.before.items() if self._left.get(n, value) != value]
+        step.scale = self._loss_scale(optimizer)
+        step.uses = self._ledger.uses(step.with_gradient, step.scale)
+
+    def _fingerprints(self, optimizer: int | None, numbered: Numbered) -> dict[int, int]:
+        """The values of parameters around one of the first steps, as numbers that tell whether they changed."""
+        looked = self._looks.get(optimizer, 0) < _STEPS_LOOKED_AT
+        dense = [(n, p) for n, p in numbered if p.layout is torch.strided and p.numel()] if looked else []
+        if not dense:
+            return {}
+        sums = torch.stack([fingerprint(parameter).cpu() for _, parameter in dense]).tolist()
+        return {number: int(value) for (number, _), value in zip(dense, sums, strict=True)}
+
+    def _moved(self, step: _Step) -> tuple[list[int] | None, list[int]]:
+        """Parameters that the step changed, None if it was not looked at; and those that its predecessor had changed
+        and that something has set back since."""
+        everything = {number: p for number, p in self._parameters.living() if number in step.before}
+        after = self._fingerprints(step.optimizer, list(everything.items()))
+        for number, _ in step.with_gradient:
+            self._left.pop(number, None)
+        self._left.update(after)
+        if not after:
+            return None, []
+        self._looks[step.optimizer] = self._looks.get(step.optimizer, 0) + 1
+        earlier = self._previous.get(step.optimizer, {})
+        undone = [n for n, value in step.before.items() if n in earlier and earlier[n][0] == value != earlier[n][1]]
+        self._previous[step.optimizer] = {n: (step.before[n], after[n]) for n in after}
+        return [number for number in after if after[number] != step.before[number]], undone
+
+    def _loss_scale(self, optimizer: Optimizer) -> float:
+        """The loss scale still multiplied into the gradients: a fused optimizer unscales them by itself."""
+        fused = getattr(optimizer, "grad_scale", None)
+        return self._loss_scales.of_optimizer(optimizer) if fused is None else float(fused)
+
+    def _ended(self, call: StepCall) -> None:
+        optimizer, step = call.optimizer, self._running.pop()
+        found_inf = getattr(optimizer, "found_inf", None)
+        skipped = found_inf is not None and bool(float(found_inf))
+        mine = {number for number, _ in step.with_gradient} | set(step.missing)
+        if mine and mine <= step.updated_inside:
+            return
+        if self._running:
+            self._running[-1].updated_inside |= mine
+        self._record(optimizer, step, skipped)
+
+    def _record(self, optimizer: Optimizer, step: _Step, skipped: bool) -> None:
+        fused = getattr(optimizer, "grad_scale", None) is not None
+        moved, undone = self._moved(step)
+        self.emit(
+            OptimizerStepped(
+                step=self._course.steps,
+                optimizer=step.optimizer,
+                location=step.location,
+                uses=step.uses,
+                missing=step.missing,
+                frozen=step.frozen,
+                moved=moved,
+                undone=undone,
+                rewritten=step.rewritten,
+                skipped=skipped,
+                scaled_by=1.0 if fused else step.scale,
+                in_closure=step.in_closure,
+                in_backward=self._course.running is not None,
+                learning_rates=[setting(group, "lr") for group in optimizer.param_groups],
+                loss=self._course.last_loss,
+            )
+        )
+        if not skipped:
+            self._ledger.stepped(step.with_gradient, step.location)

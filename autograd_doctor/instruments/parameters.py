@@ -1,0 +1,95 @@
+"""Who is who among the leaves that can learn: their numbers, and the names that the user gave them.
+
+A name is what the user would type at the place where the leaf came into view: `model.fc1.weight`, `weights[0]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+import torch
+from torch import nn
+
+from autograd_doctor.events import Event, ParameterSeen
+from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.modules import Modules
+from autograd_doctor.reading.frame_locals import variables
+from autograd_doctor.reading.numbers import Numbers
+from autograd_doctor.reading.places import own_frames
+from autograd_doctor.reading.variable_names import variable_name
+
+
+class Parameters(Instrument):
+    """The leaves that can learn. They are introduced by name when whoever needs their numbers asks for that."""
+
+    emits: ClassVar[tuple[type[Event], ...]] = (ParameterSeen,)
+
+    def __init__(self, site: Site, course: Course, modules: Modules) -> None:
+        super().__init__(site)
+        self._course = course
+        self._modules = modules
+        self._numbers = Numbers()
+        self._names: dict[int, str] = {}
+        self._unnamed: set[int] = set()
+
+    def get(self, tensor: torch.Tensor) -> int | None:
+        return self._numbers.get(tensor)
+
+    def number(self, tensor: torch.Tensor) -> int:
+        """The number of a leaf. It is introduced, with its name, when `introduce` is next called."""
+        number = self._numbers.get(tensor)
+        if number is None:
+            number = self._numbers.add(tensor)
+            self._unnamed.add(number)
+        return number
+
+    def introduce(self) -> None:
+        """Introduce the leaves that came into view, named after what the user's frames hold now."""
+        if not self._unnamed:
+            return
+        for frame in own_frames():
+            for name, value in variables(frame):
+                if isinstance(value, nn.Module):
+                    self.name_module(value, name)
+        for number, tensor in self._numbers.living():
+            if number in self._unnamed:
+                attribute = self._modules.attribute(tensor)
+                name = variable_name(tensor) or (attribute[2] if attribute is not None else "")
+                self._introduce(number, tensor, name or f"tensor of shape {tuple(tensor.shape)}", attribute)
+
+    def living(self) -> Iterator[tuple[int, torch.Tensor]]:
+        return self._numbers.living()
+
+    def name_of(self, number: int) -> str:
+        return self._names.get(number, f"parameter {number}")
+
+    def name_module(self, module: nn.Module, prefix: str) -> list[int]:
+        """Introduce every parameter of a module as `prefix.path`, and return their numbers."""
+        numbers = []
+        for path, parameter in module.named_parameters():
+            number = self.number(parameter)
+            if number in self._unnamed or self._names[number].startswith("tensor of shape"):
+                self._introduce(number, parameter, f"{prefix}.{path}" if prefix else path)
+            numbers.append(number)
+        return numbers
+
+    def _introduce(
+        self, number: int, tensor: torch.Tensor, name: str, attribute: tuple[int, str, str] | None = None
+    ) -> None:
+        self._names[number] = name
+        self._unnamed.discard(number)
+        self.emit(
+            ParameterSeen(
+                step=self._course.steps,
+                parameter=number,
+                name=name,
+                shape=list(tensor.shape),
+                dtype=str(tensor.dtype).removeprefix("torch."),
+                requires_grad=tensor.requires_grad,
+                kind="parameter" if isinstance(tensor, nn.Parameter) else "tensor",
+                module=attribute[0] if attribute is not None else None,
+                module_kind=attribute[1] if attribute is not None else "",
+            )
+        )

@@ -1,0 +1,79 @@
+"""Graphs that `retain_graph` or `create_graph` kept: what they kept, and whether anyone used them again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from autograd_doctor.events import Event, GraphRetained
+from autograd_doctor.findings import Location
+from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.ledger import Ledger
+from autograd_doctor.instruments.lineage import Lineage
+from autograd_doctor.reading.graph_bytes import saved_bytes
+from autograd_doctor.reading.places import here
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.backward import BackwardCall
+
+_MEASURED = 3
+_STEPS = 2
+"""Steps after which a graph is used no more."""
+
+
+@dataclass
+class _Retained:
+    location: Location | None
+    create_graph: bool
+    since_step: int
+    bytes_held: int
+    used_again: bool = False
+
+
+class RetainedGraphs(Instrument):
+    """The lineage marks the nodes by which a second derivative is told."""
+
+    emits: ClassVar[tuple[type[Event], ...]] = (GraphRetained,)
+
+    def __init__(self, site: Site, course: Course, ledger: Ledger, lineage: Lineage) -> None:
+        super().__init__(site)
+        self._course = course
+        self._ledger = ledger
+        self._lineage = lineage
+        self._retained: dict[int, _Retained] = {}
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(signals.backward.began, self._backward_began)
+        self.listen(signals.backward.ended, self._backward_ended)
+
+    def finish(self) -> None:
+        self._settle(everything=True)
+
+    def _backward_began(self, call: BackwardCall) -> None:
+        if call.retain_graph or call.create_graph:
+            size = saved_bytes(call.roots).bytes if len(self._retained) < _MEASURED else 0
+            self._retained[self._course.backwards] = _Retained(here(), call.create_graph, self._course.steps, size)
+
+    def _backward_ended(self, call: BackwardCall) -> None:
+        walk = self._ledger.walk
+        if walk is None:
+            return
+        for earlier, kept in self._retained.items():
+            kept.used_again |= earlier in (walk.differentiated if kept.create_graph else walk.reused)
+        self._settle()
+
+    def _settle(self, *, everything: bool = False) -> None:
+        """Report the graphs whose time to be used again is over."""
+        for number, kept in list(self._retained.items()):
+            if everything or self._course.steps >= kept.since_step + _STEPS:
+                del self._retained[number]
+                self.emit(
+                    GraphRetained(
+                        step=self._course.steps,
+                        backward=number,
+                        location=kept.location,
+                        create_graph=kept.create_graph,
+                        used_again=kept.used_again,
+                        bytes_held=kept.bytes_held,
+                    )
+                )

@@ -1,0 +1,74 @@
+"""Steps of learning-rate schedulers, and how long their schedules are."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
+
+from autograd_doctor.events import Event, SchedulerStepped
+from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.optimizers import Optimizers, setting
+from autograd_doctor.reading.numbers import Numbers
+from autograd_doctor.reading.places import here
+from autograd_doctor.reading.variable_names import variable_name
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.schedulers import ScheduleCall
+
+
+class Schedulers(Instrument):
+    """A scheduler that steps others (`SequentialLR`, `ChainedScheduler`) counts once: the outermost call."""
+
+    emits: ClassVar[tuple[type[Event], ...]] = (SchedulerStepped,)
+
+    def __init__(self, site: Site, course: Course, optimizers: Optimizers) -> None:
+        super().__init__(site)
+        self._course = course
+        self._optimizers = optimizers
+        self._numbers = Numbers()
+        self._names: dict[int, str] = {}
+        self._running: list[ScheduleCall] = []
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(signals.schedulers.began, self._began)
+        self.listen(signals.schedulers.ended, self._ended)
+
+    def _began(self, call: ScheduleCall) -> None:
+        self._running.append(call)
+
+    def _ended(self, call: ScheduleCall) -> None:
+        self._running.remove(call)
+        stepping = any(not outer.constructing for outer in self._running)
+        if not (call.constructing or call.raised or stepping):
+            self._note(call.scheduler, constructing=bool(self._running))
+
+    def _note(self, scheduler: LRScheduler, *, constructing: bool) -> None:
+        number = self._numbers.number(scheduler)
+        if not self._names.get(number):
+            self._names[number] = "" if constructing else variable_name(scheduler)
+        optimizer = getattr(scheduler.optimizer, "optimizer", scheduler.optimizer)  # a framework may have wrapped it
+        known = isinstance(optimizer, Optimizer)
+        self.emit(
+            SchedulerStepped(
+                step=self._course.steps,
+                scheduler=number,
+                name=self._names[number],
+                kind=type(scheduler).__name__,
+                optimizer=self._optimizers.number(optimizer) if known else None,
+                location=here(),
+                learning_rates=[setting(group, "lr") for group in optimizer.param_groups] if known else [],
+                length=_length(scheduler),
+                first=constructing,
+            )
+        )
+
+
+def _length(scheduler: LRScheduler) -> int | None:
+    """The number of its steps after which a schedule has run through; None for those that go on for ever."""
+    for name in ("T_max", "total_steps", "total_iters"):
+        if isinstance(vars(scheduler).get(name), int):
+            return int(vars(scheduler)[name])
+    milestones = vars(scheduler).get("milestones")
+    return max(map(int, milestones), default=None) if milestones else None

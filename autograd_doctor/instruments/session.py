@@ -1,0 +1,131 @@
+"""One run's instruments: which are needed, set up in their order, attached and detached, and what failed."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterable
+from functools import cache
+from typing import TypeVar
+
+from autograd_doctor.events import Event, InstrumentAttached, InstrumentDetached, InstrumentFailed
+from autograd_doctor.instruments.instrument import Instrument, Record, Site, name_of, requirements
+from autograd_doctor.signals import Signals
+
+I = TypeVar("I", bound=Instrument)  # noqa: E741
+_PACKAGE = __name__.rpartition(".")[0]
+
+
+@cache
+def all_instruments() -> tuple[type[Instrument], ...]:
+    """The instruments of this folder: in each file, the class that the file defines and that is no other's part."""
+    package = importlib.import_module(_PACKAGE)
+    modules = (importlib.import_module(f"{_PACKAGE}.{entry.name}") for entry in pkgutil.iter_modules(package.__path__))
+    found = (value for module in modules for value in vars(module).values() if _is_defined_in(value, module.__name__))
+    return tuple(sorted(found, key=name_of))
+
+
+def _is_defined_in(value: object, module: str) -> bool:
+    if not (isinstance(value, type) and issubclass(value, Instrument) and value is not Instrument):
+        return False
+    return value.__module__ == module
+
+
+def needed_for(events: Iterable[str]) -> list[type[Instrument]]:
+    """The instruments that state events of these names, and all that those read: the read before their readers."""
+    wanted = set(events)
+    ordered: list[type[Instrument]] = []
+
+    def add(kind: type[Instrument]) -> None:
+        for required in requirements(kind).values():
+            add(required)
+        if kind not in ordered:
+            ordered.append(kind)
+
+    for kind in all_instruments():
+        if wanted.intersection(event.__name__ for event in kind.emits):
+            add(kind)
+    return ordered
+
+
+class Session:
+    """The instruments of one run. A failure of ours is stated once, and neither stops the others nor the program."""
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+        self.signals = Signals(self._failed)
+        self._instruments: dict[type[Instrument], Instrument] = {}
+        self._orders: dict[type[Instrument], int] = {}
+        self._failures: set[tuple[str, str]] = set()
+
+    def emit(self, event: Event) -> None:
+        """State an event, unless this is a forked child of the program."""
+        if not self.signals.guard.forked:
+            self._record(event)
+
+    def attach(self, kinds: Iterable[type[Instrument]]) -> None:
+        """Set up instruments, each after those that it reads, which are attached with it."""
+        for kind in kinds:
+            self._attach(kind)
+
+    def find(self, kind: type[I]) -> I | None:
+        """An instrument of this session, None if it is not attached."""
+        found = self._instruments.get(kind)
+        return found if isinstance(found, kind) else None
+
+    def detach(self, kind: type[Instrument]) -> None:
+        """Have an instrument stop listening; with its last listener goes the patch of a seam."""
+        instrument = self._instruments.pop(kind, None)
+        if instrument is not None:
+            instrument.detach()
+            self.emit(InstrumentDetached(instrument=instrument.name))
+
+    def close(self) -> None:
+        """The program is over: let each instrument say what is left, then take everything out of torch again."""
+        instruments = list(self._instruments.values())
+        for instrument in instruments:
+            with self.signals.guard.looking():
+                try:
+                    instrument.finish()
+                except Exception as error:
+                    self._failed(instrument, "finish", error)
+        for instrument in reversed(instruments):
+            self.detach(type(instrument))
+
+    def _attach(self, kind: type[Instrument]) -> Instrument | None:
+        if kind in self._instruments:
+            return self._instruments[kind]
+        required = {name: self._attach(each) for name, each in requirements(kind).items()}
+        missing = [name for name, instrument in required.items() if instrument is None]
+        instrument = None
+        try:
+            if missing:
+                raise RuntimeError(f"`{missing[0]}` could not be attached")
+            order = self._orders.setdefault(kind, len(self._orders))
+            instrument = kind(Site(self.signals, self.emit, order=order), **required)
+            instrument.connect(self.signals)
+        except Exception as error:
+            if instrument is not None:
+                instrument.detach()
+            self._say_failed(name_of(kind), "attach", error)
+            return None
+        self._instruments[kind] = instrument
+        self._say_attached(kind, requirements(kind).values())
+        return instrument
+
+    def _say_attached(self, kind: type[Instrument], required: Iterable[type[Instrument]]) -> None:
+        self.emit(
+            InstrumentAttached(
+                instrument=name_of(kind),
+                emits=[event.__name__ for event in kind.emits],
+                requires=[name_of(each) for each in required],
+            )
+        )
+
+    def _failed(self, owner: object, look: str, error: Exception) -> None:
+        self._say_failed(owner.name if isinstance(owner, Instrument) else str(owner), look, error)
+
+    def _say_failed(self, instrument: str, look: str, error: Exception) -> None:
+        if (instrument, look) not in self._failures:
+            self._failures.add((instrument, look))
+            self.emit(InstrumentFailed(instrument=instrument, look=look, error=f"{type(error).__name__}: {error}"))

@@ -1,0 +1,215 @@
+"""Watches what becomes of a `state_dict()`: whether, steps later, the program still holds it, alias of the weights."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import FunctionType, ModuleType
+from typing import Any, ClassVar
+
+import torch
+from torch import nn
+
+from autograd_doctor.events import Event, SnapshotKept
+from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.parameters import Parameters
+from autograd_doctor.reading.frame_locals import variables
+from autograd_doctor.reading.holders import Holders
+from autograd_doctor.reading.places import Place, locate, own_frames, place
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.states import StateCall, StateLoad
+
+_REMEMBERED = 16
+_ENTRIES = 64
+_NESTING = 2
+_SETTLED = 2
+_MOST_SEARCHES = 3
+_INTERNALS = {"_parameters", "_buffers", "_modules"}
+
+Addresses = set[int]
+
+
+@dataclass(eq=False)
+class _Snapshot:
+    """One `state_dict()`: where it was taken, the storages of the parameters in it and their versions then.
+
+    `hidden_in`: what holds it out of sight of the user's frames; empty if nothing was found, None before the search.
+    """
+
+    where: Place | None
+    step: int
+    result: weakref.ref[Any]
+    parameters: dict[int, tuple[weakref.ref[torch.Tensor], int]] = field(default_factory=dict)
+    used_at_once: bool = False
+    hidden_in: str | None = None
+
+    def changed(self) -> list[torch.Tensor]:
+        """The parameters that have been written to since."""
+        living = ((parameter(), version) for parameter, version in self.parameters.values())
+        return [tensor for tensor, version in living if tensor is not None and tensor._version != version]
+
+    def is_in(self, addresses: Addresses) -> bool:
+        """Whether these are the storages of most of it; one left-over loop variable is no snapshot."""
+        return 2 * len(addresses & self.parameters.keys()) >= len(self.parameters)
+
+
+class Snapshots(Instrument):
+    """Looks, after each step, through the variables of the user's frames for what shares storage with the weights.
+
+    Storage decides, not identity: `dict(state)`, `{k: v.cpu() for …}` on a CPU and `v.detach()` are aliases as well.
+    """
+
+    emits: ClassVar[tuple[type[Event], ...]] = (SnapshotKept,)
+
+    def __init__(self, site: Site, course: Course, parameters: Parameters) -> None:
+        super().__init__(site)
+        self._course = course
+        self._parameters = parameters
+        self._snapshots: list[_Snapshot] = []
+        self._owners: dict[int, tuple[weakref.ref[torch.Tensor], _Snapshot]] = {}
+        self._depth = 0
+        self._searches = 0
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(signals.states.taking, self._taking)
+        self.listen(signals.states.taken, self._taken)
+        self.listen(signals.states.loading, self._loading)
+        self.listen(signals.states.pickling, self._pickling)
+        self.listen(self._course.step_taken, self._stepped)
+
+    def _taking(self, call: StateCall) -> None:
+        self._depth += 1
+
+    def _taken(self, call: StateCall) -> None:
+        self._depth -= 1
+        if self._depth == 0 and call.state is not None and not call.keep_vars:
+            self._remember(call.module, call.state)
+
+    def _loading(self, call: StateLoad) -> None:
+        if self._snapshots:
+            self._loaded_back(call.module, call.state)
+            self._used(call.state)
+            self._used(dict(call.module.named_parameters()))
+
+    def _pickling(self, tensor: torch.Tensor) -> None:
+        if self._snapshots:
+            self._used({"": tensor})
+
+    def _remember(self, module: nn.Module, result: Any) -> None:
+        snapshot = _Snapshot(place(), self._course.steps, weakref.ref(result))
+        held = _addresses(result.values())
+        for parameter in module.parameters():
+            if parameter.layout is torch.strided and not parameter.is_inference() and _address(parameter) in held:
+                snapshot.parameters[_address(parameter)] = (weakref.ref(parameter), parameter._version)
+        if snapshot.parameters:
+            self._snapshots = [*self._snapshots, snapshot][-_REMEMBERED:]
+
+    def _used(self, state: Any) -> None:
+        """Saved, loaded, or overwritten with what was made of it: no concern of later steps, if in the very step."""
+        addresses = _addresses(state.values()) if isinstance(state, Mapping) else set()
+        for snapshot in self._snapshots:
+            if snapshot.step == self._course.steps and addresses & snapshot.parameters.keys():
+                snapshot.used_at_once = True
+
+    def _loaded_back(self, module: nn.Module, state: Any) -> None:
+        """A state that is the module's own storage is loaded to bring back what it was, and changes nothing."""
+        own = _addresses(module.parameters())
+        if not isinstance(state, Mapping) or not own <= _addresses(state.values()):
+            return
+        for name, container, tensors in _collections():
+            if container is state:
+                snapshot = self._owner(container, tensors)
+                if snapshot is not None and own <= snapshot.parameters.keys():
+                    self._report(name, snapshot, loaded_back=True)
+                return
+
+    def _stepped(self, course: Course) -> None:
+        if not self._snapshots:
+            return
+        reported: set[tuple[int, _Snapshot]] = set()
+        for name, container, tensors in _collections():
+            snapshot = self._owner(container, tensors)
+            if snapshot is not None and (id(container), snapshot) not in reported:
+                reported.add((id(container), snapshot))
+                self._report(name, snapshot)
+        self._report_hidden({snapshot for _, snapshot in reported})
+
+    def _report_hidden(self, in_sight: set[_Snapshot]) -> None:
+        """Report those that live on in an object that only a framework refers to, such as a callback."""
+        for snapshot in self._snapshots:
+            result = snapshot.result()
+            if result is None or snapshot in in_sight or self._course.steps < snapshot.step + _SETTLED:
+                continue
+            if snapshot.hidden_in is None and self._searches < _MOST_SEARCHES:
+                self._searches += 1
+                holder = Holders().of([result])[0]
+                snapshot.hidden_in = holder.name if holder else ""
+            if snapshot.hidden_in:
+                self._report(snapshot.hidden_in, snapshot)
+
+    def _owner(self, container: object, tensors: list[torch.Tensor]) -> _Snapshot | None:
+        """The snapshot that a container holds: the one it was first seen with, the newest if it is new."""
+        addresses = _addresses(tensors)
+        exact = next((snapshot for snapshot in self._snapshots if snapshot.result() is container), None)
+        if exact is not None:
+            return exact if exact.is_in(addresses) else None
+        first, snapshot = self._owners.get(id(container), (None, None))
+        if first is None or first() is not tensors[0] or snapshot is None:
+            snapshot = next((each for each in reversed(self._snapshots) if each.is_in(addresses)), None)
+            if snapshot is not None:
+                self._owners[id(container)] = (weakref.ref(tensors[0]), snapshot)
+        return snapshot
+
+    def _report(self, name: str, snapshot: _Snapshot, *, loaded_back: bool = False) -> None:
+        changed = [self._parameters.number(parameter) for parameter in snapshot.changed()]
+        if changed and self._course.steps > snapshot.step:
+            self.emit(
+                SnapshotKept(
+                    step=self._course.steps,
+                    holder=name,
+                    location=locate(snapshot.where),
+                    taken_in_step=snapshot.step,
+                    parameters=changed,
+                    used_at_once=snapshot.used_at_once,
+                    loaded_back=loaded_back,
+                )
+            )
+
+
+def _collections() -> Iterator[tuple[str, object, list[torch.Tensor]]]:
+    """Containers of tensors that the variables of the user's frames reach, with what the user would type."""
+    for frame in own_frames():
+        for name, value in variables(frame):
+            if name.removeprefix("self.") not in _INTERNALS:
+                yield from _within(name, value, _NESTING)
+
+
+def _within(name: str, value: object, depth: int) -> Iterator[tuple[str, object, list[torch.Tensor]]]:
+    members = list(_members(name, value))
+    tensors = [member for _, member in members if isinstance(member, torch.Tensor)]
+    tensors = [tensor for tensor in tensors if not isinstance(tensor, nn.Parameter)]
+    if tensors:
+        yield name, value, tensors
+    for inner, member in members[: _ENTRIES if depth else 0]:
+        if not isinstance(member, torch.Tensor):
+            yield from _within(inner, member, depth - 1)
+
+
+def _members(name: str, value: object) -> Iterator[tuple[str, object]]:
+    if isinstance(value, dict):
+        yield from ((f"{name}[{key!r}]", member) for key, member in list(value.items()))
+    elif isinstance(value, list | tuple):
+        yield from ((f"{name}[{index}]", member) for index, member in enumerate(value))
+    elif not isinstance(value, type | ModuleType | FunctionType | torch.optim.Optimizer):
+        attributes = getattr(value, "__dict__", {})
+        yield from ((f"{name}.{key}", member) for key, member in dict(attributes).items() if key not in _INTERNALS)
+
+
+def _addresses(values: Iterable[object]) -> Addresses:
+    return {_address(value) for value in values if isinstance(value, torch.Tensor) and value.layout is torch.strided}
+
+
+def _address(tensor: torch.Tensor) -> int:
+    return tensor.untyped_storage().data_ptr()

@@ -1,0 +1,167 @@
+"""The lineage of living tensors, kept beside them: keyed by identity, dropped when a tensor dies.
+
+Nothing is kept alive, and nothing is stored on the user's tensors.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import torch
+from torch import nn
+
+from autograd_doctor.events import TensorFacts
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.parameters import Parameters
+from autograd_doctor.reading.made import Made, Reference, address, has_graph, next_order
+from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.tensor_facts import describe
+from autograd_doctor.reading.variable_names import variable_name
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.backward import BackwardCall
+
+_OUR_REFERENCES = 2
+_MOST_HIDDEN_CHANGES = 256
+_MOST_ORIGINALS = 16
+_ORIGINAL_BYTES = 2**20
+
+
+class HiddenChange(NamedTuple):
+    """An in-place operation that bypassed the version counter, on the storage at an address."""
+
+    storage: int
+    operation: str
+    place: Place | None
+    order: int
+
+
+class Original(NamedTuple):
+    """A copy of the values that a tensor had when the program asked for its `.data`."""
+
+    pointer: int
+    order: int
+    values: torch.Tensor
+
+
+class Tensors(Instrument):
+    """How every living tensor came to be that an operation made while that was recorded."""
+
+    def __init__(self, site: Site, parameters: Parameters) -> None:
+        super().__init__(site)
+        self._parameters = parameters
+        self._made: dict[int, Made] = {}
+        self._by_pointer: dict[int, int] = {}
+        self.originals: list[Original] = []
+        self.hidden_changes: deque[HiddenChange] = deque(maxlen=_MOST_HIDDEN_CHANGES)
+        self.written: dict[int, Made] = {}
+        """Per parameter that was overwritten through `.data` with values computed from others, how these were made."""
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(signals.backward.ended, self._backward_ended, last=True)
+
+    def _backward_ended(self, call: BackwardCall) -> None:
+        self.originals.clear()
+
+    def describe(self, tensor: torch.Tensor) -> TensorFacts:
+        """A tensor with its ranges, the user's name for it, and what made it."""
+        # What was last written into a parameter, its initial values for one, did not make it.
+        made = None if isinstance(tensor, nn.Parameter) else self.get(tensor)
+        number = self._parameters.get(tensor)
+        return describe(
+            tensor,
+            name=variable_name(tensor) or ("" if number is None else self._parameters.name_of(number)),
+            operation=made.operation if made else "",
+            made_at=locate(made.place) if made else None,
+        )
+
+    def get(self, tensor: torch.Tensor) -> Made | None:
+        made = self._made.get(id(tensor))
+        return made if made is not None and made.reference is not None and made.reference() is tensor else None
+
+    def put(self, tensor: torch.Tensor, made: Made) -> None:
+        reference = Reference(tensor, self._forget)
+        reference.key = id(tensor)
+        reference.pointer = address(tensor)
+        made.reference = reference
+        made.shape = () if tensor.is_nested else tuple(tensor.shape)
+        self._made[reference.key] = made
+        if reference.pointer and self.sharing(reference.pointer) is None:
+            self._by_pointer[reference.pointer] = reference.key
+
+    def keep_original(self, tensor: torch.Tensor) -> None:
+        """Copy the values of a small tensor that may be about to change behind autograd, until the next backward."""
+        if tensor.requires_grad and len(self.originals) < _MOST_ORIGINALS and tensor.nbytes <= _ORIGINAL_BYTES:
+            self.originals.append(Original(address(tensor), next_order(), tensor.detach().clone()))
+
+    def original(self, saved: torch.Tensor, after: int) -> torch.Tensor | None:
+        """The values that a saved tensor had at first, if they were copied after it was saved."""
+        fitting = (kept for kept in self.originals if kept.pointer == address(saved) and kept.order > after)
+        values = next((kept.values for kept in fitting), None)
+        return values.reshape(saved.shape) if values is not None and values.numel() == saved.numel() else None
+
+    def _forget(self, reference: weakref.ref[torch.Tensor]) -> None:
+        assert isinstance(reference, Reference)
+        made = self._made.get(reference.key)
+        if made is not None and made.reference is reference:
+            del self._made[reference.key]
+            if self._by_pointer.get(reference.pointer) == reference.key:
+                del self._by_pointer[reference.pointer]
+
+    def sharing(self, pointer: int) -> Made | None:
+        """The oldest living tensor whose data begin at `pointer`: how aliases and NumPy views are recognised."""
+        made = self._made.get(self._by_pointer.get(pointer, 0))
+        return made if made is not None and made.reference is not None and made.reference() is not None else None
+
+    def living(self) -> Iterator[tuple[torch.Tensor, Made]]:
+        for made in list(self._made.values()):
+            tensor = made.reference() if made.reference is not None else None
+            if tensor is not None:
+                yield tensor, made
+
+    def held_by_program(self) -> Iterator[tuple[torch.Tensor, Made]]:
+        """Living tensors that Python code refers to, not only a graph or a buffer of torch's."""
+        for made in list(self._made.values()):
+            tensor = made.reference() if made.reference is not None else None
+            if tensor is None:
+                continue
+            # Beside Python code, torch itself may keep a reference to the Python object.
+            torch_refers = tensor._use_count() > 1  # type: ignore[attr-defined]
+            if sys.getrefcount(tensor) - _OUR_REFERENCES - torch_refers > 0:
+                yield tensor, made
+
+    def parameter_bit(self, tensor: torch.Tensor) -> int:
+        """The bit of a tensor that is a parameter, 0 for any other."""
+        number = self._parameters.get(tensor)
+        if number is None and issubclass(type(tensor), nn.Parameter):  # `isinstance` asks a slow metaclass
+            number = self._parameters.number(tensor)
+        return 0 if number is None else 1 << number
+
+    def source(self, tensor: torch.Tensor) -> Made | int | None:
+        """What is known of an input: its lineage, the bit of a parameter, or None for plain data."""
+        connected = has_graph(tensor)
+        bit = 0 if connected else self.parameter_bit(tensor)
+        if bit:
+            return bit
+        made = self.get(tensor)
+        if made is None and not connected:
+            made = self.sharing(address(tensor))
+        return made
+
+    def derive(self, made: Made, inputs: Iterable[torch.Tensor]) -> Made:
+        """Let everything that is known of the inputs flow into a new lineage."""
+        for tensor in inputs:
+            source = self.source(tensor)
+            if isinstance(source, int):
+                made.values |= source
+                if tensor.requires_grad:
+                    made.live |= source
+                written = self.written.get(source.bit_length() - 1) if self.written else None
+                if written is not None:
+                    made.absorb(written, connected=False)
+            elif source is not None:
+                made.absorb(source, connected=tensor.requires_grad)
+        return made

@@ -1,0 +1,158 @@
+"""How many bytes a graph keeps: its saved tensors that no backward has freed, each storage counted once.
+
+Saved tensors are read in the form in which they were packed, because unpacking them could recompute a checkpoint or
+copy an offloaded tensor back. Attributes of custom functions' `ctx` count too: no backward ever frees them.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import torch
+
+from autograd_doctor.reading.made import has_graph
+
+_NESTING = 3
+
+
+class GraphBytes(NamedTuple):
+    """bytes: of unfreed saved storages. nodes: reached in all. freed: a backward has freed buffers of some node."""
+
+    bytes: int
+    nodes: int
+    freed: bool
+
+
+def saved_bytes(roots: Iterable[torch.Tensor], held_anyway: Iterable[torch.Tensor] = ()) -> GraphBytes:
+    """Measure the graphs of `roots` together.
+
+    Parameters (leaves that require a gradient, and any `nn.Parameter`) are left out with all their views, and so are
+    the storages and the graphs of `held_anyway`: they would live without what is measured.
+    """
+    walk = _Walk()
+    with torch._C.DisableTorchFunction(), torch.no_grad():
+        for tensor in held_anyway:
+            walk.hold(tensor)
+        walk.run(root.grad_fn for root in roots)
+    return GraphBytes(walk.total(), len(walk.nodes), walk.freed)
+
+
+def saved_by(node: Any) -> Iterator[torch.Tensor]:
+    """The tensors that a node keeps for its backward, as packed; none after a backward has freed them."""
+    yield from _tensors(_packed(node)[0])
+
+
+class _Walk:
+    """One traversal. Nodes are kept until its end, so that their Python faces keep their identity."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[int, Any] = {}
+        self.freed = False
+        self._waiting: list[Any] = []
+        self._sizes: dict[int, int] = {}
+        self._excluded: set[int] = set()
+        self._beyond: dict[int, Any] = {}
+
+    def run(self, nodes: Iterable[Any]) -> None:
+        self._waiting.extend(nodes)
+        while self._waiting:
+            node = self._waiting.pop()
+            if node is not None and id(node) not in self.nodes and id(node) not in self._beyond:
+                self.nodes[id(node)] = node
+                self._visit(node)
+
+    def total(self) -> int:
+        return sum(size for storage, size in self._sizes.items() if storage not in self._excluded)
+
+    def hold(self, tensor: torch.Tensor) -> None:
+        """Leave out a tensor, and the graph that made it."""
+        self.exclude(tensor)
+        if has_graph(tensor):
+            self._beyond[id(tensor.grad_fn)] = tensor.grad_fn
+
+    def exclude(self, tensor: torch.Tensor) -> None:
+        self._excluded.update(key for key, _ in _storages(tensor))
+
+    def _visit(self, node: Any) -> None:
+        self._waiting.extend(following for following, _ in node.next_functions)
+        leaf = getattr(node, "variable", None)
+        if isinstance(leaf, torch.Tensor):
+            self.exclude(leaf)
+            return
+        packed, freed = _packed(node)
+        self.freed = self.freed or freed
+        for tensor in _tensors([packed, getattr(node, "__dict__", {})]):
+            self._count(tensor)
+
+    def _count(self, tensor: torch.Tensor) -> None:
+        base = tensor._base if tensor._is_view() else tensor
+        if isinstance(base, torch.nn.Parameter) or (base is not None and base.is_leaf and base.requires_grad):
+            self.exclude(tensor)
+            return
+        self._sizes.update(_storages(tensor))
+        self._waiting.append(tensor.grad_fn)
+
+
+def _storages(tensor: torch.Tensor) -> Iterator[tuple[int, int]]:
+    """Address and size of what holds the values of a tensor: several storages for sparse and wrapped ones."""
+    if tensor.layout is torch.sparse_coo:
+        parts: tuple[torch.Tensor, ...] = (tensor._indices(), tensor._values())
+    elif hasattr(tensor, "__tensor_flatten__"):
+        names, _ = tensor.__tensor_flatten__()
+        parts = tuple(getattr(tensor, name) for name in names)
+    else:
+        storage = tensor.untyped_storage()
+        yield storage._cdata, storage.nbytes()
+        return
+    for part in parts:
+        yield from _storages(part)
+
+
+def _packed(node: Any) -> tuple[list[Any], bool]:
+    """What a node saved, as packed, and whether a backward has freed it."""
+    found: list[Any] = []
+    names = [name for name in dir(node) if name.startswith("_raw_saved_")]
+    for name in names:
+        try:
+            found.append(getattr(node, name))
+        except RuntimeError:  # how a custom function says that its tensors were freed
+            return [], True
+    holds = any(getattr(entry, "data", None) is not None for entry in _flat(found))
+    return found, bool(names) and not holds and _refuses(node, names[0].removeprefix("_raw"))
+
+
+def _refuses(node: Any, name: str) -> bool:
+    """Whether a node that holds nothing holds nothing *any more*: it then refuses to hand out its saved tensors."""
+    try:
+        getattr(node, name, None)
+    except RuntimeError:
+        return True
+    return False
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    """The tensors in what a node keeps; a saved tensor may have been packed with its values in a closure."""
+    for entry in _flat(value):
+        if isinstance(entry, torch.Tensor):
+            yield entry
+        elif type(entry).__name__ == "SavedTensor":
+            yield from _tensors(getattr(entry, "data", None))
+            yield from _tensors(_enclosed(getattr(entry, "unpack_hook", None)))
+
+
+def _flat(value: Any, depth: int = _NESTING) -> Iterator[Any]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for entry in value if depth else ():
+            yield from _flat(entry, depth - 1)
+    else:
+        yield value
+
+
+def _enclosed(hook: Callable[..., Any] | None) -> list[Any]:
+    """What the closure of an unpack hook holds: for a checkpoint, the inputs of its segment."""
+    values = inspect.getclosurevars(hook).nonlocals.values() if inspect.isfunction(hook) else ()
+    return [getattr(value, "saved_args", value) for value in values]

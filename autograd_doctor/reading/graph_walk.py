@@ -1,0 +1,276 @@
+"""One walk over the graph of a backward about to run: what it reaches, how far back, and hooks that watch gradients."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from typing import Any, Literal
+
+import torch
+from torch.autograd.function import BackwardCFunction
+
+from autograd_doctor.events import Cut, NonFiniteGradient, TensorFacts, Zeroing
+from autograd_doctor.reading.made import Made
+from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.tensor_facts import describe, readable
+
+NODE_KEY = "autograd_doctor"
+"""The key under which a backward node's `metadata` holds the `Made` of its output."""
+ROOT_KEY = "autograd_doctor.root"
+"""The key under which the node of a loss holds the number of the newest backward that began there."""
+RAN_KEY = "autograd_doctor.ran"
+"""The key under which it holds the numbers of the backwards that went through it."""
+
+_MOST_NODES = 50_000
+_ZERO_BY_DEFINITION = frozenset({"RoundBackward", "SignBackward", "FloorBackward", "CeilBackward", "TruncBackward",
+                                 "HeavisideBackward", "SgnBackward", "FloorDivideBackward"})  # fmt: skip
+
+Node = Any
+Look = Callable[[], AbstractContextManager[None]]
+
+
+def mark(output: torch.Tensor, made: Made) -> None:
+    """Let the backward node of an output know how it was made; that of a gradient stays known as such."""
+    node: Node = output.grad_fn
+    if node is not None:
+        before = lineage_of(node)
+        if before is not None and made.of_backward is None:
+            made.of_backward = before.of_backward
+        node.metadata[NODE_KEY] = made
+
+
+def lineage_of(node: Node) -> Made | None:
+    """What `mark` left on a node."""
+    made: Made | None = node.metadata.get(NODE_KEY)
+    return made
+
+
+class GraphWalk:
+    """The nodes between the roots and the leaves, each with the user's line that made it.
+
+    A node inside a composite operation has no line of its own and takes that of its consumer. `reused` are earlier
+    backwards that ran over the same nodes, `differentiated` those whose gradients flow into the roots.
+    """
+
+    def __init__(self, roots: Iterable[torch.Tensor], backward: int, step: int) -> None:
+        self.backward = backward
+        self.step = step
+        self.nodes: dict[int, Node] = {}
+        self.made: dict[int, Made | None] = {}
+        self.leaves: dict[int, torch.Tensor] = {}
+        self.consumers: dict[int, list[tuple[int, int]]] = {}
+        self.reused: set[int] = set()
+        self.differentiated: set[int] = set()
+        self.contains: set[int] = set()
+        self.oldest_step = step
+        self.crossing: Place | None = None
+        self.carrier: Made | None = None
+        begins: list[Node] = [root.grad_fn for root in roots if root.grad_fn is not None]
+        self._walk(begins)
+        for node in begins:
+            node.metadata[ROOT_KEY] = backward
+
+    def _walk(self, roots: list[Node]) -> None:
+        pending: list[tuple[Node, Made | None]] = [(node, None) for node in roots]
+        while pending and len(self.nodes) < _MOST_NODES:
+            node, consumer = pending.pop()
+            key = id(node)
+            if key in self.nodes:
+                continue
+            self.nodes[key] = node
+            made = self._visit(node, consumer)
+            for position, (following, _) in enumerate(node.next_functions):
+                if following is not None:
+                    self.consumers.setdefault(id(following), []).append((key, position))
+                    pending.append((following, made))
+
+    def _visit(self, node: Node, consumer: Made | None) -> Made | None:
+        leaf = getattr(node, "variable", None)
+        if isinstance(leaf, torch.Tensor):
+            self.leaves[id(node)] = leaf
+            return consumer
+        metadata = node.metadata
+        own = lineage_of(node)
+        made = own or consumer
+        self.made[id(node)] = made
+        ran = metadata.get(RAN_KEY)
+        if ROOT_KEY in metadata:
+            self.contains.add(metadata[ROOT_KEY])
+        if ran is None:
+            metadata[RAN_KEY] = (self.backward,)
+        else:
+            self.reused.update(ran)
+            metadata[RAN_KEY] = (*ran[-3:], self.backward)
+            self.carrier = self.carrier or own
+        if own is not None:
+            if own.of_backward is not None:
+                self.reused.add(own.of_backward)
+                self.differentiated.add(own.of_backward)
+            if own.step < self.oldest_step:
+                self.oldest_step = own.step
+                self.crossing = consumer.place if consumer is not None else own.place
+                self.carrier = own
+        return made
+
+    def leaves_below(self, node: Node) -> set[int]:
+        """Keys of the leaf nodes that gradients of `node` flow into."""
+        seen: set[int] = set()
+        pending = [node]
+        while pending:
+            current = pending.pop()
+            if id(current) not in seen:
+                seen.add(id(current))
+                pending.extend(following for following, _ in current.next_functions if following is not None)
+        return seen & self.leaves.keys()
+
+
+class GradientWatch:
+    """Hooks on every node of a walk: the first non-finite gradient, and gradients that become zero.
+
+    One norm per gradient tells both. Hooks are removed after the backward.
+    """
+
+    def __init__(
+        self, walk: GraphWalk, *, look_for_zeros: bool, looking: Look, made_of: Callable[[torch.Tensor], Made | None]
+    ) -> None:
+        self._walk = walk
+        self._looking = looking
+        self._made_of = made_of
+        self._zeros = look_for_zeros
+        self._largest: dict[int, list[float]] = {}
+        self.first_bad: tuple[Node, list[TensorFacts]] | None = None
+        self.without_answer: set[int] = set()
+        self._handles: list[Any] = []
+
+    def attach(self) -> None:
+        for key, node in self._walk.nodes.items():
+            if key not in self._walk.leaves:
+                self._handles.append(node.register_hook(self._hook(key, node)))
+
+    def detach(self) -> None:
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+
+    def _hook(self, key: int, node: Node) -> Callable[[Any, Any], None]:
+        looking, largest = self._looking, self._largest
+
+        def look(given: tuple[torch.Tensor | None, ...], _: tuple[torch.Tensor | None, ...]) -> None:
+            if self.first_bad is not None:
+                return
+            with looking():
+                found = [_magnitude(gradient) for gradient in given]
+                if not any(isinstance(gradient, torch.Tensor) for gradient in given):
+                    self.without_answer.add(key)
+                largest[key] = found
+                if not all(map(math.isfinite, found)):
+                    self.first_bad = (node, _operands(node, self._made_of))
+
+        return look
+
+    def zeroings(self) -> list[tuple[Node, set[int]]]:
+        """Nodes that got a nonzero gradient and passed on nothing but zeros, with the leaf nodes below them."""
+        if not self._zeros or self.first_bad is not None:
+            return []
+        found = []
+        for key, passed_on in self._largest.items():
+            node = self._walk.nodes[key]
+            edges = [value for value, (following, _) in zip(passed_on, node.next_functions, strict=False) if following]
+            if edges and not any(edges) and self._arrived(key):
+                found.append((node, self._walk.leaves_below(node)))
+        return found
+
+    def _arrived(self, key: int) -> bool:
+        """Whether a node received a nonzero gradient; a root did."""
+        consumers = self._walk.consumers.get(key)
+        if not consumers:
+            return True
+        return any(self._largest.get(consumer, [0.0] * (position + 1))[position] for consumer, position in consumers)
+
+
+def _magnitude(gradient: torch.Tensor | None) -> float:
+    if gradient is None or not gradient.is_floating_point() or gradient.numel() == 0 or not readable(gradient):
+        return 0.0
+    norm = float(torch.linalg.vector_norm(gradient))
+    if norm == 0.0:  # squares of very small numbers vanish
+        return float(gradient.any())
+    if not math.isfinite(norm) and bool(torch.isfinite(gradient).all()):  # squares of very large ones overflow
+        return sys.float_info.max
+    return norm
+
+
+def reduction_of(root: torch.Tensor) -> Literal["", "mean", "sum"]:
+    """How the operation that made a loss reduced its elements; the loss functions of torch store 0, 1 or 2."""
+    node: Node = root.grad_fn
+    if node is None:
+        return ""
+    if node_name(node) in ("MeanBackward", "SumBackward"):
+        return "mean" if node_name(node) == "MeanBackward" else "sum"
+    stored = getattr(node, "_saved_reduction", 0)
+    return {1: "mean", 2: "sum"}.get(stored, "")  # type: ignore[return-value]
+
+
+def node_name(node: Node) -> str:
+    return str(node.name()).removeprefix("torch::autograd::").rstrip("0123456789")
+
+
+def zeroing_events(
+    walk: GraphWalk, gradients: GradientWatch, number: Callable[[torch.Tensor], int | None]
+) -> tuple[list[Cut], list[Zeroing]]:
+    """Tell zeros that come of the values met from cuts: derivatives zero everywhere, functions that return `None`."""
+    cuts, zeroed = [], []
+    for node, below in gradients.zeroings():
+        numbers = sorted(n for n in (number(walk.leaves[leaf]) for leaf in below) if n is not None)
+        made = walk.made.get(id(node))
+        location = locate(made.place) if made else None
+        operation = made.operation if made else node_name(node).removesuffix("Backward").lower()
+        if not numbers:
+            continue
+        if node_name(node) in _ZERO_BY_DEFINITION:
+            cuts.append(Cut(operation=operation, location=location, parameters=numbers, reason="zero-derivative"))
+        elif id(node) in gradients.without_answer and isinstance(node, BackwardCFunction):
+            cuts.append(Cut(operation=operation, location=location, parameters=numbers, reason="function"))
+        else:
+            zeroed.append(Zeroing(operation=operation, location=location, parameters=numbers))
+    return cuts, zeroed
+
+
+def _operands(node: Node, made_of: Callable[[torch.Tensor], Made | None]) -> list[TensorFacts]:
+    """What a node saved of its forward: inputs and result, with their ranges, while they are still there."""
+    facts = []
+    for attribute in dir(node):
+        if attribute.startswith("_saved_") and attribute not in ("_saved_tensors",):
+            try:
+                value = getattr(node, attribute)
+            except RuntimeError:  # freed already, or changed in place: then there is nothing true to say about it
+                continue
+            if isinstance(value, torch.Tensor):
+                made = made_of(value)
+                facts.append(
+                    describe(
+                        value,
+                        name=attribute.removeprefix("_saved_"),
+                        operation=made.operation if made else "",
+                        made_at=locate(made.place) if made else None,
+                    )
+                )
+    return facts[:4]
+
+
+def non_finite_event(
+    walk: GraphWalk, bad: tuple[Node, list[TensorFacts]], parameters: list[int], absorbed: bool
+) -> NonFiniteGradient:
+    node, operands = bad
+    made = walk.made.get(id(node))
+    return NonFiniteGradient(
+        step=walk.step,
+        node=str(node.name()),
+        operation=made.operation if made else node_name(node).removesuffix("Backward").lower(),
+        location=locate(made.place) if made else None,
+        operands=operands,
+        parameters=parameters,
+        absorbed=absorbed,
+        backward=walk.backward,
+    )

@@ -1,0 +1,174 @@
+"""How one tensor was made: which parameters' values flow into it, where their gradient paths were cut, and by whom.
+
+Sets of parameters are bit sets of their numbers.
+"""
+
+from __future__ import annotations
+
+import weakref
+from itertools import count
+from typing import NamedTuple
+
+import torch
+
+from autograd_doctor.events import Cut, GradSwitch
+from autograd_doctor.reading.origin import Origin
+from autograd_doctor.reading.places import Place, locate
+
+_MOST_CUTS = 8
+_MOST_CHANGES = 8
+
+
+class CutPoint(NamedTuple):
+    """Where a gradient path ended: an operation at a place, or everything under one switch of the grad mode.
+
+    `choice`: under the switch the values became whole numbers or truth values, which carry no gradient in any case.
+    """
+
+    operation: str
+    place: Place | None
+    reason: str
+    switch: GradSwitch | None
+    choice: bool = False
+
+    def event(self, parameters: list[int]) -> Cut:
+        return Cut(
+            operation=self.operation,
+            location=locate(self.place),
+            parameters=parameters,
+            reason=self.reason,  # type: ignore[arg-type]
+            switch=self.switch,
+        )
+
+
+Cuts = dict[CutPoint, int]
+"""Per cut point, the parameters whose path ended there."""
+
+_NO_CUTS: Cuts = {}
+_ORDER = count()
+
+
+def next_order() -> int:
+    """A number that counts up over the run, to tell what came before what."""
+    return next(_ORDER)
+
+
+class Change(NamedTuple):
+    """An in-place operation on a tensor, with the version that it left."""
+
+    operation: str
+    place: Place | None
+    version: int
+
+
+class Made:
+    """How one tensor was made. `values`: parameters that flow into it; `live`: those that gradients would reach.
+
+    `order` counts up over the run. `born` and `born_by` say what made it before any in-place operation. `behind` marks
+    an alias made by `.data`, changes of which autograd does not see.
+    """
+
+    __slots__ = (
+        "__weakref__", "alias_of", "behind", "born", "born_by", "changes", "cuts", "live", "of_backward", "operation",
+        "order", "origin", "place", "reference", "rewrapped", "rewrapped_by", "shape", "step", "values",
+    )  # fmt: skip
+
+    def __init__(self, operation: str, place: Place | None, step: int) -> None:
+        self.operation = operation
+        self.place = self.born = place
+        self.born_by = operation
+        self.step = step
+        self.values = 0
+        self.live = 0
+        self.cuts: Cuts = _NO_CUTS
+        self.origin: Origin | None = None
+        self.rewrapped: Place | None = None
+        self.rewrapped_by = ""
+        self.of_backward: int | None = None
+        self.order = next_order()
+        self.alias_of: int | None = None
+        self.behind = False
+        self.changes: list[Change] = []
+        self.shape: tuple[int, ...] = ()
+        self.reference: Reference | None = None
+
+    def add_cut(self, point: CutPoint, parameters: int) -> None:
+        if len(self.cuts) < _MOST_CUTS or point in self.cuts:
+            self.cuts = {**self.cuts, point: self.cuts.get(point, 0) | parameters}
+
+    def choose(self) -> None:
+        """What went in goes on as whole numbers or truth values only."""
+        cuts: Cuts = {}
+        for point, parameters in self.cuts.items():
+            chosen = point._replace(choice=point.reason == "grad-mode")
+            cuts[chosen] = cuts.get(chosen, 0) | parameters
+        self.cuts = cuts
+
+    def cuts_of(self, lost: int) -> list[Cut]:
+        """Where the paths of lost parameters ended; a choice is to blame only for those with no other."""
+        cut_otherwise = 0
+        for point, parameters in self.cuts.items():
+            cut_otherwise |= 0 if point.choice else parameters
+        blamed = {
+            point: parameters & lost & ~(cut_otherwise if point.choice else 0)
+            for point, parameters in self.cuts.items()
+        }
+        return [point.event(numbers_in(parameters)) for point, parameters in blamed.items() if parameters]
+
+    def absorb(self, other: Made, *, connected: bool) -> None:
+        """Take over what flows in from an input; `connected` tells whether that input requires a gradient."""
+        self.values |= other.values
+        if connected:
+            self.live |= other.live
+        if other.cuts and other.cuts is not self.cuts:
+            merged = dict(self.cuts)
+            for point, parameters in other.cuts.items():
+                if len(merged) < _MOST_CUTS or point in merged:
+                    merged[point] = merged.get(point, 0) | parameters
+            self.cuts = merged
+        if self.origin is None:
+            self.origin = other.origin
+        if self.rewrapped is None:
+            self.rewrapped, self.rewrapped_by = other.rewrapped, other.rewrapped_by
+
+    def change(self, operation: str, place: Place | None, version: int) -> None:
+        self.changes = [*self.changes[-_MOST_CHANGES + 1 :], Change(operation, place, version)]
+
+
+class Reference(weakref.ref[torch.Tensor]):
+    """A tensor that is not kept alive, with the identity and the address that it had."""
+
+    __slots__ = ("key", "pointer")
+    key: int
+    pointer: int
+
+
+def has_graph(tensor: torch.Tensor) -> bool:
+    """Whether a tensor has a backward node.
+
+    A view made under `no_grad` refuses to say after an in-place operation; it has none that could be used.
+    """
+    if not tensor.requires_grad:
+        return False
+    try:
+        return tensor.grad_fn is not None
+    except RuntimeError:
+        return False
+
+
+def address(tensor: torch.Tensor) -> int:
+    """Where the values of a tensor begin, 0 for one that has no storage of its own."""
+    try:
+        return tensor.data_ptr()
+    except RuntimeError:  # sparse, meta, fake and functorch tensors have no storage of their own
+        return 0
+
+
+def numbers_in(bits: int) -> list[int]:
+    """The members of a bit set, ascending."""
+    found = []
+    while bits:
+        lowest = bits & -bits
+        found.append(lowest.bit_length() - 1)
+        bits ^= lowest
+    return found

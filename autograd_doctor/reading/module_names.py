@@ -1,0 +1,78 @@
+"""What the user would type for a module: `model`, `self.encoder`, `self.layers[0]`, `model.fc`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torch import nn
+
+from autograd_doctor.reading.frame_locals import local_variables, variables
+from autograd_doctor.reading.places import own_frame, own_frames
+
+_CONTAINER_LIMIT = 64
+
+
+def root_name(module: nn.Module) -> str:
+    """The name of a module that is called by itself: a variable before a path, `self` only if there is no other."""
+    names = [name for name in _direct(module) if name != "self"]
+    return next(iter(names), "") or path_name(module) or _contained(module) or type(module).__name__
+
+
+def path_name(module: nn.Module) -> str:
+    """The path to a module from a larger one that a variable holds, "" if there is none."""
+    for frame in own_frames():
+        for name, value in variables(frame):
+            if isinstance(value, nn.Module) and value is not module:
+                path = next((path for path, inner in value.named_modules() if inner is module), None)
+                if path is not None:
+                    return f"{name}.{path}"
+    return ""
+
+
+def held_name(module: nn.Module) -> str:
+    """Where the `self` of an enclosing method keeps a module that it does not register: `self.layers[0]`."""
+    for frame in own_frames():
+        place = _place_in(local_variables(frame).get("self"), module)
+        if place:
+            return f"self{place}"
+    return _contained(module) or type(module).__name__
+
+
+def plain_holder(module: nn.Module) -> nn.Module | None:
+    """The module whose method is running and that keeps this one where `modules()` does not find it."""
+    frame = own_frame()
+    owner = local_variables(frame).get("self") if frame is not None else None
+    if not isinstance(owner, nn.Module) or not _place_in(owner, module):
+        return None
+    return None if any(inner is module for inner in owner.modules()) else owner
+
+
+def _place_in(owner: object, module: nn.Module) -> str:
+    for name, value in dict(getattr(owner, "__dict__", {})).items():
+        inside = next((suffix for suffix, held in _contents(value) if held is module), None)
+        if inside is not None and name != "_modules":
+            return f".{name}{inside}"
+    return ""
+
+
+def _direct(module: nn.Module) -> Iterator[str]:
+    for frame in own_frames():
+        yield from (name for name, value in variables(frame) if value is module)
+
+
+def _contained(module: nn.Module) -> str:
+    """A variable, or its entry, that is the module."""
+    for frame in own_frames():
+        for name, value in variables(frame):
+            for suffix, held in _contents(value):
+                if held is module:
+                    return f"{name}{suffix}"
+    return ""
+
+
+def _contents(value: object) -> Iterator[tuple[str, object]]:
+    yield "", value
+    if isinstance(value, list | tuple) and len(value) <= _CONTAINER_LIMIT:
+        yield from ((f"[{index}]", entry) for index, entry in enumerate(value))
+    elif isinstance(value, dict) and len(value) <= _CONTAINER_LIMIT:
+        yield from ((f"[{key!r}]", entry) for key, entry in value.items())

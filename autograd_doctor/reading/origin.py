@@ -1,0 +1,38 @@
+"""The birth of a non-finite value, as it travels with the values that it spoils."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from autograd_doctor.events import Event, NonFiniteInput, NonFiniteProduced, TensorFacts
+from autograd_doctor.reading.operation_kinds import MASKS
+from autograd_doctor.reading.places import Place, locate
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The birth of a non-finite value: the operation, or None for a tensor that came in already spoiled."""
+
+    operation: str | None
+    place: Place | None
+    output: TensorFacts
+    operands: tuple[TensorFacts, ...]
+    rows: tuple[int, ...]
+
+    @property
+    def deliberate(self) -> bool:
+        """An infinity that the program wrote down itself, as masks do."""
+        return self.operation in MASKS and self.output.nan == 0
+
+    def event(self, step: int) -> Event:
+        if self.operation is None:
+            return NonFiniteInput(step=step, tensor=self.output, location=locate(self.place), rows=list(self.rows))
+        return NonFiniteProduced(
+            step=step,
+            operation=self.operation,
+            location=locate(self.place),
+            output=self.output,
+            operands=list(self.operands),
+            rows=list(self.rows),
+            reached="loss",
+        )

@@ -1,0 +1,100 @@
+"""What is worth saying about a tensor, as numbers."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from autograd_doctor.events import TensorFacts
+from autograd_doctor.findings import Location
+
+
+def describe(
+    tensor: torch.Tensor,
+    *,
+    name: str = "",
+    operation: str = "",
+    made_at: Location | None = None,
+    ranges: bool = True,
+) -> TensorFacts:
+    """Shape, dtype and, with `ranges`, the extremes of the finite values and the counts of NaN and Inf.
+
+    Call it in a look.
+    """
+    low, high, nan, inf = _range(tensor) if ranges and readable(tensor) else (None, None, 0, 0)
+    return TensorFacts(
+        shape=[] if tensor.is_nested else list(tensor.shape),
+        dtype=str(tensor.dtype).removeprefix("torch."),
+        name=name,
+        device=str(tensor.device),
+        requires_grad=tensor.requires_grad,
+        is_leaf=tensor.is_leaf,
+        operation=operation,
+        made_at=made_at,
+        low=low,
+        high=high,
+        nan=nan,
+        inf=inf,
+        numel=tensor.numel(),
+    )
+
+
+def _range(tensor: torch.Tensor) -> tuple[float | None, float | None, int, int]:
+    """Extremes of the finite values, and how many are NaN and Inf."""
+    values = tensor.detach()
+    if values.numel() == 1:  # the loss of every step
+        value = float(values)
+        finite = value if math.isfinite(value) else None
+        return finite, finite, int(math.isnan(value)), int(math.isinf(value))
+    nan = inf = 0
+    if values.is_floating_point():
+        nan, inf = int(torch.isnan(values).sum()), int(torch.isinf(values).sum())
+        values = values[torch.isfinite(values)] if nan or inf else values
+    if not values.numel():
+        return None, None, nan, inf
+    return float(values.min()), float(values.max()), nan, inf
+
+
+def readable(tensor: torch.Tensor) -> bool:
+    """Whether the values of a tensor can simply be read: dense, real, with storage, not wrapped by a transform."""
+    return (
+        tensor.layout is torch.strided
+        and not tensor.is_nested
+        and tensor.device.type != "meta"
+        and not tensor.is_complex()
+        and not tensor.is_quantized
+        and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+    )
+
+
+def bad_rows(tensor: torch.Tensor, limit: int = 8) -> list[int]:
+    """Indices along the first dimension that hold NaN or Inf, at most `limit`."""
+    if tensor.dim() == 0:
+        return []
+    wrong = ~torch.isfinite(tensor.detach()).reshape(tensor.shape[0], -1).all(dim=1)
+    return [int(index) for index in wrong.nonzero().flatten()[:limit]]
+
+
+def norms(tensors: list[torch.Tensor]) -> list[float]:
+    """2-norms of dense or sparse tensors, read back in one go per device and dtype."""
+    if not tensors:
+        return []
+    plain = [
+        tensor.detach() if tensor.layout is torch.strided else tensor.detach().coalesce()._values()
+        for tensor in tensors
+    ]
+    values = torch._foreach_norm(plain)
+    if len({value.device for value in values}) == 1:
+        return [float(value) for value in torch.stack([value.float() for value in values]).tolist()]
+    return [float(value) for value in values]
+
+
+def fingerprint(tensor: torch.Tensor) -> torch.Tensor:
+    """The squared bits of a dense tensor added up as integers: equal for equal tensors, and hardly ever for others.
+
+    Plain sums would miss updates that cancel, as those of a bias under a softmax do.
+    """
+    bits = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+    values = torch.view_as_real(tensor.detach()) if tensor.is_complex() else tensor.detach()
+    return values.view(bits[values.dtype.itemsize]).square().sum()

@@ -1,0 +1,50 @@
+"""Signals: what happens at the seams of PyTorch, as it happens.
+
+Each entry point of torch is patched in one file of this folder, exactly once, and only while somebody listens. Who
+listens are the instruments; a test, or the callback of a framework, may send the same signals.
+"""
+
+from __future__ import annotations
+
+from autograd_doctor.signals.backward import Backward
+from autograd_doctor.signals.checkpoints import Checkpoints
+from autograd_doctor.signals.clipping import Clipping
+from autograd_doctor.signals.custom_functions import CustomFunctions
+from autograd_doctor.signals.grad_modes import GradModes
+from autograd_doctor.signals.guard import Failed, Guard
+from autograd_doctor.signals.hooks import Hooks
+from autograd_doctor.signals.loaders import Loaders
+from autograd_doctor.signals.modules import ModuleCalls, TrainModes
+from autograd_doctor.signals.operations import Operations
+from autograd_doctor.signals.optimizers import Clearing, OptimizersBuilt, OptimizerSteps
+from autograd_doctor.signals.scalers import Scalers
+from autograd_doctor.signals.schedulers import Schedulers
+from autograd_doctor.signals.signal import Seam
+from autograd_doctor.signals.states import States
+
+
+class Signals:
+    """All seams of one run."""
+
+    def __init__(self, failed: Failed) -> None:
+        self.guard = guard = Guard(failed)
+        self.operations = Operations(guard)
+        self.custom_functions = CustomFunctions(guard)
+        self.backward = Backward(guard)
+        self.modules = ModuleCalls(guard)
+        self.train_modes = TrainModes(guard)
+        self.grad_modes = GradModes(guard)
+        self.optimizers = OptimizersBuilt(guard)
+        self.steps = OptimizerSteps(guard)
+        self.clearing = Clearing(guard)
+        self.clipping = Clipping(guard)
+        self.scalers = Scalers(guard)
+        self.schedulers = Schedulers(guard)
+        self.loaders = Loaders(guard)
+        self.hooks = Hooks(guard)
+        self.states = States(guard)
+        self.checkpoints = Checkpoints(guard)
+
+    @property
+    def seams(self) -> list[Seam]:
+        return [seam for seam in vars(self).values() if isinstance(seam, Seam)]

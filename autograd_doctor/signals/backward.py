@@ -1,0 +1,74 @@
+"""Every `backward()` and `grad()`, at the one function through which torch enters its engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch._C import _functorch
+
+from autograd_doctor.signals.guard import Guard
+from autograd_doctor.signals.patches import Patches
+from autograd_doctor.signals.signal import Seam, Signal
+
+
+@dataclass(eq=False, slots=True)
+class BackwardCall:
+    """A run of the engine that the program asked for; runs inside it, as of a checkpoint, belong to it.
+
+    inputs: how many tensors were asked for, 0 for an ordinary backward. result and error: when it has ended.
+    """
+
+    roots: list[torch.Tensor]
+    retain_graph: bool
+    create_graph: bool
+    inputs: int
+    kind: Literal["backward", "grad"]
+    result: Sequence[Any] = ()
+    error: BaseException | None = None
+
+
+class Backward(Seam):
+    """`began`, then `ended`, also where the engine raised."""
+
+    def __init__(self, guard: Guard) -> None:
+        super().__init__(guard)
+        self.began: Signal[BackwardCall] = Signal(guard, self)
+        self.ended: Signal[BackwardCall] = Signal(guard, self)
+
+    def patch(self, patches: Patches) -> None:
+        engine = torch.autograd._engine_run_backward  # type: ignore[attr-defined]
+        patches.replace(torch.autograd, "_engine_run_backward", self._running(engine))
+
+    def _running(self, engine: Callable[..., Any]) -> Callable[..., Any]:
+        def run(t_outputs: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
+            roots = [root for root in t_outputs if isinstance(root, torch.Tensor)]
+            if not self.guard.idle or len(roots) != len(t_outputs) or _inside():
+                return engine(t_outputs, *args, **kwargs)
+            call = _call(roots, args, kwargs)
+            self.began.send(call)
+            try:
+                result = engine(t_outputs, *args, **kwargs)
+                call.result = result or ()
+            except BaseException as error:
+                call.error = error
+                raise
+            finally:
+                self.ended.send(call)
+            return result
+
+        return run
+
+
+def _inside() -> bool:
+    """Whether a backward, or a transform of functions, is already under way in this thread."""
+    return torch._C._current_graph_task_id() != -1 or _functorch.peek_interpreter_stack() is not None
+
+
+def _call(roots: list[torch.Tensor], args: tuple[Any, ...], kwargs: dict[str, Any]) -> BackwardCall:
+    _, retain, create, inputs, *_ = args
+    # `backward()` is what accumulates into leaves, `grad()` what does not.
+    kind: Literal["backward", "grad"] = "backward" if kwargs.get("accumulate_grad") else "grad"
+    return BackwardCall(roots, bool(retain), bool(create), len(inputs), kind)

@@ -1,0 +1,57 @@
+"""The context managers of torch that switch gradients: entered, exited, built, and applied as decorators."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from types import FrameType
+from typing import Any
+
+import torch
+
+from autograd_doctor.signals.guard import Guard
+from autograd_doctor.signals.patches import Patches
+from autograd_doctor.signals.signal import Seam, Signal
+
+_MANAGERS: tuple[type[Any], ...] = (torch.no_grad, torch.inference_mode, torch.enable_grad, torch.set_grad_enabled)
+
+
+@dataclass(eq=False, slots=True)
+class GradSwitched:
+    """A context manager switched gradients on or off; `frame` is the one that caused it."""
+
+    manager: Any
+    enabled: bool
+    frame: FrameType
+
+
+class GradModes(Seam):
+    """`entered` and `exited` with a block; `called` when `set_grad_enabled(…)` is built, which switches at once;
+    `decorated` when that is then used as a decorator, which switches back."""
+
+    def __init__(self, guard: Guard) -> None:
+        super().__init__(guard)
+        self.entered: Signal[GradSwitched] = Signal(guard, self)
+        self.exited: Signal[GradSwitched] = Signal(guard, self)
+        self.called: Signal[GradSwitched] = Signal(guard, self)
+        self.decorated: Signal[GradSwitched] = Signal(guard, self)
+
+    def patch(self, patches: Patches) -> None:
+        for manager in _MANAGERS:
+            patches.replace(manager, "__enter__", self._after(manager.__enter__, self.entered))
+            patches.replace(manager, "__exit__", self._after(manager.__exit__, self.exited))
+        setter = torch.set_grad_enabled
+        patches.replace(setter, "__init__", self._after(setter.__init__, self.called))
+        patches.replace(setter, "__call__", self._after(setter.__call__, self.decorated))
+
+    def _after(self, original: Callable[..., Any], signal: Signal[GradSwitched]) -> Callable[..., Any]:
+        @wraps(original)
+        def switching(manager: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(manager, *args, **kwargs)
+            if signal and self.guard.idle:
+                signal.send(GradSwitched(manager, torch.is_grad_enabled(), sys._getframe(1)))
+            return result
+
+        return switching

@@ -1,0 +1,114 @@
+"""Looking without being noticed: what we do of our own neither changes nor stops the program, nor is seen by it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+from weakref import WeakSet
+
+import torch
+from torch.utils._python_dispatch import _disable_current_modes
+
+Failed = Callable[[object, str, Exception], None]
+"""Told of whose look failed, which look, and how."""
+
+_guards: WeakSet[Guard] = WeakSet()
+
+
+def _after_fork() -> None:
+    for guard in _guards:
+        guard.forked = True
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+class Guard:
+    """What all signals of one run share.
+
+    `forked`: this is a forked child of the program, such as the worker of a loader, and is not watched. `muted` counts
+    the reasons for which operations are not signalled at the moment.
+    """
+
+    def __init__(self, failed: Failed) -> None:
+        self.failed = failed
+        self.forked = False
+        self.muted = 0
+        self._thread = threading.local()
+        self._deferred: list[Callable[[], None]] = []
+        _guards.add(self)
+
+    @property
+    def busy(self) -> bool:
+        """Whether the current thread is inside one of our own looks."""
+        return getattr(self._thread, "depth", 0) > 0
+
+    @property
+    def idle(self) -> bool:
+        """Whether a signal given now would be heard: neither inside a look, nor in a forked child."""
+        return not self.forked and getattr(self._thread, "depth", 0) == 0
+
+    def looking(self) -> Looking:
+        """A block in which we read tensors: no graph, no modes of the program, no tracer, no signals."""
+        return Looking(self._thread)
+
+    def defer(self, action: Callable[[], None]) -> None:
+        """Run this after the present look, as if the program had done it; it may raise."""
+        self._deferred.append(action)
+
+    def run_deferred(self) -> None:
+        """Run what was deferred, unless a look is still going on in this thread."""
+        while self._deferred and not self.busy:
+            self._deferred.pop(0)()
+
+
+class Looking:
+    """Switches gradients, function modes, dispatch modes and tracers off, below the seams that are watched."""
+
+    __slots__ = ("_gradients", "_modes", "_thread", "_tracing", "_untraced")
+
+    def __init__(self, thread: threading.local) -> None:
+        self._thread: Any = thread
+
+    def __enter__(self) -> None:
+        self._thread.depth = getattr(self._thread, "depth", 0) + 1
+        self._untraced = torch._C.DisableTorchFunction()
+        self._untraced.__enter__()
+        self._gradients = torch.is_grad_enabled()
+        torch._C._set_grad_enabled(False)
+        self._modes, self._tracing = hide_from_observers()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        show_to_observers(self._modes, self._tracing)
+        torch._C._set_grad_enabled(self._gradients)
+        self._untraced.__exit__(None, None, None)
+        self._thread.depth -= 1
+
+
+Observers = tuple[contextlib.AbstractContextManager[Any] | None, Any]
+
+
+def hide_from_observers() -> Observers:
+    """Step out of the sight of dispatch modes and of `torch.jit.trace`; nearly free where there are none."""
+    modes = None
+    if torch._C._len_torch_dispatch_stack():
+        modes = _disable_current_modes()
+        modes.__enter__()
+    tracing = torch._C._get_tracing_state()
+    if tracing is not None:
+        torch._C._set_tracing_state(None)  # type: ignore[attr-defined]
+    return modes, tracing
+
+
+def show_to_observers(modes: contextlib.AbstractContextManager[Any] | None, tracing: Any) -> None:
+    """Undo `hide_from_observers`."""
+    if tracing is not None:
+        torch._C._set_tracing_state(tracing)  # type: ignore[attr-defined]
+    if modes is not None:
+        modes.__exit__(None, None, None)

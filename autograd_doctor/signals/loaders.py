@@ -1,0 +1,93 @@
+"""Passes over `DataLoader`s. The program keeps torch's own iterators: only their `__next__` is watched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+from torch.utils.data import DataLoader
+from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+from autograd_doctor.signals.guard import Guard
+from autograd_doctor.signals.patches import Patches
+from autograd_doctor.signals.signal import Seam, Signal
+
+Loader = DataLoader[Any]
+
+
+@dataclass(eq=False, slots=True)
+class PassBegan:
+    """The program asked a loader for an iterator."""
+
+    loader: Loader
+    iterator: _BaseDataLoaderIter
+
+
+@dataclass(eq=False, slots=True)
+class BatchAsked:
+    """The program asks for the next batch. A listener to `asked` may end the pass here by setting `stop`."""
+
+    iterator: _BaseDataLoaderIter
+    stop: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class LengthAsked:
+    """The program asks for `len(loader)`. A listener may put a smaller number in."""
+
+    loader: Loader
+    length: int
+
+
+class Loaders(Seam):
+    """`began` with a pass; `asked`, then `drawn` or `exhausted` for each batch; `length_asked`."""
+
+    def __init__(self, guard: Guard) -> None:
+        super().__init__(guard)
+        self.began: Signal[PassBegan] = Signal(guard, self)
+        self.asked: Signal[BatchAsked] = Signal(guard, self)
+        self.drawn: Signal[BatchAsked] = Signal(guard, self)
+        self.exhausted: Signal[BatchAsked] = Signal(guard, self)
+        self.length_asked: Signal[LengthAsked] = Signal(guard, self)
+
+    def patch(self, patches: Patches) -> None:
+        patches.replace(DataLoader, "__iter__", self._iterating(DataLoader.__iter__))
+        patches.replace(DataLoader, "__len__", self._measuring(DataLoader.__len__))
+        patches.replace(_BaseDataLoaderIter, "__next__", self._drawing(_BaseDataLoaderIter.__next__))
+
+    def _iterating(self, original: Callable[[Loader], _BaseDataLoaderIter]) -> Callable[[Loader], _BaseDataLoaderIter]:
+        @wraps(original)
+        def __iter__(loader: Loader) -> _BaseDataLoaderIter:  # noqa: N807
+            iterator = original(loader)
+            self.began.send(PassBegan(loader, iterator))
+            return iterator
+
+        return __iter__
+
+    def _measuring(self, original: Callable[[Loader], int]) -> Callable[[Loader], int]:
+        @wraps(original)
+        def __len__(loader: Loader) -> int:  # noqa: N807
+            asked = LengthAsked(loader, original(loader))
+            self.length_asked.send(asked)
+            return asked.length
+
+        return __len__
+
+    def _drawing(self, original: Callable[[_BaseDataLoaderIter], Any]) -> Callable[[_BaseDataLoaderIter], Any]:
+        @wraps(original)
+        def __next__(iterator: _BaseDataLoaderIter) -> Any:  # noqa: N807
+            call = BatchAsked(iterator)
+            self.asked.send(call)
+            if call.stop:
+                raise StopIteration
+            try:
+                batch = original(iterator)
+            except StopIteration:
+                self.exhausted.send(call)
+                raise
+            self.drawn.send(call)
+            return batch
+
+        return __next__

@@ -1,0 +1,97 @@
+"""Calls of modules, and switches between training and evaluation mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+import torch
+from torch import nn
+
+from autograd_doctor.signals.guard import Guard
+from autograd_doctor.signals.patches import Patches
+from autograd_doctor.signals.signal import Seam, Signal
+
+
+@dataclass(eq=False, slots=True)
+class ModuleCall:
+    """A call of a module, under the grad mode in which it began. output: what it returned, None where it raised."""
+
+    module: nn.Module
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    grad_enabled: bool
+    inference: bool
+    output: Any = None
+    raised: bool = False
+
+
+class ModuleCalls(Seam):
+    """`began`, then `ended`, also where the forward raised; both are bare signals.
+
+    `nn.Module.__call__` is replaced, which disturbs less than global hooks: those send every call the slow way.
+    """
+
+    def __init__(self, guard: Guard) -> None:
+        super().__init__(guard)
+        self.began: Signal[ModuleCall] = Signal(guard, self, bare=True)
+        self.ended: Signal[ModuleCall] = Signal(guard, self, bare=True)
+
+    def patch(self, patches: Patches) -> None:
+        patches.replace(nn.Module, "__call__", self._calling(nn.Module.__call__))
+
+    def _calling(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(original)
+        def __call__(module: nn.Module, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
+            if not self.guard.idle:
+                return original(module, *args, **kwargs)
+            call = ModuleCall(module, args, kwargs, torch.is_grad_enabled(), torch.is_inference_mode_enabled())
+            self.began.send(call)
+            try:
+                call.output = original(module, *args, **kwargs)
+            except BaseException:
+                call.raised = True
+                raise
+            finally:
+                self.ended.send(call)
+            return call.output
+
+        return __call__
+
+
+@dataclass(eq=False, slots=True)
+class TrainCall:
+    """`train(mode)` on a module. `eval` goes through it, and so do the children of a module."""
+
+    module: nn.Module
+    training: bool
+    raised: bool = False
+
+
+class TrainModes(Seam):
+    """`began`, then `ended`, also where it raised."""
+
+    def __init__(self, guard: Guard) -> None:
+        super().__init__(guard)
+        self.began: Signal[TrainCall] = Signal(guard, self)
+        self.ended: Signal[TrainCall] = Signal(guard, self)
+
+    def patch(self, patches: Patches) -> None:
+        patches.replace(nn.Module, "train", self._training(nn.Module.train))
+
+    def _training(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(original)
+        def train(module: nn.Module, mode: bool = True) -> Any:
+            call = TrainCall(module, mode)
+            self.began.send(call)
+            try:
+                return original(module, mode)
+            except BaseException:
+                call.raised = True
+                raise
+            finally:
+                self.ended.send(call)
+
+        return train

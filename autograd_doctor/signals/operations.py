@@ -1,0 +1,151 @@
+"""Every operation of torch that the program calls on its main thread, through a `TorchFunctionMode`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch._C import _functorch
+from torch.autograd.variable import VariableMeta
+from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
+
+from autograd_doctor.reading.operation_kinds import Kind, classify
+from autograd_doctor.signals.guard import Guard, hide_from_observers, show_to_observers
+from autograd_doctor.signals.patches import Patches
+from autograd_doctor.signals.signal import Seam, Signal
+
+_PLAIN_TENSORS = frozenset({torch.Tensor, torch.nn.Parameter})
+_DISABLED = torch._C._disabled_torch_function_impl
+
+
+@dataclass(eq=False, slots=True)
+class Operation:
+    """A call of a function of torch. grad_enabled: whether the program had gradients on. result, error: at its end."""
+
+    function: Callable[..., Any]
+    kind: Kind
+    name: str
+    args: Sequence[Any]
+    kwargs: dict[str, Any]
+    grad_enabled: bool = True
+    result: Any = None
+    error: Exception | None = None
+
+
+class Operations(Seam):
+    """`began`, then `ended` or `failed`. Functions that only tell something about a tensor are not signalled.
+
+    It stands aside while the guard is muted, under transforms of functions, and where the program has taken the mode
+    off the stack. `torch.from_numpy` and `Variable`, which modes do not see, are signalled as operations, too.
+    """
+
+    def __init__(self, guard: Guard) -> None:
+        super().__init__(guard)
+        self.began: Signal[Operation] = Signal(guard, self)
+        self.ended: Signal[Operation] = Signal(guard, self)
+        self.failed: Signal[Operation] = Signal(guard, self)
+        self._mode: _Mode | None = None
+
+    def patch(self, patches: Patches) -> None:
+        patches.replace(torch, "from_numpy", self._importing(torch.from_numpy))
+        patches.replace(torch.overrides, "has_torch_function", _by_arguments(torch.overrides.has_torch_function))
+        patches.replace(VariableMeta, "__call__", self._rewrapping(VariableMeta.__call__))
+        self._mode = patches.enter_context(_Mode(self))
+
+    @property
+    def in_place(self) -> bool:
+        """Whether the mode is where it was put: nobody has displaced it in this thread."""
+        return self._mode is None or any(mode is self._mode for mode in _get_current_function_mode_stack())
+
+    def quiet(self) -> bool:
+        """Whether operations go unsignalled at the moment."""
+        guard = self.guard
+        return bool(guard.muted) or not guard.idle or _functorch.peek_interpreter_stack() is not None
+
+    def tell(self, signal: Signal[Operation], operation: Operation, *, plain: bool) -> None:
+        """Send from inside the mode, where torch has switched function modes off already.
+
+        What a look does beside that would cost more than the look itself; only the overrides of subclasses of tensors
+        must not see it, so that operations on these get a whole one.
+        """
+        if not plain:
+            signal.send(operation)
+            return
+        gradients = torch.is_grad_enabled()
+        torch._C._set_grad_enabled(False)
+        observers = hide_from_observers()
+        try:
+            signal.relay(operation)
+        finally:
+            show_to_observers(*observers)
+            torch._C._set_grad_enabled(gradients)
+        self.guard.run_deferred()
+
+    def _importing(self, original: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+        def from_numpy(array: Any) -> torch.Tensor:
+            result = original(array)
+            self._tell_import(original, "from_numpy", (array,), {}, result)
+            return result
+
+        return from_numpy
+
+    def _rewrapping(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def __call__(cls: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
+            result = original(cls, *args, **kwargs)
+            if isinstance(result, torch.Tensor):
+                self._tell_import(original, "Variable", args, kwargs, result)
+            return result
+
+        return __call__
+
+    def _tell_import(
+        self, function: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
+    ) -> None:
+        if self.ended:
+            gradients = torch.is_grad_enabled()
+            self.ended.send(Operation(function, Kind.OPERATION, name, args, kwargs, gradients, result))
+
+
+class _Mode(TorchFunctionMode):
+    def __init__(self, seam: Operations) -> None:
+        super().__init__()
+        self._seam = seam
+        self._kinds: dict[Any, tuple[Kind, str]] = {}
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        kind, name = self._kinds.get(func) or self._kinds.setdefault(func, classify(func))
+        seam = self._seam
+        if kind is Kind.QUIET or seam.quiet():
+            return func(*args, **kwargs)
+        plain = not types or _PLAIN_TENSORS.issuperset(types)
+        operation = Operation(func, kind, name, args, kwargs, torch.is_grad_enabled())
+        if seam.began:
+            seam.tell(seam.began, operation, plain=plain)
+        try:
+            operation.result = result = func(*args, **kwargs)
+        except Exception as error:
+            operation.error = error
+            if seam.failed:
+                seam.tell(seam.failed, operation, plain=False)
+            raise
+        if seam.ended:
+            operation.grad_enabled = torch.is_grad_enabled()
+            seam.tell(seam.ended, operation, plain=plain)
+        return result
+
+
+def _by_arguments(original: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    """Answer as if our mode were not there: in evaluation, attention takes its fast path only if nothing overrides."""
+
+    def has_torch_function(relevant_args: Any) -> bool:
+        if len(_get_current_function_mode_stack()) > 1:
+            return original(relevant_args)
+        kinds = {type(argument) for argument in relevant_args} - {torch.Tensor, torch.nn.Parameter}
+        return any(getattr(kind, "__torch_function__", _DISABLED) is not _DISABLED for kind in kinds)
+
+    return has_torch_function

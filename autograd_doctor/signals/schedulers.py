@@ -1,0 +1,54 @@
+"""Steps of learning-rate schedulers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+from torch.optim import lr_scheduler
+from torch.optim.lr_scheduler import LRScheduler
+
+from autograd_doctor.signals.guard import Guard
+from autograd_doctor.signals.patches import Patches
+from autograd_doctor.signals.signal import Seam, Signal
+
+
+@dataclass(eq=False, slots=True)
+class ScheduleCall:
+    """A step of a scheduler. `constructing`: it is the call that its constructor makes."""
+
+    scheduler: LRScheduler
+    constructing: bool = False
+    raised: bool = False
+
+
+class Schedulers(Seam):
+    """`began`, then `ended`, also where it raised. A scheduler that steps others calls their `step`."""
+
+    def __init__(self, guard: Guard) -> None:
+        super().__init__(guard)
+        self.began: Signal[ScheduleCall] = Signal(guard, self)
+        self.ended: Signal[ScheduleCall] = Signal(guard, self)
+
+    def patch(self, patches: Patches) -> None:
+        for kind in vars(lr_scheduler).values():
+            if isinstance(kind, type) and issubclass(kind, LRScheduler) and "step" in vars(kind):
+                patches.replace(kind, "step", self._calling(vars(kind)["step"], constructing=False))
+        patches.replace(LRScheduler, "_initial_step", self._calling(LRScheduler._initial_step, constructing=True))
+
+    def _calling(self, original: Callable[..., None], *, constructing: bool) -> Callable[..., None]:
+        @wraps(original)
+        def step(scheduler: LRScheduler, *args: Any, **kwargs: Any) -> None:
+            call = ScheduleCall(scheduler, constructing)
+            self.began.send(call)
+            try:
+                original(scheduler, *args, **kwargs)
+            except BaseException:
+                call.raised = True
+                raise
+            finally:
+                self.ended.send(call)
+
+        return step

@@ -1,0 +1,111 @@
+"""What a signal is, and the seam that gives it."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Callable
+from typing import Generic, NamedTuple, TypeVar
+
+from autograd_doctor.signals.guard import Guard
+from autograd_doctor.signals.patches import Patches
+
+P = TypeVar("P")
+
+
+class _Listener(NamedTuple):
+    """Sorts by `order`, then by the order of connection."""
+
+    order: float
+    number: int
+    handle: Callable[..., None]
+    owner: object
+
+
+class Signal(Generic[P]):
+    """Something of one kind that happens; each listener is called with what describes it.
+
+    Listeners are called in the order that they were given on connection, equal ones in the order of connection. One
+    that raises does not keep the others, nor the program, from going on: the guard is told.
+
+    bare: it is sent so often that its listeners are called outside a look, and enter one only where they need it.
+    """
+
+    def __init__(self, guard: Guard, seam: Seam | None = None, *, bare: bool = False) -> None:
+        self._guard = guard
+        self._seam = seam
+        self._bare = bare
+        self._listeners: list[_Listener] = []
+        self._connections = 0
+
+    def __bool__(self) -> bool:
+        """Whether anybody listens."""
+        return bool(self._listeners)
+
+    def connect(self, handle: Callable[[P], None], *, owner: object, order: float = 0) -> None:
+        """Call `handle` from now on. The first listener has the seam installed, which may raise."""
+        if self._seam is not None:
+            self._seam.listened()
+        self._connections += 1
+        insort(self._listeners, _Listener(order, self._connections, handle, owner))
+
+    def disconnect(self, handle: Callable[[P], None]) -> None:
+        """Call `handle` no more; with the last listener of a seam goes its patch."""
+        remaining = [listener for listener in self._listeners if listener.handle != handle]
+        gone = len(self._listeners) - len(remaining)
+        self._listeners = remaining
+        for _ in range(gone if self._seam is not None else 0):
+            self._seam.forsaken()  # type: ignore[union-attr]
+
+    def send(self, what: P) -> None:
+        """From a seam: let the listeners look. Nobody hears it inside a look, or in a forked child."""
+        if not self._listeners or not self._guard.idle:
+            return
+        if self._bare:
+            self.relay(what)
+        else:
+            with self._guard.looking():
+                self.relay(what)
+        self._guard.run_deferred()
+
+    def relay(self, what: P) -> None:
+        """From an instrument that looks already: let those look who listen to it."""
+        for listener in self._listeners:
+            try:
+                listener.handle(what)
+            except Exception as error:
+                self._guard.failed(listener.owner, listener.handle.__name__, error)
+
+
+class Seam:
+    """An entry point of torch, or several that belong together, patched while anybody listens to its signals.
+
+    A seam keeps no state of the program: what it tells is in what it sends.
+    """
+
+    def __init__(self, guard: Guard) -> None:
+        self.guard = guard
+        self._patches: Patches | None = None
+        self._listeners = 0
+
+    def patch(self, patches: Patches) -> None:
+        """Replace the entry points."""
+        raise NotImplementedError
+
+    def listened(self) -> None:
+        """Somebody connects: install the patch if it is not in place."""
+        if self._patches is None:
+            patches = Patches()
+            try:
+                self.patch(patches)
+            except BaseException:
+                patches.close()
+                raise
+            self._patches = patches
+        self._listeners += 1
+
+    def forsaken(self) -> None:
+        """Somebody has left: take the patch out if it was the last."""
+        self._listeners -= 1
+        if self._listeners == 0 and self._patches is not None:
+            self._patches.close()
+            self._patches = None

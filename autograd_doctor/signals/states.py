@@ -1,0 +1,77 @@
+"""States of modules: taken by `state_dict`, loaded, and tensors being pickled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+import torch
+from torch import nn
+
+from autograd_doctor.signals.guard import Guard
+from autograd_doctor.signals.patches import Patches
+from autograd_doctor.signals.signal import Seam, Signal
+
+
+@dataclass(eq=False, slots=True)
+class StateCall:
+    """A `state_dict()`, which calls those of the children. state: when it has ended, None where it raised."""
+
+    module: nn.Module
+    keep_vars: bool
+    state: Any = None
+
+
+@dataclass(eq=False, slots=True)
+class StateLoad:
+    """A `load_state_dict(state)` that is about to run."""
+
+    module: nn.Module
+    state: Any
+
+
+class States(Seam):
+    """`taking` and `taken` around `state_dict`; `loading` before `load_state_dict`; `pickling` before a tensor is."""
+
+    def __init__(self, guard: Guard) -> None:
+        super().__init__(guard)
+        self.taking: Signal[StateCall] = Signal(guard, self)
+        self.taken: Signal[StateCall] = Signal(guard, self)
+        self.loading: Signal[StateLoad] = Signal(guard, self)
+        self.pickling: Signal[torch.Tensor] = Signal(guard, self)
+
+    def patch(self, patches: Patches) -> None:
+        patches.replace(nn.Module, "state_dict", self._taking(nn.Module.state_dict))
+        patches.replace(nn.Module, "load_state_dict", self._loading(nn.Module.load_state_dict))
+        patches.replace(torch.Tensor, "__reduce_ex__", self._pickling(torch.Tensor.__reduce_ex__))
+
+    def _taking(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(original)
+        def state_dict(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
+            call = StateCall(module, bool(kwargs.get("keep_vars")))
+            self.taking.send(call)
+            try:
+                call.state = original(module, *args, **kwargs)
+            finally:
+                self.taken.send(call)
+            return call.state
+
+        return state_dict
+
+    def _loading(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(original)
+        def load_state_dict(module: nn.Module, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
+            self.loading.send(StateLoad(module, state_dict))
+            return original(module, state_dict, *args, **kwargs)
+
+        return load_state_dict
+
+    def _pickling(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(original)
+        def __reduce_ex__(tensor: torch.Tensor, proto: Any) -> Any:  # noqa: N807
+            self.pickling.send(tensor)
+            return original(tensor, proto)
+
+        return __reduce_ex__

@@ -1,0 +1,425 @@
+"""The probe of custom functions: verdicts, attributes of `ctx`, and that the program does not notice."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from autograd_doctor.events import ContextAttributeKept, Event, FunctionJudged
+from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.functions import Functions
+from autograd_doctor.reading.derivatives import small_copies
+from tests.watching import watching
+
+CALLS: list[str] = []
+
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return 2 * x * grad
+
+
+class HalfSquare(Square):
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return x * grad
+
+
+class Swapped(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a @ b
+
+    @staticmethod
+    def backward(ctx, grad):
+        a, b = ctx.saved_tensors
+        return a.T @ grad, grad @ b.T
+
+
+class TooFew(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        return a + b
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+
+class WrongShape(TooFew):
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, grad.new_ones(1 + grad.numel())
+
+
+class KinkAtZero(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.clamp(min=0)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * (x > 0)
+
+
+class Unmasked(KinkAtZero):
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+
+class Rounded(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return torch.round(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+
+class Spike(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return (x > 0).float()
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad / (1 + x.abs()) ** 2
+
+
+class Reversed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return -grad
+
+
+class Passing(torch.autograd.Function):
+    """Bounded, with a straight-through gradient."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.clamp(-0.1, 0.1)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+
+class Noisy(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x + torch.rand_like(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+
+class Recording(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        CALLS.append("forward")
+        return 3 * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+
+class WithCallable(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, run, x):
+        return run(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return None, grad
+
+
+class FixedShape(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x.reshape(3, 7)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 2 * grad.reshape(21)
+
+
+class InFloat32(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return (x.float() * 3.3).sin().to(x.dtype)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * 3.3 * (3.3 * x).cos()
+
+
+class Printing(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        print("forward")
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 2 * grad
+
+
+class Kept(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, factor):
+        ctx.x = x
+        ctx.mask = x > 0
+        ctx.factor = factor
+        ctx.result = x * factor
+        return ctx.result
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.factor, None
+
+
+class Once(Square):
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return 2 * x * grad
+
+
+class ConstantBackward(Square):
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return 2 * x.detach() * grad
+
+
+def watched(program: Callable[[], Any]) -> list[Event]:
+    with watching(Functions) as seen:
+        program()
+    return seen
+
+
+def verdict(function: Any, *arguments: Any) -> FunctionJudged:
+    """What is said of a function after one call."""
+    (judged,) = [event for event in watched(lambda: function.apply(*arguments)) if isinstance(event, FunctionJudged)]
+    return judged
+
+
+def inputs(*shape: int) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(1)).requires_grad_()
+
+
+# ------------------------------------------------------------------------------------------------------------ verdicts
+
+
+@pytest.mark.parametrize("function", [Square, KinkAtZero, Once, Printing])
+def test_right_gradients(function: Any) -> None:
+    assert verdict(function, inputs(64, 128)).verdict == "right"
+
+
+def test_kinks_that_were_met_exactly_are_no_mistake() -> None:
+    assert verdict(KinkAtZero, torch.zeros(4, 4, requires_grad=True)).verdict == "right"
+
+
+def test_wrong_factor_is_measured_and_placed() -> None:
+    judged = verdict(HalfSquare, inputs(5, 5))
+    assert judged.verdict == "wrong"
+    assert judged.input == 0
+    assert judged.expected == pytest.approx(2 * (judged.found or 0), rel=1e-4)
+    assert "0.5 times" in judged.reason
+    assert judged.location is not None
+    assert judged.location.function == "HalfSquare.backward"
+    with open(judged.location.path, encoding="utf-8") as source:
+        assert source.readlines()[judged.location.line - 1].strip() == "def backward(ctx, grad):"
+
+
+def test_swapped_gradients_are_recognised() -> None:
+    class SwappedProduct(Swapped):
+        @staticmethod
+        def forward(ctx, a, b):
+            ctx.save_for_backward(a, b)
+            return a * b
+
+        @staticmethod
+        def backward(ctx, grad):
+            a, b = ctx.saved_tensors
+            return grad * a, grad * b
+
+    judged = verdict(SwappedProduct, inputs(4, 4), inputs(4, 4) + 1)
+    assert judged.verdict == "wrong"
+    assert judged.reason == "the gradients of inputs 1 and 2 are swapped"
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [(TooFew, (inputs(3), inputs(3))), (WrongShape, (inputs(3), inputs(3))), (Swapped, (inputs(4, 6), inputs(6, 5)))],
+    ids=["too few", "wrong shape", "swapped matrices"],
+)
+def test_gradients_that_autograd_refuses_are_wrong(function: Any, arguments: Any) -> None:
+    judged = verdict(function, *arguments)
+    assert judged.verdict == "wrong"
+    assert judged.reason
+
+
+def test_missing_mask_is_wrong_where_the_forward_is_flat() -> None:
+    judged = verdict(Unmasked, inputs(8, 8))
+    assert (judged.verdict, judged.expected, judged.found) == ("wrong", 0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [(Rounded, "constant"), (Spike, "constant"), (Reversed, "identity"), (Passing, "straight-through")],
+)
+def test_gradients_that_differ_by_design(function: Any, reason: str) -> None:
+    judged = verdict(function, inputs(8, 8))
+    assert judged.verdict == "surrogate"
+    assert reason in judged.reason
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "reason"),
+    [
+        (Noisy, (inputs(4),), "each time"),
+        (Recording, (inputs(4),), "`CALLS`"),
+        (WithCallable, (torch.sin, inputs(4)), "builtin_function_or_method"),
+    ],
+)
+def test_what_cannot_be_judged_is_said(function: Any, arguments: Any, reason: str) -> None:
+    judged = verdict(function, *arguments)
+    assert judged.verdict == "not judged"
+    assert reason in judged.reason
+
+
+def test_coarse_arithmetic_is_no_mistake() -> None:
+    assert verdict(InFloat32, inputs(4)).verdict in ("right", "not judged")
+
+
+def test_function_with_a_fixed_shape_is_judged_on_all_of_its_input() -> None:
+    assert verdict(FixedShape, inputs(21)).verdict == "right"
+
+
+def test_function_without_gradients_is_left_alone() -> None:
+    assert watched(lambda: HalfSquare.apply(torch.ones(3))) == []
+
+
+# --------------------------------------------------------------------------------------------------- second derivatives
+
+
+@pytest.mark.parametrize(("function", "expected"), [(Square, "right"), (ConstantBackward, "wrong"), (Once, "wrong")])
+def test_second_derivatives_are_judged_where_the_program_uses_them(function: Any, expected: str) -> None:
+    def program() -> None:
+        x = inputs(4)
+        torch.autograd.grad(function.apply(x).sum(), x, create_graph=True)
+
+    first, second = [event for event in watched(program) if isinstance(event, FunctionJudged)]
+    assert (first.verdict, first.double) == ("right", False)
+    assert (second.verdict, second.double) == (expected, True)
+
+
+# --------------------------------------------------------------------------------------------------- attributes of ctx
+
+
+def test_inputs_and_outputs_on_ctx_are_found_with_their_lines() -> None:
+    events = watched(lambda: Kept.apply(inputs(8), 2.0))
+    kept = [event for event in events if isinstance(event, ContextAttributeKept)]
+    assert {(event.attribute, event.which, event.bytes_held) for event in kept} == {
+        ("x", "input", 32),
+        ("result", "output", 32),
+    }
+    lines = [event.location.line for event in kept if event.location]
+    with open(__file__, encoding="utf-8") as source:
+        text = source.readlines()
+    assert sorted(text[line - 1].split("=")[0].strip() for line in lines) == ["ctx.result", "ctx.x"]
+
+
+def test_attributes_are_reported_once_for_many_calls() -> None:
+    def program() -> None:
+        for _ in range(5):
+            Kept.apply(inputs(8), 2.0)
+
+    assert sum(isinstance(event, ContextAttributeKept) for event in watched(program)) == 2
+
+
+# ------------------------------------------------------------------------------------------------ without being noticed
+
+
+def trained(function: Any) -> list[torch.Tensor]:
+    torch.manual_seed(0)
+    model = nn.Linear(4, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        loss = function.apply(model(torch.randn(8, 4))).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return [parameter.detach().clone() for parameter in model.parameters()]
+
+
+@pytest.mark.parametrize("function", [Square, HalfSquare, Noisy])
+def test_training_and_random_state_stay_as_they_were(function: Any) -> None:
+    random.seed(3)
+    plain = trained(function)
+    torch_after, python_after = torch.random.get_rng_state(), random.getstate()
+    random.seed(3)
+    weights: list[torch.Tensor] = []
+    with watching(Functions) as seen:
+        weights = trained(function)
+        assert any(isinstance(event, FunctionJudged) for event in seen)
+    assert all(torch.equal(one, other) for one, other in zip(plain, weights, strict=True))
+    assert torch.equal(torch.random.get_rng_state(), torch_after)
+    assert random.getstate() == python_after
+
+
+def test_side_effects_do_not_happen_again(capsys: pytest.CaptureFixture[str]) -> None:
+    CALLS.clear()
+    watched(lambda: (Recording.apply(inputs(4)), Printing.apply(inputs(4))))
+    assert CALLS == ["forward"]
+    assert capsys.readouterr().out == "forward\n"
+
+
+def test_patches_are_taken_back() -> None:
+    before = vars(torch.autograd.Function)["apply"], torch.autograd._engine_run_backward
+    with watching(Functions) as recorded:
+        course = recorded.find(Course)
+        assert vars(torch.autograd.Function)["apply"] is not before[0]
+    assert (vars(torch.autograd.Function)["apply"], torch.autograd._engine_run_backward) == before
+    assert not course.step_taken
+
+
+def test_copies_are_small_and_keep_what_fits_together() -> None:
+    x, weight, labels = torch.randn(512, 1024), torch.randn(10, 1024), torch.zeros(512, dtype=torch.long)
+    copies = small_copies((x, weight, labels, 0.5))
+    assert copies is not None
+    assert copies[0].shape[1] == copies[1].shape[1]
+    assert copies[0].shape[0] == copies[2].shape[0] != copies[0].shape[1]
+    assert copies[0].dtype == torch.float64
+    assert sum(copy.numel() for copy in copies[:3]) < 200
+    assert copies[3] == 0.5

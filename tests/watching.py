@@ -1,0 +1,49 @@
+"""Instruments on small real programs in this very process, with what they state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from autograd_doctor.events import Event, InstrumentAttached, InstrumentDetached, InstrumentFailed
+from autograd_doctor.instruments.instrument import Instrument
+from autograd_doctor.instruments.session import Session
+
+E = TypeVar("E", bound=Event)
+I = TypeVar("I", bound=Instrument)  # noqa: E741
+
+
+class Recorded(list[Event]):
+    """The events of a run, without those that say which instruments watched; `failures` are ours."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.failures: list[InstrumentFailed] = []
+        self.session = Session(self._record)
+
+    def of(self, kind: type[E]) -> list[E]:
+        return [event for event in self if isinstance(event, kind)]
+
+    def find(self, kind: type[I]) -> I:
+        found = self.session.find(kind)
+        assert found is not None
+        return found
+
+    def _record(self, event: Event) -> None:
+        if isinstance(event, InstrumentFailed):
+            self.failures.append(event)
+        elif not isinstance(event, InstrumentAttached | InstrumentDetached):
+            self.append(event)
+
+
+@contextmanager
+def watching(*kinds: type[Instrument]) -> Iterator[Recorded]:
+    """Attach instruments, and all that they read; a look of theirs that failed fails the test."""
+    recorded = Recorded()
+    recorded.session.attach(kinds)
+    try:
+        yield recorded
+    finally:
+        recorded.session.close()
+    assert recorded.failures == []

@@ -43,7 +43,7 @@ class Recorded:
 class Lineage(Instrument):
     """Fills the table of tensors. `recorded` is sent for each output, after its lineage is known.
 
-    It sees the program's main thread, and nothing inside optimizers.
+    It sees the program's main thread, and nothing inside optimizers and backwards.
     """
 
     def __init__(
@@ -76,6 +76,8 @@ class Lineage(Instrument):
 
     def _operation_ended(self, operation: Operation) -> None:
         name, args, result = operation.name, operation.args, operation.result
+        if self._course.running is not None:
+            return
         if operation.kind is Kind.ESCAPE:
             made = self._tensors.derive(Made(name, user_place(), self._course.steps), tensors_in(args))
             self._escapes.left(made, result)

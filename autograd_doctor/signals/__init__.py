@@ -43,7 +43,7 @@ class Signals:
         self.loaders = Loaders(guard)
         self.hooks = Hooks(guard)
         self.states = States(guard)
-        self.checkpoints = Checkpoints(guard)
+        self.checkpoints = Checkpoints(guard, self.operations)
 
     @property
     def seams(self) -> list[Seam]:

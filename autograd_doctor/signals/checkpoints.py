@@ -11,6 +11,7 @@ import torch
 import torch.utils.checkpoint
 
 from autograd_doctor.signals.guard import Guard
+from autograd_doctor.signals.operations import Operations
 from autograd_doctor.signals.patches import Patches
 from autograd_doctor.signals.signal import Seam, Signal
 
@@ -32,8 +33,9 @@ class CheckpointCall:
 class Checkpoints(Seam):
     """`began` and `ended` around the call; `pass_began` and `pass_ended` around each run of a followed segment."""
 
-    def __init__(self, guard: Guard) -> None:
+    def __init__(self, guard: Guard, operations: Operations) -> None:
         super().__init__(guard)
+        self._operations = operations
         self.began: Signal[CheckpointCall] = Signal(guard, self)
         self.ended: Signal[CheckpointCall] = Signal(guard, self)
         self.pass_began: Signal[CheckpointCall] = Signal(guard, self)
@@ -77,7 +79,8 @@ class Checkpoints(Seam):
         def run(*args: Any, **kwargs: Any) -> Any:
             self.pass_began.send(call)
             try:
-                return call.function(*args, **kwargs)
+                with self._operations.inside_backward():
+                    return call.function(*args, **kwargs)
             finally:
                 self.pass_ended.send(call)
 

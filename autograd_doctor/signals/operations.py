@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,6 +59,18 @@ class Operations(Seam):
     def in_place(self) -> bool:
         """Whether the mode is where it was put: nobody has displaced it in this thread."""
         return self._mode is None or any(mode is self._mode for mode in _get_current_function_mode_stack())
+
+    @contextmanager
+    def inside_backward(self) -> Iterator[None]:
+        """A block in which operations are signalled although torch has switched the mode off.
+
+        `Tensor.backward` is a function of torch itself: what runs inside it runs inside the mode.
+        """
+        if self._mode is None or self.in_place:
+            yield
+        else:
+            with self._mode:
+                yield
 
     def quiet(self) -> bool:
         """Whether operations go unsignalled at the moment."""

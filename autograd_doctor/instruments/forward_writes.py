@@ -15,7 +15,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.reading.operation_kinds import writes
 from autograd_doctor.reading.places import Place, locate, place
-from autograd_doctor.reading.tensor_facts import fingerprint
+from autograd_doctor.reading.tensor_facts import fingerprints
 from autograd_doctor.signals.operations import Operation
 
 _STEPS = 2
@@ -110,8 +110,8 @@ class ForwardWrites(Instrument):
     def _undone(self, armed: _Armed, written: set[int]) -> list[int]:
         undone = []
         for number, parameter in armed.parameters:
-            if number in written and parameter.numel() <= _VALUES and parameter.layout is torch.strided:
-                now = int(fingerprint(parameter))
+            if number in written and parameter.numel() <= _VALUES:
+                now = fingerprints([parameter])[0]
                 step, before = self._left.get(number, (armed.step, 0))
                 if step < armed.step and now == before:
                     undone.append(number)

@@ -17,7 +17,7 @@ from autograd_doctor.instruments.loss_scales import LossScales
 from autograd_doctor.instruments.optimizers import Optimizers, setting
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.reading.places import here
-from autograd_doctor.reading.tensor_facts import fingerprint
+from autograd_doctor.reading.tensor_facts import fingerprints
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.optimizers import StepCall
 
@@ -103,11 +103,9 @@ class OptimizerSteps(Instrument):
     def _fingerprints(self, optimizer: int | None, numbered: Numbered) -> dict[int, int]:
         """The values of parameters around one of the first steps, as numbers that tell whether they changed."""
         looked = self._looks.get(optimizer, 0) < _STEPS_LOOKED_AT
-        dense = [(n, p) for n, p in numbered if p.layout is torch.strided and p.numel()] if looked else []
-        if not dense:
-            return {}
-        sums = torch.stack([fingerprint(parameter).cpu() for _, parameter in dense]).tolist()
-        return {number: int(value) for (number, _), value in zip(dense, sums, strict=True)}
+        some = [(number, parameter) for number, parameter in numbered if parameter.numel()] if looked else []
+        values = fingerprints([parameter for _, parameter in some])
+        return {number: value for (number, _), value in zip(some, values, strict=True)}
 
     def _moved(self, step: _Step) -> tuple[list[int] | None, list[int]]:
         """Parameters that the step changed, None if it was not looked at; and those that its predecessor had changed

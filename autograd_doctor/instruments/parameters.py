@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import torch
 from torch import nn
+from torch.nn.parameter import is_lazy
 
 from autograd_doctor.events import Event, ParameterSeen
 from autograd_doctor.instruments.course import Course
@@ -22,7 +23,10 @@ from autograd_doctor.reading.variable_names import variable_name
 
 
 class Parameters(Instrument):
-    """The leaves that can learn. They are introduced by name when whoever needs their numbers asks for that."""
+    """The leaves that can learn. They are introduced by name when whoever needs their numbers asks for that.
+
+    Those that have no name of the user's, or no shape yet, are introduced again when they get one.
+    """
 
     emits: ClassVar[tuple[type[Event], ...]] = (ParameterSeen,)
 
@@ -33,6 +37,7 @@ class Parameters(Instrument):
         self._numbers = Numbers()
         self._names: dict[int, str] = {}
         self._unnamed: set[int] = set()
+        self._provisional: set[int] = set()
 
     def get(self, tensor: torch.Tensor) -> int | None:
         return self._numbers.get(tensor)
@@ -57,7 +62,7 @@ class Parameters(Instrument):
             if number in self._unnamed:
                 attribute = self._modules.attribute(tensor)
                 name = variable_name(tensor) or (attribute[2] if attribute is not None else "")
-                self._introduce(number, tensor, name or f"tensor of shape {tuple(tensor.shape)}", attribute)
+                self._introduce(number, tensor, name, attribute)
 
     def living(self) -> Iterator[tuple[int, torch.Tensor]]:
         return self._numbers.living()
@@ -70,7 +75,7 @@ class Parameters(Instrument):
         numbers = []
         for path, parameter in module.named_parameters():
             number = self.number(parameter)
-            if number in self._unnamed or self._names[number].startswith("tensor of shape"):
+            if number in self._unnamed or (number in self._provisional and not is_lazy(parameter)):
                 self._introduce(number, parameter, f"{prefix}.{path}" if prefix else path)
             numbers.append(number)
         return numbers
@@ -78,14 +83,16 @@ class Parameters(Instrument):
     def _introduce(
         self, number: int, tensor: torch.Tensor, name: str, attribute: tuple[int, str, str] | None = None
     ) -> None:
-        self._names[number] = name
+        shape = [] if is_lazy(tensor) else list(tensor.shape)
         self._unnamed.discard(number)
+        (self._provisional.discard if name and not is_lazy(tensor) else self._provisional.add)(number)
+        self._names[number] = name = name or f"tensor of shape {tuple(shape)}"
         self.emit(
             ParameterSeen(
                 step=self._course.steps,
                 parameter=number,
                 name=name,
-                shape=list(tensor.shape),
+                shape=shape,
                 dtype=str(tensor.dtype).removeprefix("torch."),
                 requires_grad=tensor.requires_grad,
                 kind="parameter" if isinstance(tensor, nn.Parameter) else "tensor",

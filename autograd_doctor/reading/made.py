@@ -14,6 +14,7 @@ import torch
 from autograd_doctor.events import Cut, GradSwitch
 from autograd_doctor.reading.origin import Origin
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.subclasses import dispatches
 
 _MOST_CUTS = 8
 _MOST_CHANGES = 8
@@ -158,6 +159,8 @@ def has_graph(tensor: torch.Tensor) -> bool:
 
 def address(tensor: torch.Tensor) -> int:
     """Where the values of a tensor begin, 0 for one that has no storage of its own."""
+    if dispatches(tensor):
+        return 0
     try:
         return tensor.data_ptr()
     except RuntimeError:  # sparse, meta, fake and functorch tensors have no storage of their own

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 
 from autograd_doctor.events import TensorFacts
 from autograd_doctor.findings import Location
+from autograd_doctor.reading.subclasses import dispatches, plain_parts
 
 
 def describe(
@@ -64,6 +66,7 @@ def readable(tensor: torch.Tensor) -> bool:
         and tensor.device.type != "meta"
         and not tensor.is_complex()
         and not tensor.is_quantized
+        and not dispatches(tensor)
         and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
     )
 
@@ -77,24 +80,36 @@ def bad_rows(tensor: torch.Tensor, limit: int = 8) -> list[int]:
 
 
 def norms(tensors: list[torch.Tensor]) -> list[float]:
-    """2-norms of dense or sparse tensors, read back in one go per device and dtype."""
-    if not tensors:
-        return []
-    plain = [
-        tensor.detach() if tensor.layout is torch.strided else tensor.detach().coalesce()._values()
-        for tensor in tensors
-    ]
-    values = torch._foreach_norm(plain)
-    if len({value.device for value in values}) == 1:
-        return [float(value) for value in torch.stack([value.float() for value in values]).tolist()]
-    return [float(value) for value in values]
+    """2-norms, of sparse and sharded tensors over the values in this process."""
+    parts = [(position, part) for position, tensor in enumerate(tensors) for part in plain_parts(tensor)]
+    values = torch._foreach_norm([part for _, part in parts]) if parts else ()
+    found = [0.0] * len(tensors)
+    for (position, _), value in zip(parts, _read([value.float() for value in values]), strict=True):
+        found[position] = math.hypot(found[position], value)
+    return found
 
 
-def fingerprint(tensor: torch.Tensor) -> torch.Tensor:
-    """The squared bits of a dense tensor added up as integers: equal for equal tensors, and hardly ever for others.
+def fingerprints(tensors: list[torch.Tensor]) -> list[int]:
+    """For each tensor the squared bits of its values in this process, added up as integers.
 
-    Plain sums would miss updates that cancel, as those of a bias under a softmax do.
+    Equal for equal tensors, and hardly ever for others. Plain sums would miss updates that cancel, as those of a bias
+    under a softmax do.
     """
+    parts = [(position, part) for position, tensor in enumerate(tensors) for part in plain_parts(tensor)]
+    found = [0] * len(tensors)
+    for (position, _), value in zip(parts, _read([_squared_bits(part) for _, part in parts]), strict=True):
+        found[position] += value
+    return found
+
+
+def _squared_bits(values: torch.Tensor) -> torch.Tensor:
     bits = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-    values = torch.view_as_real(tensor.detach()) if tensor.is_complex() else tensor.detach()
-    return values.view(bits[values.dtype.itemsize]).square().sum()
+    real = torch.view_as_real(values) if values.is_complex() else values
+    return real.view(bits[real.dtype.itemsize]).square().sum()
+
+
+def _read(scalars: list[torch.Tensor]) -> list[Any]:
+    """The values of tensors of one dtype and one element each, read back in one go if they lie on one device."""
+    if len({scalar.device for scalar in scalars}) == 1:
+        return list(torch.stack(scalars).tolist())
+    return [scalar.item() for scalar in scalars]

@@ -53,7 +53,7 @@ class Guard:
         return not self.forked and getattr(self._thread, "depth", 0) == 0
 
     def looking(self) -> Looking:
-        """A block in which we read tensors: no graph, no modes of the program, no tracer, no signals."""
+        """A block in which we read tensors: no graph, no modes of the program, no tracer or profiler, no signals."""
         return Looking(self._thread)
 
     def defer(self, action: Callable[[], None]) -> None:
@@ -67,9 +67,9 @@ class Guard:
 
 
 class Looking:
-    """Switches gradients, function modes, dispatch modes and tracers off, below the seams that are watched."""
+    """Switches gradients, function modes, and all that observes operations off, below the seams that are watched."""
 
-    __slots__ = ("_gradients", "_modes", "_thread", "_tracing", "_untraced")
+    __slots__ = ("_gradients", "_observers", "_thread", "_untraced")
 
     def __init__(self, thread: threading.local) -> None:
         self._thread: Any = thread
@@ -80,22 +80,22 @@ class Looking:
         self._untraced.__enter__()
         self._gradients = torch.is_grad_enabled()
         torch._C._set_grad_enabled(False)
-        self._modes, self._tracing = hide_from_observers()
+        self._observers = hide_from_observers()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        show_to_observers(self._modes, self._tracing)
+        show_to_observers(*self._observers)
         torch._C._set_grad_enabled(self._gradients)
         self._untraced.__exit__(None, None, None)
         self._thread.depth -= 1
 
 
-Observers = tuple[contextlib.AbstractContextManager[Any] | None, Any]
+Observers = tuple[contextlib.AbstractContextManager[Any] | None, Any, bool]
 
 
 def hide_from_observers() -> Observers:
-    """Step out of the sight of dispatch modes and of `torch.jit.trace`; nearly free where there are none."""
+    """Step out of the sight of dispatch modes, `torch.jit.trace` and profilers; nearly free where there are none."""
     modes = None
     if torch._C._len_torch_dispatch_stack():
         modes = _disable_current_modes()
@@ -103,11 +103,16 @@ def hide_from_observers() -> Observers:
     tracing = torch._C._get_tracing_state()
     if tracing is not None:
         torch._C._set_tracing_state(None)  # type: ignore[attr-defined]
-    return modes, tracing
+    profiling = torch._C._autograd._profiler_enabled()
+    if profiling:
+        torch._C._autograd._enable_record_function(False)
+    return modes, tracing, profiling
 
 
-def show_to_observers(modes: contextlib.AbstractContextManager[Any] | None, tracing: Any) -> None:
+def show_to_observers(modes: contextlib.AbstractContextManager[Any] | None, tracing: Any, profiling: bool) -> None:
     """Undo `hide_from_observers`."""
+    if profiling:
+        torch._C._autograd._enable_record_function(True)
     if tracing is not None:
         torch._C._set_tracing_state(tracing)  # type: ignore[attr-defined]
     if modes is not None:

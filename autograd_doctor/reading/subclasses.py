@@ -1,0 +1,31 @@
+"""Tensors that are not what they look like: subclasses that dispatch by themselves, such as fakes and `DTensor`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+
+_PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
+_PLAIN_DISPATCH = torch.Tensor.__torch_dispatch__
+
+
+def dispatches(tensor: torch.Tensor) -> bool:
+    """Whether what is done with a tensor runs code of its class: reading it could fail, or talk to other processes."""
+    kind = type(tensor)
+    return kind not in _PLAIN and kind.__torch_dispatch__ is not _PLAIN_DISPATCH
+
+
+def plain_parts(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
+    """The dense tensors of this process that hold the values: the values of a sparse one, the shard of a `DTensor`.
+
+    None for those that hold no values (meta, fakes), or do not say which (`__tensor_flatten__` is how classes say it).
+    """
+    if dispatches(tensor):
+        flatten = getattr(type(tensor), "__tensor_flatten__", None)
+        for name in flatten(tensor)[0] if flatten is not None else ():
+            yield from plain_parts(getattr(tensor, name))
+    elif tensor.layout is not torch.strided:
+        yield tensor.detach().coalesce()._values() if tensor.layout is torch.sparse_coo else tensor.detach().values()
+    elif not tensor.is_meta and not tensor.is_nested:
+        yield tensor.detach()

@@ -18,6 +18,7 @@ from autograd_doctor.reading.graph_walk import lineage_of
 from autograd_doctor.reading.holders import Holder, Holders, stored_at
 from autograd_doctor.reading.made import Made, has_graph
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.subclasses import storages_of
 from autograd_doctor.signals import Signals
 
 _CENSUS_STEPS = frozenset({4, 6, 8, 11, 15, 20, 28, 40})
@@ -99,8 +100,7 @@ class Census(Instrument):
         made_at = locate(place)
         steps = {made.step for _, made in members}
         chain = _steps_in_graph(tensors[-1]) if has_graph else set()
-        storages = {tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() for tensor in tensors
-                    if tensor.layout is torch.strided}  # fmt: skip
+        storages = dict(storage for tensor in tensors for storage in storages_of(tensor))
         return Survivor(
             made_at=made_at,
             operation=operation,

@@ -15,6 +15,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.reading.operation_kinds import writes
 from autograd_doctor.reading.places import Place, locate, place
+from autograd_doctor.reading.subclasses import storage_address
 from autograd_doctor.reading.tensor_facts import fingerprints
 from autograd_doctor.signals.operations import Operation
 
@@ -45,6 +46,7 @@ class _Armed:
     versions: dict[int, int]
     addresses: dict[int, int] = field(default_factory=dict)
     found: dict[int, Place | None] = field(default_factory=dict)
+    listens: bool = False
 
 
 class ForwardWrites(Instrument):
@@ -73,8 +75,10 @@ class ForwardWrites(Instrument):
         known: Numbered = [(number, parameter) for number, parameter in numbers if number is not None]
         self._armed = _Armed(number, self._course.steps, known, _versions(known))
         if known and trains and (self._course.steps < _STEPS or number in self._suspects):
-            self._armed.addresses = {_address(parameter): number for number, parameter in known}
+            addresses = {storage_address(parameter): number for number, parameter in known}
+            self._armed.addresses = {address: number for address, number in addresses.items() if address}
             self._operations.began.connect(self._operation_began, owner=self)
+            self._armed.listens = True
 
     def end(self, step: int) -> Written:
         """The forward that began in this step is over: what it wrote, if no optimizer stepped meanwhile."""
@@ -92,7 +96,7 @@ class ForwardWrites(Instrument):
         return Written(sorted(written), locate(where), self._undone(armed, written))
 
     def _disarm(self) -> None:
-        if self._armed is not None and self._armed.addresses:
+        if self._armed is not None and self._armed.listens:
             self._operations.began.disconnect(self._operation_began)
         self._armed = None
 
@@ -103,7 +107,7 @@ class ForwardWrites(Instrument):
         target = next(iter(values), None) if writes(operation.name) else operation.kwargs.get("out")
         if armed is None or not isinstance(target, torch.Tensor):
             return
-        number = armed.addresses.get(_address(target))
+        number = armed.addresses.get(storage_address(target))
         if number is not None and number not in armed.found:
             armed.found[number] = place()
 
@@ -122,10 +126,3 @@ class ForwardWrites(Instrument):
 def _versions(parameters: Iterable[tuple[int, torch.Tensor]]) -> dict[int, int]:
     """Version counters by number; tensors made in inference mode have none."""
     return {number: parameter._version for number, parameter in parameters if not parameter.is_inference()}
-
-
-def _address(tensor: torch.Tensor) -> int:
-    """Where the values lie; 0 for tensors without an address of their own (meta, sparse, wrapped)."""
-    if tensor.layout is not torch.strided or tensor.is_meta:
-        return 0
-    return tensor.untyped_storage().data_ptr()

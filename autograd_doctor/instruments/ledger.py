@@ -20,6 +20,7 @@ from autograd_doctor.instruments.optimizers import Optimizers
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.reading.graph_walk import GraphWalk
 from autograd_doctor.reading.places import here
+from autograd_doctor.reading.subclasses import version_of
 from autograd_doctor.reading.tensor_facts import norms
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall
@@ -331,4 +332,4 @@ def _use(members: list[tuple[int, float]], entry: _Gradient) -> GradientUse:
 
 
 def _key(gradient: torch.Tensor) -> tuple[int, int]:
-    return id(gradient), gradient._version
+    return id(gradient), version_of(gradient)

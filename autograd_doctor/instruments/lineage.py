@@ -24,6 +24,7 @@ from autograd_doctor.reading.made import CutPoint, Made, has_graph
 from autograd_doctor.reading.operation_kinds import ONE_BY_ONE, SHAPE_ONLY, Kind, changes_input
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.places import place as user_place
+from autograd_doctor.reading.subclasses import storage_address
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.custom_functions import FunctionCall
@@ -200,7 +201,7 @@ class Lineage(Instrument):
         if not target.is_inference():
             made.change(name, place, target._version)
         if made.behind:
-            address = target.untyped_storage().data_ptr()
+            address = storage_address(target)
             self._tensors.hidden_changes.append(HiddenChange(address, name, place, made.order))
             owner = self._tensors.sharing(target.data_ptr())
             if owner is not None and owner is not before:

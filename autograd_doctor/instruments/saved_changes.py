@@ -22,6 +22,7 @@ from autograd_doctor.reading.graph_bytes import saved_by
 from autograd_doctor.reading.graph_walk import GraphWalk
 from autograd_doctor.reading.made import Made
 from autograd_doctor.reading.places import here, locate
+from autograd_doctor.reading.subclasses import storage_address
 from autograd_doctor.reading.tensor_facts import describe
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
@@ -162,7 +163,7 @@ class SavedChanges(Instrument):
             if made is None or made.order > max(change.order for change in changes.values()):
                 continue
             for tensor in saved_by(node):
-                change = changes.get(tensor.untyped_storage().data_ptr())
+                change = changes.get(storage_address(tensor))
                 if change is not None and change.order > made.order:
                     original = self._tensors.original(tensor, made.order)
                     return SavedTensorChanged(

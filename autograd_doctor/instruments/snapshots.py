@@ -18,6 +18,7 @@ from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.reading.frame_locals import variables
 from autograd_doctor.reading.holders import Holders
 from autograd_doctor.reading.places import Place, locate, own_frames, place
+from autograd_doctor.reading.subclasses import storage_address
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.states import StateCall, StateLoad
 
@@ -101,8 +102,9 @@ class Snapshots(Instrument):
         snapshot = _Snapshot(place(), self._course.steps, weakref.ref(result))
         held = _addresses(result.values())
         for parameter in module.parameters():
-            if parameter.layout is torch.strided and not parameter.is_inference() and _address(parameter) in held:
-                snapshot.parameters[_address(parameter)] = (weakref.ref(parameter), parameter._version)
+            address = storage_address(parameter)
+            if address in held and not parameter.is_inference():
+                snapshot.parameters[address] = (weakref.ref(parameter), parameter._version)
         if snapshot.parameters:
             self._snapshots = [*self._snapshots, snapshot][-_REMEMBERED:]
 
@@ -208,8 +210,4 @@ def _members(name: str, value: object) -> Iterator[tuple[str, object]]:
 
 
 def _addresses(values: Iterable[object]) -> Addresses:
-    return {_address(value) for value in values if isinstance(value, torch.Tensor) and value.layout is torch.strided}
-
-
-def _address(tensor: torch.Tensor) -> int:
-    return tensor.untyped_storage().data_ptr()
+    return {storage_address(value) for value in values if isinstance(value, torch.Tensor)} - {0}

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import torch
 
 from autograd_doctor.reading.made import has_graph
+from autograd_doctor.reading.subclasses import storages_of
 
 _NESTING = 3
 
@@ -73,7 +74,7 @@ class _Walk:
             self._beyond[id(tensor.grad_fn)] = tensor.grad_fn
 
     def exclude(self, tensor: torch.Tensor) -> None:
-        self._excluded.update(key for key, _ in _storages(tensor))
+        self._excluded.update(address for address, _ in storages_of(tensor))
 
     def _visit(self, node: Any) -> None:
         self._waiting.extend(following for following, _ in node.next_functions)
@@ -91,23 +92,8 @@ class _Walk:
         if isinstance(base, torch.nn.Parameter) or (base is not None and base.is_leaf and base.requires_grad):
             self.exclude(tensor)
             return
-        self._sizes.update(_storages(tensor))
+        self._sizes.update(storages_of(tensor))
         self._waiting.append(tensor.grad_fn)
-
-
-def _storages(tensor: torch.Tensor) -> Iterator[tuple[int, int]]:
-    """Address and size of what holds the values of a tensor: several storages for sparse and wrapped ones."""
-    if tensor.layout is torch.sparse_coo:
-        parts: tuple[torch.Tensor, ...] = (tensor._indices(), tensor._values())
-    elif hasattr(tensor, "__tensor_flatten__"):
-        names, _ = tensor.__tensor_flatten__()
-        parts = tuple(getattr(tensor, name) for name in names)
-    else:
-        storage = tensor.untyped_storage()
-        yield storage._cdata, storage.nbytes()
-        return
-    for part in parts:
-        yield from _storages(part)
 
 
 def _packed(node: Any) -> tuple[list[Any], bool]:

@@ -23,9 +23,31 @@ def plain_parts(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
     """
     if dispatches(tensor):
         flatten = getattr(type(tensor), "__tensor_flatten__", None)
-        for name in flatten(tensor)[0] if flatten is not None else ():
-            yield from plain_parts(getattr(tensor, name))
+        inner = [getattr(tensor, name, None) for name in flatten(tensor)[0]] if flatten is not None else []
+        for part in inner:
+            if isinstance(part, torch.Tensor):
+                yield from plain_parts(part)
     elif tensor.layout is not torch.strided:
         yield tensor.detach().coalesce()._values() if tensor.layout is torch.sparse_coo else tensor.detach().values()
     elif not tensor.is_meta and not tensor.is_nested:
         yield tensor.detach()
+
+
+def version_of(tensor: torch.Tensor) -> int:
+    """The version counter; for a tensor that dispatches those of its parts, which frameworks write to behind it."""
+    return sum(part._version for part in plain_parts(tensor)) if dispatches(tensor) else tensor._version
+
+
+def storages_of(tensor: torch.Tensor) -> Iterator[tuple[int, int]]:
+    """Address and bytes of the storages that hold the values, without those that cannot be asked."""
+    for part in plain_parts(tensor):
+        try:
+            storage = part.untyped_storage()
+            yield storage.data_ptr(), storage.nbytes()
+        except RuntimeError:  # tensors under a transform of functions, and what a framework has freed
+            continue
+
+
+def storage_address(tensor: torch.Tensor) -> int:
+    """Where the storage of a tensor, or of its first part, begins; 0 if there is none."""
+    return next(storages_of(tensor), (0, 0))[0]

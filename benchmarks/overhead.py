@@ -2,7 +2,7 @@
 
     python benchmarks/overhead.py [--rounds 15] [--steps 10]
 
-Each round times a block of plain steps, one under anomaly mode and one under every probe of the doctor, one after the
+Each round times a block of plain steps, one under anomaly mode and one under every instrument of the doctor, one after the
 other, so that a machine whose speed drifts drifts for all three. What is printed are medians over the rounds of the
 ratios within a round.
 """
@@ -21,9 +21,7 @@ import torch
 from torch import nn
 
 from autograd_doctor.events import Event
-from autograd_doctor.probes import providers
-from autograd_doctor.runner.run import installed
-from autograd_doctor.watching.watch import Watch
+from autograd_doctor.instruments.session import Session, all_instruments
 
 Batch = tuple[torch.Tensor, torch.Tensor]
 
@@ -75,13 +73,17 @@ def train(workload: Workload, optimizer: torch.optim.Optimizer, steps: int) -> f
 
 @contextmanager
 def under_the_doctor() -> Iterator[None]:
-    """Every probe, as in a check of all rules; the events are made and thrown away."""
+    """Every instrument, as in a check of all rules; the events are made and thrown away."""
 
     def forget(event: Event) -> None:
         del event
 
-    with installed(Watch(forget), providers()):
+    session = Session(forget)
+    session.attach(all_instruments())
+    try:
         yield
+    finally:
+        session.close()
 
 
 def ratios(workload: Workload, rounds: int, steps: int) -> tuple[float, dict[str, float]]:

@@ -35,7 +35,9 @@ def plain_parts(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
 
 def version_of(tensor: torch.Tensor) -> int:
     """The version counter; for a tensor that dispatches those of its parts, which frameworks write to behind it."""
-    return sum(part._version for part in plain_parts(tensor)) if dispatches(tensor) else tensor._version
+    if type(tensor) in _PLAIN or not dispatches(tensor):
+        return tensor._version
+    return sum(part._version for part in plain_parts(tensor))
 
 
 def storages_of(tensor: torch.Tensor) -> Iterator[tuple[int, int]]:

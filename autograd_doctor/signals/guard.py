@@ -39,7 +39,7 @@ class Guard:
         self.forked = False
         self.muted = 0
         self._thread = threading.local()
-        self._deferred: list[Callable[[], None]] = []
+        self.deferred: list[Callable[[], None]] = []
         _guards.add(self)
 
     @property
@@ -58,12 +58,12 @@ class Guard:
 
     def defer(self, action: Callable[[], None]) -> None:
         """Run this after the present look, as if the program had done it; it may raise."""
-        self._deferred.append(action)
+        self.deferred.append(action)
 
     def run_deferred(self) -> None:
         """Run what was deferred, unless a look is still going on in this thread."""
-        while self._deferred and not self.busy:
-            self._deferred.pop(0)()
+        while self.deferred and not self.busy:
+            self.deferred.pop(0)()
 
 
 class Looking:
@@ -85,32 +85,36 @@ class Looking:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        show_to_observers(*self._observers)
+        if self._observers is not None:
+            show_to_observers(self._observers)
         torch._C._set_grad_enabled(self._gradients)
         self._untraced.__exit__(None, None, None)
         self._thread.depth -= 1
 
 
 Observers = tuple[contextlib.AbstractContextManager[Any] | None, Any, bool]
+"""What was hidden from: dispatch modes, the state of a tracer, and whether a profiler was recording."""
 
 
-def hide_from_observers() -> Observers:
-    """Step out of the sight of dispatch modes, `torch.jit.trace` and profilers; nearly free where there are none."""
-    modes = None
-    if torch._C._len_torch_dispatch_stack():
-        modes = _disable_current_modes()
-        modes.__enter__()
+def hide_from_observers() -> Observers | None:
+    """Step out of the sight of dispatch modes, `torch.jit.trace` and profilers; None where there are none."""
+    profiling = torch._C._autograd._profiler_enabled()
     tracing = torch._C._get_tracing_state()
+    if not (torch._C._len_torch_dispatch_stack() or profiling or tracing is not None):
+        return None
+    modes = _disable_current_modes() if torch._C._len_torch_dispatch_stack() else None
+    if modes is not None:
+        modes.__enter__()
     if tracing is not None:
         torch._C._set_tracing_state(None)  # type: ignore[attr-defined]
-    profiling = torch._C._autograd._profiler_enabled()
     if profiling:
         torch._C._autograd._enable_record_function(False)
     return modes, tracing, profiling
 
 
-def show_to_observers(modes: contextlib.AbstractContextManager[Any] | None, tracing: Any, profiling: bool) -> None:
+def show_to_observers(observers: Observers) -> None:
     """Undo `hide_from_observers`."""
+    modes, tracing, profiling = observers
     if profiling:
         torch._C._autograd._enable_record_function(True)
     if tracing is not None:

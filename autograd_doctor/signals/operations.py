@@ -73,9 +73,8 @@ class Operations(Seam):
                 yield
 
     def quiet(self) -> bool:
-        """Whether operations go unsignalled at the moment."""
-        guard = self.guard
-        return bool(guard.muted) or not guard.idle or _functorch.peek_interpreter_stack() is not None
+        """Whether operations go unsignalled at the moment for another reason than that they are muted."""
+        return not self.guard.idle or _functorch.peek_interpreter_stack() is not None
 
     def tell(self, signal: Signal[Operation], operation: Operation, *, plain: bool) -> None:
         """Send from inside the mode, where torch has switched function modes off already.
@@ -92,9 +91,11 @@ class Operations(Seam):
         try:
             signal.relay(operation)
         finally:
-            show_to_observers(*observers)
+            if observers is not None:
+                show_to_observers(observers)
             torch._C._set_grad_enabled(gradients)
-        self.guard.run_deferred()
+        if self.guard.deferred:
+            self.guard.run_deferred()
 
     def _importing(self, original: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
         def from_numpy(array: Any) -> torch.Tensor:
@@ -133,20 +134,20 @@ class _Mode(TorchFunctionMode):
         kwargs = kwargs or {}
         kind, name = self._kinds.get(func) or self._kinds.setdefault(func, classify(func))
         seam = self._seam
-        if kind is Kind.QUIET or seam.quiet():
+        if kind is Kind.QUIET or seam.guard.muted or seam.quiet():
             return func(*args, **kwargs)
         plain = not types or _PLAIN_TENSORS.issuperset(types)
         operation = Operation(func, kind, name, args, kwargs, torch.is_grad_enabled())
-        if seam.began:
+        if seam.began.listeners:
             seam.tell(seam.began, operation, plain=plain)
         try:
             operation.result = result = func(*args, **kwargs)
         except Exception as error:
             operation.error = error
-            if seam.failed:
+            if seam.failed.listeners:
                 seam.tell(seam.failed, operation, plain=False)
             raise
-        if seam.ended:
+        if seam.ended.listeners:
             operation.grad_enabled = torch.is_grad_enabled()
             seam.tell(seam.ended, operation, plain=plain)
         return result

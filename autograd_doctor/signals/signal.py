@@ -34,42 +34,43 @@ class Signal(Generic[P]):
         self._guard = guard
         self._seam = seam
         self._bare = bare
-        self._listeners: list[_Listener] = []
+        self.listeners: list[_Listener] = []
         self._connections = 0
 
     def __bool__(self) -> bool:
         """Whether anybody listens."""
-        return bool(self._listeners)
+        return bool(self.listeners)
 
     def connect(self, handle: Callable[[P], None], *, owner: object, order: float = 0) -> None:
         """Call `handle` from now on. The first listener has the seam installed, which may raise."""
         if self._seam is not None:
             self._seam.listened()
         self._connections += 1
-        insort(self._listeners, _Listener(order, self._connections, handle, owner))
+        insort(self.listeners, _Listener(order, self._connections, handle, owner))
 
     def disconnect(self, handle: Callable[[P], None]) -> None:
         """Call `handle` no more; with the last listener of a seam goes its patch."""
-        remaining = [listener for listener in self._listeners if listener.handle != handle]
-        gone = len(self._listeners) - len(remaining)
-        self._listeners = remaining
+        remaining = [listener for listener in self.listeners if listener.handle != handle]
+        gone = len(self.listeners) - len(remaining)
+        self.listeners = remaining
         for _ in range(gone if self._seam is not None else 0):
             self._seam.forsaken()  # type: ignore[union-attr]
 
     def send(self, what: P) -> None:
         """From a seam: let the listeners look. Nobody hears it inside a look, or in a forked child."""
-        if not self._listeners or not self._guard.idle:
+        if not self.listeners or not self._guard.idle:
             return
         if self._bare:
             self.relay(what)
         else:
             with self._guard.looking():
                 self.relay(what)
-        self._guard.run_deferred()
+        if self._guard.deferred:
+            self._guard.run_deferred()
 
     def relay(self, what: P) -> None:
         """From an instrument that looks already: let those look who listen to it."""
-        for listener in self._listeners:
+        for listener in self.listeners:
             try:
                 listener.handle(what)
             except Exception as error:

@@ -73,7 +73,7 @@ class Functions:
         self._twice = False
 
     def __enter__(self) -> Self:
-        original = vars(torch.autograd.Function)["apply"].__func__
+        original = vars(torch.autograd.Function)["apply"]
         self._patches.replace(torch.autograd.Function, "apply", classmethod(self._applying(original)))
         engine = torch.autograd._engine_run_backward  # type: ignore[attr-defined]
         self._patches.replace(torch.autograd, "_engine_run_backward", self._running(engine))
@@ -89,10 +89,11 @@ class Functions:
 
     # ------------------------------------------------------------------------------------------------------ watching
 
-    def _applying(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _applying(self, original: Any) -> Callable[..., Any]:
+        # Bound per class, as Python would: it is a `classmethod` or, from torch 2.14 on, a method of C.
         def apply(cls: type, *args: Any, **kwargs: Any) -> Any:
             met = None if self._watch.busy or kwargs else self._meet(cls, args)
-            result = original(cls, *args, **kwargs)
+            result = original.__get__(None, cls)(*args, **kwargs)
             if met is not None:
                 met.returned = True
             if met is not None and met.calls <= _CALLS_LOOKED_AT:

@@ -250,11 +250,12 @@ class Operations(TorchFunctionMode):
     # -------------------------------------------------------------------------------- seams that the mode does not see
 
     def _applying(self, _: Any) -> Any:
-        original = vars(torch.autograd.Function)["apply"].__func__
+        # Bound per class, as Python would: it is a `classmethod` or, from torch 2.14 on, a method of C.
+        original = vars(torch.autograd.Function)["apply"]
         note, watch = self._note_function, self._watch
 
         def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
-            result = original(cls, *args, **kwargs)
+            result = original.__get__(None, cls)(*args, **kwargs)
             if not watch.busy and not watch.forked and torch._C._functorch.peek_interpreter_stack() is None:
                 note(cls.__name__, args, result)
             return result

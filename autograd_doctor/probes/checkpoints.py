@@ -123,7 +123,7 @@ class _Pass(TorchFunctionMode):
 
 
 class Checkpoints:
-    """Wraps `torch.utils.checkpoint.checkpoint`, and the function that it is given."""
+    """Wraps what runs a checkpoint, and the function that it is given."""
 
     yields: ClassVar[tuple[type[Event], ...]] = (CheckpointRan, ParameterSeen)
 
@@ -131,33 +131,51 @@ class Checkpoints:
         self._watch = watch
         self._patches = Patches()
         self._runs: Counter[Place | None] = Counter()
+        self._process = os.getpid()
 
     def __enter__(self) -> Self:
         module = torch.utils.checkpoint
-        self._patches.replace(module, "checkpoint", self._checkpointing(module.checkpoint))
+        if hasattr(module, "_checkpoint_impl"):
+            # From torch 2.14 on `checkpoint` makes decorators, too: both its forms end here.
+            self._patches.replace(module, "_checkpoint_impl", self._checkpointing_impl(module._checkpoint_impl))
+        else:
+            self._patches.replace(module, "checkpoint", self._checkpointing(module.checkpoint))
         return self
 
     def __exit__(self, *_: object) -> None:
         self._patches.close()
 
     def _checkpointing(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        process = os.getpid()
-
         @functools.wraps(original)
         def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-            at = place()
-            watched = torch.is_grad_enabled() and not self._watch.busy and os.getpid() == process
-            if not watched or self._runs[at] >= _RUNS_PER_PLACE:
-                return original(function, *args, **kwargs)
-            self._runs[at] += 1
-            segment = _Segment(at, kwargs.get("use_reentrant") in (None, True), _name(function))
-            segment.cut_off = segment.reentrant and not any(tensor.requires_grad for tensor in tensors_in(args))
-            result = original(self._passing(function, segment), *args, **kwargs)
-            if segment.cut_off:
-                self._say(segment)
-            return result
+            reentrant = kwargs.get("use_reentrant")
+            return self._run(lambda body: original(body, *args, **kwargs), function, args, reentrant)
 
         return checkpoint
+
+    def _checkpointing_impl(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def _checkpoint_impl(function: Callable[..., Any], args: Any, kwargs: Any, **options: Any) -> Any:
+            reentrant = options.get("use_reentrant")
+            return self._run(lambda body: original(body, args, kwargs, **options), function, args, reentrant)
+
+        return _checkpoint_impl
+
+    def _run(
+        self, original: Callable[..., Any], function: Callable[..., Any], args: Sequence[Any], reentrant: bool | None
+    ) -> Any:
+        """Run one checkpoint of `function` by calling `original` with it, or with a version of it that is watched."""
+        at = place()
+        watched = torch.is_grad_enabled() and not self._watch.busy and os.getpid() == self._process
+        if not watched or self._runs[at] >= _RUNS_PER_PLACE:
+            return original(function)
+        self._runs[at] += 1
+        segment = _Segment(at, reentrant in (None, True), _name(function))
+        segment.cut_off = segment.reentrant and not any(tensor.requires_grad for tensor in tensors_in(args))
+        result = original(self._passing(function, segment))
+        if segment.cut_off:
+            self._say(segment)
+        return result
 
     def _passing(self, function: Callable[..., Any], segment: _Segment) -> Callable[..., Any]:
         @functools.wraps(function, updated=())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -147,10 +148,33 @@ def test_only_the_first_runs_of_a_line_are_compared() -> None:
 
 
 def test_patch_is_taken_back() -> None:
-    before = torch.utils.checkpoint.checkpoint
+    before = dict(vars(torch.utils.checkpoint))
     with watching(Checkpoints):
-        assert torch.utils.checkpoint.checkpoint is not before
-    assert torch.utils.checkpoint.checkpoint is before
+        assert vars(torch.utils.checkpoint) != before
+    assert vars(torch.utils.checkpoint) == before
+
+
+@pytest.mark.skipif(
+    inspect.signature(torch.utils.checkpoint.checkpoint).parameters["function"].default is inspect.Parameter.empty,
+    reason="this torch has no checkpoint in the form of a decorator",
+)
+@BOTH
+def test_checkpoint_as_a_decorator(reentrant: bool) -> None:
+    body = layers(nn.Dropout(0.5))
+    x = torch.randn(8, 6, requires_grad=True)
+
+    def program() -> None:
+        @torch.utils.checkpoint.checkpoint(use_reentrant=reentrant)
+        def segment(x: torch.Tensor) -> torch.Tensor:
+            return body(x)
+
+        segment(x).square().sum().backward()
+
+    (event,) = [event for event in watched(program) if isinstance(event, CheckpointRan)]
+    assert (event.reentrant, event.difference) == (reentrant, 0.0)
+    assert event.function.endswith("segment")
+    assert event.location is not None
+    assert event.location.path == __file__
 
 
 def test_exception_in_the_segment_reaches_the_program() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from autograd_doctor.rules import Example, Rule, all_rules
-from tests.harness import assert_findings, assert_healthy, body_of, check_program, marks
+from tests.harness import assert_findings, assert_healthy, body_of, check_program, marks, remarks
 
 
 def _cases(kind: str) -> list[object]:
@@ -28,8 +28,9 @@ def test_bad_example_is_found_on_its_marked_line_before_anything_else(
 
 
 @pytest.mark.parametrize(("rule", "example"), _cases("good"))
-def test_good_example_is_silent_under_every_rule(rule: Rule, example: Example, tmp_path: Path) -> None:
-    assert_healthy(check_program(_script(tmp_path, body_of(example))))
+def test_good_example_gets_no_finding_but_the_infos_it_states(rule: Rule, example: Example, tmp_path: Path) -> None:
+    source = body_of(example)
+    assert_healthy(check_program(_script(tmp_path, source)), remarks(source))
 
 
 def _script(folder: Path, source: str) -> Path:

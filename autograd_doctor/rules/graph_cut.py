@@ -422,8 +422,8 @@ def good_temporal_difference() -> None:
     for step in range(10):
         state, following = torch.randn(32, 4), torch.randn(32, 4)
         action, reward = torch.randint(0, 2, (32, 1)), torch.randn(32)
-        best = q(following).argmax(1, keepdim=True)
-        goal = reward + 0.9 * target(following).gather(1, best).squeeze(1).detach()
+        best = q(following).argmax(1, keepdim=True)  # info: AD209
+        goal = reward + 0.9 * target(following).gather(1, best).squeeze(1).detach()  # info: AD209
         loss = nn.functional.smooth_l1_loss(q(state).gather(1, action).squeeze(1), goal)
         optimizer.zero_grad()
         loss.backward()
@@ -504,7 +504,7 @@ def good_distillation() -> None:
     optimizer = torch.optim.Adam(student.parameters(), lr=0.01)
     x = torch.randn(64, 6)
     for _ in range(10):
-        wanted = teacher(x).detach().softmax(dim=1)
+        wanted = teacher(x).detach().softmax(dim=1)  # info: AD209
         loss = nn.functional.cross_entropy(student(x), wanted)
         optimizer.zero_grad()
         loss.backward()

@@ -276,7 +276,7 @@ def good_two_speeds() -> None:
     for iteration in range(12):
         inputs = torch.randn(16, 4)
         loss = torch.nn.functional.mse_loss(head(body(inputs).tanh()), inputs.sum(dim=1, keepdim=True))
-        loss.backward()
+        loss.backward()  # info: AD114
         fast.step()
         fast.zero_grad()
         if iteration % 4 == 3:

@@ -154,7 +154,7 @@ def good_input_optimization() -> None:
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 3)).eval()
     image = torch.randn(1, 8).requires_grad_()
-    optimizer = torch.optim.Adam([image], lr=0.05)
+    optimizer = torch.optim.Adam([image], lr=0.05)  # info: AD204
     for _ in range(8):
         optimizer.zero_grad()
         nn.functional.cross_entropy(model(image), torch.tensor([2])).backward()
@@ -167,7 +167,7 @@ def good_fixed_backbone() -> None:
 
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(6, 32), nn.ReLU(), nn.Linear(32, 2))
-    optimizer = torch.optim.SGD(model[2].parameters(), lr=0.05)
+    optimizer = torch.optim.SGD(model[2].parameters(), lr=0.05)  # info: AD204
     x = torch.randn(32, 6)
     labels = (x[:, 0] > 0).long()
     for _ in range(8):

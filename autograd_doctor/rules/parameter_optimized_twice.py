@@ -167,7 +167,7 @@ def good_alternating_by_design() -> None:
     torch.manual_seed(0)
     encoder, head, decoder = nn.Linear(6, 3), nn.Linear(3, 1), nn.Linear(3, 6)
     opt_task = torch.optim.Adam([*encoder.parameters(), *head.parameters()], lr=0.01)
-    opt_rebuild = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.01)
+    opt_rebuild = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.01)  # info: AD112
     for _ in range(8):
         inputs = torch.randn(16, 6)
         opt_task.zero_grad()

@@ -220,7 +220,7 @@ def good_straight_through() -> None:
             return torch.where(x >= 0, 1.0, -1.0)
 
         @staticmethod
-        def backward(ctx, grad):
+        def backward(ctx, grad):  # info: AD507
             (x,) = ctx.saved_tensors
             return grad * (x.abs() <= 1)
 
@@ -246,7 +246,7 @@ def good_reversed_gradient() -> None:
             return x.view_as(x)
 
         @staticmethod
-        def backward(ctx, grad):
+        def backward(ctx, grad):  # info: AD507
             return -ctx.weight * grad, None
 
     torch.manual_seed(0)
@@ -277,7 +277,7 @@ def good_with_randomness() -> None:
             return x * mask
 
         @staticmethod
-        def backward(ctx, grad):
+        def backward(ctx, grad):  # info: AD507
             (mask,) = ctx.saved_tensors
             return grad * mask
 

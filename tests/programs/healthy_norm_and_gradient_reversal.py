@@ -33,7 +33,7 @@ class Reverse(torch.autograd.Function):
         return x.view_as(x)
 
     @staticmethod
-    def backward(ctx, g):
+    def backward(ctx, g):  # info: AD507
         return -ctx.lam * g, None
 
 

@@ -1,0 +1,159 @@
+"""The pages keep their promises: the rule works, commands run, the screen is a real one, links lead somewhere."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from autograd_doctor import cli
+from autograd_doctor.command import checking
+from autograd_doctor.command.checking import Request
+from autograd_doctor.rules import Rule, all_rules
+from tests.harness import PATIENCE, ROOT, assert_findings, body_of, check_program, marks, summary
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+EXAMPLE_SETTINGS = sorted((ROOT / "configs").glob("*.yaml"))
+
+_FILE = re.compile(r"[\w./-]+\.(?:py|yaml|json|trace)(?::\w+)?")
+_NEEDS_A_FILE = ("check", "gradcheck", "report")
+
+
+def _blocks(page: str, language: str) -> list[str]:
+    """The fenced blocks of a page in one language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+
+
+def _commands() -> list[str]:
+    """Every `doctor …` that a page or the head of an example of settings tells to type."""
+    lines = [line for path in EXAMPLE_SETTINGS for line in re.findall(r"^#   (.+)$", path.read_text(), re.MULTILINE)]
+    typed: list[str] = []
+    for page in (path.read_text(encoding="utf-8") for path in PAGES):
+        lines += [line for block in _blocks(page, "console") for line in block.splitlines()]
+        typed += re.findall(r"`(doctor [^`]+)`", page)
+    typed += [part for line in lines for part in line.partition("  #")[0].split(" && ")]
+    return sorted({command.strip() for command in typed if command.startswith("doctor ")})
+
+
+def _can_be_run(command: str) -> bool:
+    """Whether it needs no file that only the reader has, and is more than the name of a command."""
+    words = command.split()[1:]
+    files = [word for word in words if _FILE.fullmatch(word)]
+    if words[0] in _NEEDS_A_FILE:
+        return bool(files) and all((ROOT / file).is_file() for file in files)
+    return words[0] == "rules" or len(words) > 1
+
+
+def _implied_exit_code(command: str) -> int:
+    """1 for a program that says of itself that it has a fault, else 0."""
+    programs = [ROOT / word for word in command.split() if word.endswith(".py")]
+    return int(any(marks(program.read_text(encoding="utf-8")) for program in programs))
+
+
+def _run(command: str, columns: int = 100) -> subprocess.CompletedProcess[str]:
+    _, *words = shlex.split(command)
+    return subprocess.run(
+        [sys.executable, "-m", "autograd_doctor", *words],
+        cwd=ROOT,
+        env={**os.environ, "COLUMNS": str(columns)},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------ commands
+
+
+def test_commands_are_found() -> None:
+    assert len(_commands()) > 10
+    assert sum(map(_can_be_run, _commands())) > 4
+
+
+@pytest.mark.parametrize("command", [each for each in _commands() if _can_be_run(each)])
+def test_command_ends_as_the_page_implies(command: str) -> None:
+    done = _run(command)
+    assert done.returncode == _implied_exit_code(command), done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def _options_in_tables() -> list[str]:
+    return [f"doctor check {option} train.py" for option in re.findall(r"^\| `(--[^`]+)` \|", README, re.MULTILINE)]
+
+
+@pytest.mark.parametrize(
+    "command", [*(each for each in _commands() if each.startswith("doctor check ")), *_options_in_tables()]
+)
+def test_command_line_of_a_check_is_understood(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    requests: list[Request] = []
+    monkeypatch.setattr(checking, "check", lambda request: requests.append(request) or 0)
+    monkeypatch.setattr(sys, "argv", shlex.split(command))
+    with pytest.raises(SystemExit) as exited:
+        cli.main()
+    assert exited.value.code == 0
+    assert len(requests) == 1
+
+
+def test_screen_is_a_real_one() -> None:
+    shown = next(block for block in _blocks(README, "") if block.startswith("$ doctor check"))
+    command, _, screen = shown.removeprefix("$ ").partition("\n")
+    assert _without_what_varies(_run(command, columns=92).stdout) == _without_what_varies(screen)
+
+
+def _without_what_varies(screen: str) -> str:
+    screen = re.sub(r"torch \S+ on \S+ · Python \S+", "torch · Python", screen)
+    return re.sub(r"\d+\.\d+", "0.0", screen)
+
+
+# ------------------------------------------------------------------------------------------------------------ the rule
+
+
+@pytest.fixture
+def shown_rule(tmp_path: Path) -> Rule:
+    """The rule of "Write a rule in ten minutes", loaded from a file as those of the project are."""
+    section = README.partition("## Write a rule in ten minutes")[2]
+    path = tmp_path / "learning_rate_above_one.py"
+    path.write_text(_blocks(section, "python")[0], encoding="utf-8")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    rule: Rule = module.RULE
+    return rule
+
+
+def test_shown_rule_finds_its_bad_example_on_the_marked_line(shown_rule: Rule) -> None:
+    for example in shown_rule.bad:
+        expected = marks(body_of(example))
+        assert [code for code, _ in expected] == [shown_rule.code]
+        report = check_program(body_of(example), rules=(*all_rules(), shown_rule))
+        assert_findings(report, expected, slack=0)
+
+
+def test_shown_rule_leaves_its_good_example_in_peace(shown_rule: Rule) -> None:
+    for example in shown_rule.good:
+        report = check_program(body_of(example), rules=(*all_rules(), shown_rule))
+        assert report.run.steps > 0
+        assert not report.findings, summary(report)
+
+
+def test_shown_rule_has_a_free_code_and_prose_for_its_page(shown_rule: Rule) -> None:
+    assert shown_rule.code not in {rule.code for rule in all_rules()}
+    assert all(len(text) > 10 for text in (shown_rule.observes, shown_rule.why, shown_rule.fix, shown_rule.fine))
+
+
+# --------------------------------------------------------------------------------------------------------------- links
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_links_lead_to_files_of_the_project(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target

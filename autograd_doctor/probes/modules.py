@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import weakref
+from collections import Counter
 from collections.abc import Callable
 from functools import wraps
 from time import perf_counter
@@ -16,7 +17,7 @@ from torch import nn
 from autograd_doctor.events import Event, ForwardRan, ForwardsWithoutBackward, IdleForwardUsed, ModeSet, ModuleSeen
 from autograd_doctor.watching.care import careful
 from autograd_doctor.watching.forward_writes import ForwardWrites
-from autograd_doctor.watching.frame_locals import local_variables
+from autograd_doctor.watching.functional_modes import FunctionalModes, ModeUses, running_module
 from autograd_doctor.watching.mode_dependence import may_depend_on_mode
 from autograd_doctor.watching.module_register import ModuleRegister
 from autograd_doctor.watching.patching import Patches
@@ -27,6 +28,8 @@ from autograd_doctor.watching.unused_forwards import UnusedForwards
 from autograd_doctor.watching.watch import Watch
 
 _CHECKPOINT = torch.utils.checkpoint.__file__
+_PASSES_LISTENED_TO = 2
+"""Per root and mode, in different steps: the first pass of a model may take a way of its own."""
 
 
 class _Running(threading.local):
@@ -57,6 +60,8 @@ class Modules:
         self._modes = TrainModes(watch)
         self._writes = ForwardWrites(watch)
         self._unused = UnusedForwards(watch)
+        self._uses = ModeUses()
+        self._listened: Counter[tuple[int, bool]] = Counter()
         self._reported: set[Conditions] = set()
         self._reported_in = 0
 
@@ -106,11 +111,15 @@ class Modules:
         if call is None:
             return original(module, *args, **kwargs)
         self._running.call = call
+        listener = self._listener(call)
         try:
             with call.watching():
                 output = original(module, *args, **kwargs)
         finally:
             self._running.call = None
+            self._watch.operation_ran = None
+        if listener is not None:
+            self._heard(call, listener)
         self._ended(call, output, (args, kwargs))
         return output
 
@@ -134,12 +143,36 @@ class Modules:
         self._modes.became_root(module, number)
         switch = None if gradients else self._watch.switch
         conditions = Conditions(number, module.training, gradients, inference, place(), self._modes.changes, switch)
-        call = RootCall(module, conditions, self._watch.step, self._is_new(conditions))
+        call = RootCall(module, conditions, self._watch.step, self._is_new(conditions), uses=self._uses)
         if call.new:
             self._writes.begin(call)
-        if may_depend_on_mode(module):
+        if self._may_depend(module):
             call.note(module)
         return call
+
+    def _may_depend(self, module: nn.Module) -> bool:
+        return may_depend_on_mode(module) or self._uses.uses_mode(module)
+
+    def _listener(self, call: RootCall) -> FunctionalModes | None:
+        """Listens to the first passes of a root in each mode, to learn which of its modules hand on their mode."""
+        seen = call.conditions.module, call.conditions.training
+        if not call.new or self._listened[seen] >= _PASSES_LISTENED_TO:
+            return None
+        self._listened[seen] += 1
+
+        def met(module: nn.Module) -> None:
+            self._known[id(module)] = (weakref.ref(module), True)
+            call.note(module)
+
+        listener = FunctionalModes(self._watch, self._uses, self._patched_code, met)
+        self._watch.operation_ran = listener.operation
+        return listener
+
+    @careful
+    def _heard(self, call: RootCall, listener: FunctionalModes) -> None:
+        for module, _, _ in call.ran.values():
+            if id(module) not in listener.drew:
+                self._uses.ran_without_drawing(module)
 
     def _switched_by_torch(self) -> bool:
         return self._watch.switch is None or self._watch.switch.form == "framework"
@@ -155,16 +188,16 @@ class Modules:
 
     def _know(self, module: nn.Module) -> None:
         for inner in module.modules():
-            self._known[id(inner)] = (weakref.ref(inner), may_depend_on_mode(inner))
+            self._known[id(inner)] = (weakref.ref(inner), self._may_depend(inner))
 
     @careful
     def _met_inside(self, call: RootCall, module: nn.Module, frame: Any) -> None:
         """First sight of a module that its root did not hold when the root was first called."""
         self._know(module)
-        if may_depend_on_mode(module):
+        if self._may_depend(module):
             call.note(module)
         if next(module.parameters(), None) is not None:
-            self._register.met_inside(call.module, module, _caller(frame, self._patched_code))
+            self._register.met_inside(call.module, module, running_module(frame, self._patched_code))
 
     @property
     def _patched_code(self) -> Any:
@@ -214,15 +247,6 @@ def _in_reentrant_checkpoint() -> bool:
             return True
         frame = frame.f_back  # type: ignore[assignment]
     return False
-
-
-def _caller(frame: Any, code: Any) -> nn.Module | None:
-    """The module in whose forward this frame runs."""
-    while frame is not None:
-        if frame.f_code is code:
-            return local_variables(frame).get("module")
-        frame = frame.f_back
-    return None
 
 
 PROBE = Modules

@@ -76,6 +76,8 @@ class Operations(TorchFunctionMode):
         except Exception as error:
             self._failed(name, args, kwargs, error)
             raise
+        if watch.operation_ran is not None:
+            watch.operation_ran(func, args, kwargs)
         if types and not _PLAIN_TENSORS.issuperset(types):  # the overrides of subclasses must not see us
             with watch.looking():
                 self._record(kind, name, args, kwargs, result, torch.is_grad_enabled())

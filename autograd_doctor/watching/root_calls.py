@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from autograd_doctor.events import GradSwitch
+from autograd_doctor.watching.functional_modes import ModeUses
 from autograd_doctor.watching.mode_dependence import Versions, depends_on_mode, statistics_versions
 from autograd_doctor.watching.parameter_writes import Numbered, ParameterWrites
 from autograd_doctor.watching.places import Place
@@ -43,6 +44,7 @@ class RootCall:
     parameters: Numbered = field(default_factory=list)
     versions: dict[int, int] = field(default_factory=dict)
     writes: ParameterWrites | None = None
+    uses: ModeUses | None = None
     ran: dict[int, tuple[nn.Module, bool, Versions]] = field(default_factory=dict)
     began: float = field(default_factory=perf_counter)
 
@@ -57,7 +59,10 @@ class RootCall:
 
     def in_mode(self, training: bool) -> list[nn.Module]:
         """Mode-dependent modules that ran in a mode, in order."""
-        return [module for module, mode, _ in self.ran.values() if mode == training and depends_on_mode(module)]
+        return [module for module, mode, _ in self.ran.values() if mode == training and self._depends(module)]
+
+    def _depends(self, module: nn.Module) -> bool:
+        return depends_on_mode(module) or (self.uses is not None and self.uses.depends(module))
 
     def moved(self) -> list[nn.Module]:
         """Normalisations whose running statistics the call has changed."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 import torch
@@ -39,8 +39,9 @@ class Watch:
     """Shared by all probes of a run; holds no tensors alive.
 
     `stepped` is called after each optimizer step that took effect, `backward_finished` after each backward: a probe
-    that needs a seam appends a function to its list instead of patching the same thing again. `asked_about` is the
-    custom function for whose sake the program runs, if it does.
+    that needs a seam appends a function to its list instead of patching the same thing again. While it is set,
+    `operation_ran` is told of every operation. `asked_about` is the custom function for whose sake the program runs, if
+    it does.
     """
 
     def __init__(self, record: Callable[[Event], None]) -> None:
@@ -70,6 +71,7 @@ class Watch:
         self.asked_about: type | None = None
         self.stepped: list[Callable[[], None]] = []
         self.backward_finished: list[Callable[[], None]] = []
+        self.operation_ran: Callable[[Callable[..., Any], Sequence[Any], Mapping[str, Any]], None] | None = None
 
     def emit(self, event: Event) -> None:
         """Write an event, unless this is a forked child of the program."""

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Hashable
 from typing import ClassVar, Self
 
 import torch
 
 from autograd_doctor.events import Event, Survivor, SurvivorsCounted
-from autograd_doctor.findings import Location
 from autograd_doctor.watching.care import careful
 from autograd_doctor.watching.graph_bytes import saved_bytes
 from autograd_doctor.watching.graph_walk import lineage_of
-from autograd_doctor.watching.holders import Holder, Holders, stored_at
+from autograd_doctor.watching.holders import Holder, Holders
 from autograd_doctor.watching.lineage import Made, has_graph
 from autograd_doctor.watching.places import Place, locate
+from autograd_doctor.watching.store_watch import Store, StoreWatch
 from autograd_doctor.watching.watch import Watch
 
 _CENSUS_STEPS = frozenset({4, 6, 8, 11, 15, 20, 28, 40})
+"""Three before step 10, so that short runs show growth; then ever rarer."""
 _SETTLED = 2
+"""A tensor that is older than this many steps is no leftover of the last batch or of a double buffer."""
 _MOST_GROUPS = 6
+"""Looked at in one census, those that keep most first: finding a holder visits every object of the process."""
+_MOST_SEARCHES = 2
+"""For how many censuses to look for the line that stores: what is stored so rarely does not pile up fast."""
 _WALKED_NODES = 5_000
+"""Of one graph: about the size of that of a deep network in one step, times the steps that would show."""
 
 Group = tuple[Place | None, str, bool]
 Members = list[tuple[torch.Tensor, Made]]
@@ -35,6 +43,8 @@ class Memory:
         self._watch = watch
         self._holders: dict[Group, Holder | None] = {}
         self._counted: set[int] = set()
+        self._storing = StoreWatch(watch)
+        self._sought: Counter[str] = Counter()
 
     def __enter__(self) -> Self:
         self._watch.stepped.insert(0, self._count)
@@ -42,17 +52,27 @@ class Memory:
 
     def __exit__(self, *_: object) -> None:
         self._watch.stepped.remove(self._count)
+        self._stop_tracing()
 
     def _count(self) -> None:
+        self._storing.let_go()
         if self._watch.step not in _CENSUS_STEPS or self._watch.step in self._counted:
             return
         self._counted.add(self._watch.step)
-        self._take_census()
+        self._stop_tracing()
+        sought: dict[Hashable, tuple[Store, ...]] = {}
+        self._take_census(sought)
+        self._storing.start(sought)
 
     @careful
-    def _take_census(self) -> None:
+    def _stop_tracing(self) -> None:
+        self._storing.stop()
+
+    @careful
+    def _take_census(self, sought: dict[Hashable, tuple[Store, ...]]) -> None:
+        """Count; into `sought` goes what holds the survivors by a line that was not seen yet."""
         groups, live = self._groups()
-        self._find_holders(groups)
+        self._find_holders(groups, sought)
         survivors = [self._survivor(group, members) for group, members in groups]
         self._watch.emit(
             SurvivorsCounted(
@@ -84,11 +104,22 @@ class Memory:
         """Whether the graph of a tensor holds nodes from several earlier steps."""
         return len(_steps_in_graph(tensor)) > _SETTLED
 
-    def _find_holders(self, groups: list[tuple[Group, Members]]) -> None:
-        unknown = [(group, members) for group, members in groups if group not in self._holders]
-        if unknown:
-            found = Holders().of([members[0][0] for _, members in unknown])
-            self._holders.update(zip((group for group, _ in unknown), found, strict=True))
+    def _find_holders(self, groups: list[tuple[Group, Members]], sought: dict[Hashable, tuple[Store, ...]]) -> None:
+        unknown = [(group, members) for group, members in groups if self._is_unknown(group)]
+        for (group, _), found in zip(unknown, Holders().search([members[0][0] for _, members in unknown]), strict=True):
+            holder = self._holders.setdefault(group, None if found is None else found.holder)
+            if found is not None and holder is not None and found.stores:
+                self._sought[holder.name] += 1
+                sought[holder.name] = found.stores
+
+    def _is_unknown(self, group: Group) -> bool:
+        """Whether the holder, or the line that stores in it, is still to be found."""
+        if group not in self._holders:
+            return True
+        holder = self._holders[group]
+        if holder is None or holder.kind == "variable" or holder.name in self._storing.found:
+            return False
+        return 0 < self._sought[holder.name] < _MOST_SEARCHES
 
     def _survivor(self, group: Group, members: Members) -> Survivor | None:
         place, operation, has_graph = group
@@ -116,14 +147,10 @@ class Memory:
             freed=graph.freed,
             chained=len(chain) > _SETTLED,
             bounded=holder.bounded,
-            stored_at=_stored_at(holder, made_at),
+            stored_at=self._storing.found.get(holder.name),
             module=holder.name.split("[")[0].rpartition(".")[0] if holder.in_module else "",
             scalars=all(tensor.numel() == 1 for tensor in tensors),
         )
-
-
-def _stored_at(holder: Holder, made_at: Location | None) -> Location | None:
-    return None if holder.kind == "variable" else stored_at(holder.name, made_at)
 
 
 def _steps_in_graph(tensor: torch.Tensor) -> set[int]:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
-import linecache
 import sys
 from collections.abc import Callable
 from functools import cache, wraps
-from types import CodeType, FrameType
+from types import CodeType, FrameType, FunctionType
 from typing import Any, ClassVar, Literal, Self
 from weakref import WeakKeyDictionary
 
 import torch
+from msgspec import structs
 from torch import nn
 from torch.autograd import grad_mode
 from torch.nn.modules.module import register_module_forward_pre_hook
@@ -26,6 +25,7 @@ from autograd_doctor.watching.frame_locals import local_variables
 from autograd_doctor.watching.patching import Patches
 from autograd_doctor.watching.places import Place, here, is_own, locate, place
 from autograd_doctor.watching.watch import Watch
+from autograd_doctor.watching.without_running import unwrapped
 
 Kind = Literal["no_grad", "inference_mode", "set_grad_enabled"]
 Form = Literal["block", "decorator", "call", "framework"]
@@ -49,11 +49,15 @@ class GradModes:
         self._patches = Patches()
         self._before: WeakKeyDictionary[Any, GradSwitch | None] = WeakKeyDictionary()
         self._left_off = _LeftOff(watch)
+        self._decorated: dict[tuple[CodeType, str], Place | None] = {}
+        """Where each function was put under a manager of a kind: the line of the decorator, or that of a call."""
 
     def __enter__(self) -> Self:
         for manager in _MANAGERS:
             self._patches.replace(manager, "__enter__", self._entering(manager.__enter__))
             self._patches.replace(manager, "__exit__", self._exiting(manager.__exit__))
+        decorates = _contextlib._DecoratorContextManager
+        self._patches.replace(decorates, "__call__", self._applying(decorates.__call__))
         setter = torch.set_grad_enabled
         self._patches.replace(setter, "__init__", self._calling(setter.__init__))
         self._patches.replace(setter, "__call__", self._decorating(setter.__call__))
@@ -99,7 +103,21 @@ class GradModes:
 
         return __call__
 
+    def _applying(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(original)
+        def __call__(manager: Any, orig_func: Any) -> Any:  # noqa: N807
+            self._applied(manager, orig_func)
+            return original(manager, orig_func)
+
+        return __call__
+
     # ------------------------------------------------------------------------------------------------------- looks
+
+    @careful
+    def _applied(self, manager: Any, function: object) -> None:
+        code = _code(function)
+        if code is not None:
+            self._decorated[code, type(manager).__name__] = place()
 
     @careful
     def _entered(self, manager: Any, found: GradSwitch | None, on: bool, frame: FrameType) -> None:
@@ -121,22 +139,26 @@ class GradModes:
 
     def _switch(self, manager: Any, on: bool, frame: FrameType, form: Form) -> None:
         """A framework that switches off what the user had switched off already changes nothing."""
-        new = None if on else _described(type(manager).__name__, frame, form)
+        new = None if on else self._described(type(manager).__name__, frame, form)
         if new is None or new.form != "framework" or self._watch.switch is None:
             self._watch.switch = new
 
+    def _described(self, kind: Any, frame: FrameType, form: Form) -> GradSwitch:
+        while frame.f_code.co_filename == contextlib.__file__ and frame.f_back is not None:
+            frame = frame.f_back
+        if frame.f_code.co_filename == _contextlib.__file__:
+            code = _code(local_variables(frame).get("func"))
+            if code is not None and is_own(code.co_filename):
+                return _decorator(kind, code, self._decorated.get((code, kind)))
+        elif is_own(frame.f_code.co_filename):
+            return _switch_at(kind, form, (frame.f_code, frame.f_lasti))
+        return GradSwitch(kind=kind, form="framework", location=here())
 
-def _described(kind: Any, frame: FrameType, form: Form) -> GradSwitch:
-    while frame.f_code.co_filename == contextlib.__file__ and frame.f_back is not None:
-        frame = frame.f_back
-    if frame.f_code.co_filename == _contextlib.__file__:
-        function = inspect.unwrap(local_variables(frame).get("func") or _described)
-        code = getattr(function, "__code__", None)
-        if isinstance(code, CodeType) and is_own(code.co_filename):
-            return _decorator(kind, code)
-    elif is_own(frame.f_code.co_filename):
-        return _switch_at(kind, form, (frame.f_code, frame.f_lasti))
-    return GradSwitch(kind=kind, form="framework", location=here())
+
+def _code(function: object) -> CodeType | None:
+    """The code of what is decorated, below other decorators."""
+    inner = unwrapped(function)
+    return inner.__code__ if isinstance(inner, FunctionType) else None
 
 
 @cache
@@ -145,24 +167,10 @@ def _switch_at(kind: Kind, form: Form, where: Place) -> GradSwitch:
 
 
 @cache
-def _decorator(kind: Kind, code: CodeType) -> GradSwitch:
-    """A decorated function starts at its first decorator; ours is the one that names the kind."""
-    line = first = code.co_firstlineno
-    text = linecache.getline(code.co_filename, first)
-    while text.strip() and kind not in text and not text.lstrip().startswith(("def ", "async def ")):
-        line += 1
-        text = linecache.getline(code.co_filename, line)
-    if kind not in text or not text.lstrip().startswith("@"):
-        line, text = first, linecache.getline(code.co_filename, first)
-    start = len(text) - len(text.lstrip())
-    location = Location(
-        path=code.co_filename,
-        line=line,
-        column=start + 2 if text.strip() else 0,
-        end_line=line,
-        end_column=len(text.rstrip()) + 1 if text.strip() else 0,
-        function=code.co_qualname,
-    )
+def _decorator(kind: Kind, code: CodeType, applied: Place | None) -> GradSwitch:
+    """A function under a decorator; one that was decorated unseen begins at its first decorator."""
+    location = locate(applied) or Location(path=code.co_filename, line=code.co_firstlineno)
+    location = structs.replace(location, function=code.co_qualname)
     return GradSwitch(kind=kind, form="decorator", location=location, function=code.co_qualname)
 
 

@@ -13,8 +13,11 @@ from autograd_doctor.watching.root_calls import RootCall
 from autograd_doctor.watching.watch import Watch
 
 _STEPS = 2
+"""Steps in which every operation is looked at: the first may still build or initialise what the second uses."""
 _VALUES = 1_000_000
+"""Values of a parameter that are fingerprinted, in a few milliseconds."""
 _PRIME = 65_521
+"""The largest prime below 2**16, as Adler-32 uses it."""
 
 
 class Written(NamedTuple):

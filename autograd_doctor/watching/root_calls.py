@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -16,8 +16,10 @@ from autograd_doctor.watching.functional_modes import ModeUses
 from autograd_doctor.watching.mode_dependence import Versions, depends_on_mode, statistics_versions
 from autograd_doctor.watching.parameter_writes import Numbered, ParameterWrites
 from autograd_doctor.watching.places import Place
+from autograd_doctor.watching.without_running import attributes, is_a
 
 _NESTING = 4
+"""An output object of a framework holds tuples of layers of pairs of keys and values."""
 
 
 @dataclass(frozen=True)
@@ -70,17 +72,17 @@ class RootCall:
 
 
 def tensors_in(output: Any, depth: int = _NESTING) -> Iterator[torch.Tensor]:
-    """The tensors of whatever a forward returned: nested sequences, mappings, dataclasses."""
-    if isinstance(output, torch.Tensor):
+    """The tensors of whatever a forward returned: nested sequences, mappings, objects; nothing of theirs is called."""
+    if is_a(output, torch.Tensor):
         yield output
-    elif depth == 0:
-        return
-    elif isinstance(output, Mapping):
-        for value in list(output.values()):
+    elif depth > 0 and not is_a(output, (nn.Module, type)):
+        for value in _inside(output):
             yield from tensors_in(value, depth - 1)
-    elif isinstance(output, list | tuple):
-        for value in output:
-            yield from tensors_in(value, depth - 1)
-    elif hasattr(output, "__dict__") and not isinstance(output, nn.Module | type):
-        for value in list(vars(output).values()):
-            yield from tensors_in(value, depth - 1)
+
+
+def _inside(output: Any) -> list[Any]:
+    if is_a(output, dict):
+        return list(dict.values(output))
+    if is_a(output, (list, tuple)):
+        return list((list if is_a(output, list) else tuple).__iter__(output))
+    return list(attributes(output).values())

@@ -285,7 +285,8 @@ class Cut(Struct, frozen=True):
 
     `reason`: "operation" (detach, item, argmax, a cast …), "grad-mode" (gradients were off; see `switch`), "function"
     (a custom function without a gradient for it), "zero-derivative" (round, sign, floor: gradient zero everywhere).
-    `tensor` is the user's variable that was cut.
+    `tensor` is the user's variable that was cut. `guessed`: it took values out of torch, and which values came back was
+    not seen.
     """
 
     operation: str
@@ -294,6 +295,7 @@ class Cut(Struct, frozen=True):
     reason: Literal["operation", "grad-mode", "function", "zero-derivative"]
     tensor: str = ""
     switch: GradSwitch | None = None
+    guessed: bool = False
 
 
 class Zeroing(Struct, frozen=True):

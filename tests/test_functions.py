@@ -116,9 +116,7 @@ class Reversed(torch.autograd.Function):
         return -grad
 
 
-class Passing(torch.autograd.Function):
-    """Bounded, with a straight-through gradient."""
-
+class Bounded(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
         return x.clamp(-0.1, 0.1)
@@ -126,6 +124,152 @@ class Passing(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad):
         return grad
+
+
+class AtLeast(Bounded):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clamp(min=0.25)
+
+
+class Byte(Bounded):
+    """One bound is 0, the other far from what the function meets."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.clamp(0, 255)
+
+
+class Pruned(Bounded):
+    @staticmethod
+    def forward(ctx, x):
+        return x * (x.abs() > 0.5)
+
+
+class SpikeAndRest(torch.autograd.Function):
+    """One output is a step, the other is not."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        spike = (x > 1).to(x.dtype)
+        return spike, 2 * x
+
+    @staticmethod
+    def backward(ctx, grad_spike, grad_rest):
+        (x,) = ctx.saved_tensors
+        return grad_spike / (1 + x.abs()) ** 2 + 2 * grad_rest
+
+
+class Replaced(torch.autograd.Function):
+    """The values of one input with the gradient of another."""
+
+    @staticmethod
+    def forward(ctx, soft, hard):
+        return hard.clone()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, None
+
+
+class LearnedSteps(torch.autograd.Function):
+    """Quantised with a learned size of the steps."""
+
+    @staticmethod
+    def forward(ctx, x, size):
+        ctx.save_for_backward(x, size)
+        return torch.round(x / size) * size
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, size = ctx.saved_tensors
+        return grad, (grad * (torch.round(x / size) - x / size)).sum().reshape(1)
+
+
+class Below(KinkAtZero):
+    """At most 0, where gradients that lead back below it still pass."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.clamp(max=0)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * ((x <= 0) | (grad > 0))
+
+
+class Clipped(KinkAtZero):
+    """A right derivative, clipped."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**2
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return (2 * x * grad).clamp(-0.1, 0.1)
+
+
+class ClampWithoutGradientOfTheIncoming(KinkAtZero):
+    """Straight-through estimator, surrogate, quantised, spike, threshold: words that change nothing."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * 2 * x**2  # no clamp needed: STE
+
+
+class SquaredIncoming(Square):
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return 2 * x * grad * grad.abs() * 3
+
+
+class Maximum(torch.autograd.Function):
+    """Masks forgotten for both inputs: each looks like a bound of the other."""
+
+    @staticmethod
+    def forward(ctx, a, b):
+        return torch.maximum(a, b)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, grad
+
+
+class Largest(torch.autograd.Function):
+    """The gradient of a maximum, given to all."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.amax(dim=1)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad.unsqueeze(1).expand(-1, 8)
+
+
+class Spread(torch.autograd.Function):
+    """Each gradient goes to every element, also to those that its output does not depend on."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 2 * grad.sum().expand_as(grad)
 
 
 class Noisy(torch.autograd.Function):
@@ -296,12 +440,40 @@ def test_missing_mask_is_wrong_where_the_forward_is_flat() -> None:
 
 @pytest.mark.parametrize(
     ("function", "reason"),
-    [(Rounded, "constant"), (Spike, "constant"), (Reversed, "identity"), (Passing, "straight-through")],
+    [
+        (Rounded, "constant"),
+        (Spike, "constant"),
+        (SpikeAndRest, "constant"),
+        (Pruned, "constant"),
+        (Reversed, "identity"),
+        (Bounded, "bound"),
+        (AtLeast, "bound"),
+        (Byte, "bound"),
+        (Below, "sign or size"),
+        (Clipped, "sign or size"),
+    ],
 )
 def test_gradients_that_differ_by_design(function: Any, reason: str) -> None:
     judged = verdict(function, inputs(8, 8))
     assert judged.verdict == "surrogate"
     assert reason in judged.reason
+
+
+def test_steps_of_learned_size_differ_by_design() -> None:
+    assert verdict(LearnedSteps, inputs(8, 8), torch.ones(1, requires_grad=True)).verdict == "surrogate"
+
+
+def test_values_of_one_with_the_gradient_of_another_differ_by_design() -> None:
+    assert verdict(Replaced, inputs(4, 4), torch.ones(4, 4)).verdict == "surrogate"
+
+
+@pytest.mark.parametrize("function", [ClampWithoutGradientOfTheIncoming, SquaredIncoming, Largest, Spread])
+def test_words_and_shapes_of_mistakes_excuse_nothing(function: Any) -> None:
+    assert verdict(function, inputs(8, 8)).verdict == "wrong"
+
+
+def test_two_inputs_that_bound_each_other_are_no_surrogates() -> None:
+    assert verdict(Maximum, inputs(4, 4), inputs(4, 4).detach().flip(0).requires_grad_()).verdict == "wrong"
 
 
 @pytest.mark.parametrize(

@@ -222,13 +222,39 @@ def test_a_block_through_an_exit_stack():
 
 
 def test_a_decorated_method_points_at_the_decorator():
-    class Evaluator:
-        @staticmethod
-        @torch.inference_mode()
-        def run(look: Callable[[], None]) -> None:
+    def act(look: Callable[[], None]) -> None:
+        class Evaluator:
+            @staticmethod
+            @torch.inference_mode()
+            def run(look: Callable[[], None]) -> None:
+                look()
+
+        Evaluator.run(look)
+
+    assert switch_in(act) == ("inference_mode", "decorator", "run", "@torch.inference_mode()")
+
+
+def test_a_function_that_was_decorated_unseen_points_at_its_first_decorator():
+    def marked(function: Callable[..., None]) -> Callable[..., None]:
+        return function
+
+    @marked
+    @torch.no_grad()
+    def act(look: Callable[[], None]) -> None:
+        look()
+
+    assert switch_in(act) == ("no_grad", "decorator", "act", "@marked")
+
+
+def test_a_manager_applied_by_a_call_points_at_the_call():
+    def act(look: Callable[[], None]) -> None:
+        def plain() -> None:
             look()
 
-    assert switch_in(Evaluator.run) == ("inference_mode", "decorator", "run", "@torch.inference_mode()")
+        quiet = torch.no_grad()(plain)
+        quiet()
+
+    assert switch_in(act) == ("no_grad", "decorator", "plain", "quiet = torch.no_grad()(plain)")
 
 
 def test_a_decorator_without_parentheses():

@@ -450,8 +450,15 @@ COPING = [
     "len([*map(len, loader)])",
     "len([batch for batch in iter(loader)])",
     "len([batch for batch in through(loader)])",
+    "len([pair for pair in (lambda numbered: numbered(loader))(enumerate)])",
 ]
-WHOLE = ["drain(iter(loader))", "len(list(loader))", "len([*loader])", "drain(through(loader))"]
+WHOLE = [
+    "drain(iter(loader))",
+    "len(list(loader))",
+    "len([*loader])",
+    "drain(through(loader))",
+    "(lambda enumerate: drain(enumerate(loader)))(iter)",
+]
 HELPERS = """
     def through(loader):
         for batch in loader:

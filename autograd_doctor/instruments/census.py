@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Hashable
 from typing import ClassVar
 
 import torch
 
 from autograd_doctor.events import Event, Survivor, SurvivorsCounted
-from autograd_doctor.findings import Location
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.lineage import Lineage
@@ -15,16 +16,23 @@ from autograd_doctor.instruments.loaders import Loaders
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.graph_bytes import saved_bytes
 from autograd_doctor.reading.graph_walk import lineage_of
-from autograd_doctor.reading.holders import Holder, Holders, stored_at
+from autograd_doctor.reading.holders import Holder, Holders
 from autograd_doctor.reading.made import Made, has_graph
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.store_watch import Store, StoreWatch
 from autograd_doctor.reading.subclasses import storages_of
 from autograd_doctor.signals import Signals
 
 _CENSUS_STEPS = frozenset({4, 6, 8, 11, 15, 20, 28, 40})
+"""Three before step 10, so that short runs show growth; then ever rarer."""
 _SETTLED = 2
+"""A tensor that is older than this many steps is no leftover of the last batch or of a double buffer."""
 _MOST_GROUPS = 6
+"""Looked at in one census, those that keep most first: finding a holder visits every object of the process."""
+_MOST_SEARCHES = 2
+"""For how many censuses to look for the line that stores: what is stored so rarely does not pile up fast."""
 _WALKED_NODES = 5_000
+"""Of one graph: about the size of that of a deep network in one step, times the steps that would show."""
 
 Group = tuple[Place | None, str, bool]
 Members = list[tuple[torch.Tensor, Made]]
@@ -43,16 +51,30 @@ class Census(Instrument):
         self._loaders = loaders
         self._holders: dict[Group, Holder | None] = {}
         self._counted: set[int] = set()
+        self._storing = StoreWatch(site.signals.guard)
+        self._sought: Counter[str] = Counter()
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._course.step_taken, self._step_taken)
 
+    def detach(self) -> None:
+        self._storing.stop()
+        super().detach()
+
     def _step_taken(self, course: Course) -> None:
+        self._storing.let_go()
         if course.steps not in _CENSUS_STEPS or course.steps in self._counted:
             return
         self._counted.add(course.steps)
+        self._storing.stop()
+        sought: dict[Hashable, tuple[Store, ...]] = {}
+        self._take_census(course, sought)
+        self._storing.start(sought)
+
+    def _take_census(self, course: Course, sought: dict[Hashable, tuple[Store, ...]]) -> None:
+        """Count; into `sought` goes what holds the survivors by a line that was not seen yet."""
         groups, live = self._groups()
-        self._find_holders(groups)
+        self._find_holders(groups, sought)
         survivors = [self._survivor(group, members) for group, members in groups]
         self.emit(
             SurvivorsCounted(
@@ -84,11 +106,22 @@ class Census(Instrument):
         """Whether the graph of a tensor holds nodes from several earlier steps."""
         return len(_steps_in_graph(tensor)) > _SETTLED
 
-    def _find_holders(self, groups: list[tuple[Group, Members]]) -> None:
-        unknown = [(group, members) for group, members in groups if group not in self._holders]
-        if unknown:
-            found = Holders().of([members[0][0] for _, members in unknown])
-            self._holders.update(zip((group for group, _ in unknown), found, strict=True))
+    def _find_holders(self, groups: list[tuple[Group, Members]], sought: dict[Hashable, tuple[Store, ...]]) -> None:
+        unknown = [(group, members) for group, members in groups if self._is_unknown(group)]
+        for (group, _), found in zip(unknown, Holders().search([members[0][0] for _, members in unknown]), strict=True):
+            holder = self._holders.setdefault(group, None if found is None else found.holder)
+            if found is not None and holder is not None and found.stores:
+                self._sought[holder.name] += 1
+                sought[holder.name] = found.stores
+
+    def _is_unknown(self, group: Group) -> bool:
+        """Whether the holder, or the line that stores in it, is still to be found."""
+        if group not in self._holders:
+            return True
+        holder = self._holders[group]
+        if holder is None or holder.kind == "variable" or holder.name in self._storing.found:
+            return False
+        return 0 < self._sought[holder.name] < _MOST_SEARCHES
 
     def _survivor(self, group: Group, members: Members) -> Survivor | None:
         place, operation, has_graph = group
@@ -115,14 +148,10 @@ class Census(Instrument):
             freed=graph.freed,
             chained=len(chain) > _SETTLED,
             bounded=holder.bounded,
-            stored_at=_stored_at(holder, made_at),
+            stored_at=self._storing.found.get(holder.name),
             module=holder.name.split("[")[0].rpartition(".")[0] if holder.in_module else "",
             scalars=all(tensor.numel() == 1 for tensor in tensors),
         )
-
-
-def _stored_at(holder: Holder, made_at: Location | None) -> Location | None:
-    return None if holder.kind == "variable" else stored_at(holder.name, made_at)
 
 
 def _steps_in_graph(tensor: torch.Tensor) -> set[int]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import dis
 import inspect
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import Any, ClassVar
 
 import torch
@@ -15,30 +19,26 @@ from autograd_doctor.events import ContextAttributeKept, Event, FunctionJudged, 
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.instrument import Instrument, Site
-from autograd_doctor.reading.derivatives import (
-    Case,
-    OutOfTime,
-    Patience,
-    Verdict,
-    judge,
-    judge_twice,
-    small_copies,
-    whole_copies,
-)
+from autograd_doctor.reading.derivatives import Verdict, judge, judge_twice, small_copies, whole_copies
 from autograd_doctor.reading.function_signature import argument_names
 from autograd_doctor.reading.places import is_own, locate, place
-from autograd_doctor.reading.side_effects import marked_by_design, methods, side_effect
+from autograd_doctor.reading.side_effects import methods, side_effect
+from autograd_doctor.reading.slopes import Case, OutOfTime, Patience
 from autograd_doctor.reading.tensor_facts import describe
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.unnoticed import unnoticed
+from autograd_doctor.reading.without_running import attribute, is_a, unwrapped
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.custom_functions import FunctionCall
 from autograd_doctor.wording import first_line
 
 _SECONDS = 2.0
+"""For judging one function of a program: what a person barely notices in a check of many seconds."""
 _SECONDS_IF_ASKED = 30.0
+"""The same where it is all that the person waits for."""
 _CALLS_LOOKED_AT = 3
+"""The first call may come with inputs or attributes that are not typical."""
 _PLAIN = (type(None), bool, int, float, complex, str, torch.dtype, torch.device, torch.Size)
 _REFUSED = ("returned an incorrect number of gradients", "returned an invalid gradient")
 _ONCE = "differentiate twice"
@@ -199,12 +199,13 @@ def _copy_inputs(met: _Met, args: Sequence[Any]) -> None:
 
 
 def judge_first(case: Case, cls: type) -> Verdict:
-    return judge(case, marked_by_design(cls))
+    return judge(case)
 
 
 def judge_second(case: Case, cls: Any) -> Verdict:
-    code = getattr(cls.backward, "__code__", None)
-    marked = code is not None and code.co_qualname.startswith(f"{once_differentiable.__name__}.")
+    backward = attribute(cls, "backward")
+    function = backward.__func__ if isinstance(backward, staticmethod) else backward
+    marked = isinstance(function, FunctionType) and function.__code__ in once_differentiable.__code__.co_consts
     return Verdict("wrong", "it is marked `@once_differentiable`") if marked else judge_twice(case)
 
 
@@ -240,13 +241,20 @@ def _written_by_user(cls: Any) -> bool:
 
 def _definition(cls: Any) -> Location | None:
     """The line of `def backward`, below its decorators."""
-    method: Any = inspect.unwrap(cls.backward)
-    code = getattr(method, "__code__", None)
-    if code is None or not is_own(code.co_filename):
+    method = unwrapped(attribute(cls, "backward"))
+    if not isinstance(method, FunctionType) or not is_own(method.__code__.co_filename):
         return None
-    lines, first = inspect.getsourcelines(method)
-    offset = next((number for number, line in enumerate(lines) if line.lstrip().startswith("def ")), 0)
-    return Location(path=code.co_filename, line=first + offset, function=code.co_qualname)
+    code = method.__code__
+    return Location(path=code.co_filename, line=_line_of_def(method), function=code.co_qualname)
+
+
+def _line_of_def(method: FunctionType) -> int:
+    """A code object begins at the first decorator, the definition in the syntax tree at `def`."""
+    first = method.__code__.co_firstlineno
+    with contextlib.suppress(OSError, SyntaxError):  # no source, or not that of a whole statement
+        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(method))).body
+        return first + definition.lineno - 1
+    return first
 
 
 def _assignment(cls: Any, attribute: str) -> Location | None:
@@ -259,7 +267,7 @@ def _assignment(cls: Any, attribute: str) -> Location | None:
 
 
 def _is_tensor(value: Any) -> bool:
-    return isinstance(value, torch.Tensor)
+    return is_a(value, torch.Tensor)
 
 
 def _is_real(tensor: torch.Tensor) -> bool:
@@ -267,4 +275,4 @@ def _is_real(tensor: torch.Tensor) -> bool:
 
 
 def _is_plain(value: Any) -> bool:
-    return isinstance(value, _PLAIN) or (isinstance(value, tuple) and all(map(_is_plain, value)))
+    return is_a(value, _PLAIN) or (type(value) is tuple and all(map(_is_plain, value)))

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
-import linecache
 import threading
 from functools import cache
-from types import CodeType, FrameType
+from types import CodeType, FrameType, FunctionType
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 import torch
+from msgspec import structs
 from torch.autograd import grad_mode
 from torch.utils import _contextlib
 
@@ -19,9 +18,10 @@ from autograd_doctor.events import GradSwitch
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.reading.frame_locals import local_variables
-from autograd_doctor.reading.places import Place, here, is_own, locate
+from autograd_doctor.reading.places import Place, here, is_own, locate, place
+from autograd_doctor.reading.without_running import unwrapped
 from autograd_doctor.signals import Signals
-from autograd_doctor.signals.grad_modes import GradSwitched
+from autograd_doctor.signals.grad_modes import GradDecorated, GradSwitched
 from autograd_doctor.signals.signal import Signal
 
 Kind = Literal["no_grad", "inference_mode", "set_grad_enabled"]
@@ -39,9 +39,12 @@ class GradModes(Instrument):
         super().__init__(site)
         self.changed: Signal[GradModes] = Signal(site.signals.guard)
         self._thread = threading.local()
+        self._decorated: dict[tuple[CodeType, str], Place | None] = {}
+        """Where each function was put under a manager of a kind: the line of the decorator, or that of a call."""
         self._before: WeakKeyDictionary[Any, GradSwitch | None] = WeakKeyDictionary()
 
     def connect(self, signals: Signals) -> None:
+        self.listen(signals.grad_modes.applied, self._applied)
         self.listen(signals.grad_modes.entered, self._entered)
         self.listen(signals.grad_modes.exited, self._restored)
         self.listen(signals.grad_modes.called, self._called)
@@ -51,6 +54,11 @@ class GradModes(Instrument):
     def switch(self) -> GradSwitch | None:
         """What switched gradients off in the current thread, None while they are on."""
         return getattr(self._thread, "switch", None)
+
+    def _applied(self, decorated: GradDecorated) -> None:
+        code = _code(decorated.function)
+        if code is not None:
+            self._decorated[code, type(decorated.manager).__name__] = place()
 
     def _entered(self, switched: GradSwitched) -> None:
         if not isinstance(switched.manager, torch.set_grad_enabled):
@@ -70,22 +78,26 @@ class GradModes(Instrument):
     def _set(self, switched: GradSwitched, form: Form) -> None:
         """A framework that switches off what the user had switched off already changes nothing."""
         kind = type(switched.manager).__name__
-        new = None if switched.enabled else _described(kind, switched.frame, form)
+        new = None if switched.enabled else self._described(kind, switched.frame, form)
         if new is None or new.form != "framework" or self.switch is None:
             self._thread.switch = new
 
+    def _described(self, kind: Any, frame: FrameType, form: Form) -> GradSwitch:
+        while frame.f_code.co_filename == contextlib.__file__ and frame.f_back is not None:
+            frame = frame.f_back
+        if frame.f_code.co_filename == _contextlib.__file__:
+            code = _code(local_variables(frame).get("func"))
+            if code is not None and is_own(code.co_filename):
+                return _decorator(kind, code, self._decorated.get((code, kind)))
+        elif is_own(frame.f_code.co_filename):
+            return _switch_at(kind, form, (frame.f_code, frame.f_lasti))
+        return GradSwitch(kind=kind, form="framework", location=here())
 
-def _described(kind: Any, frame: FrameType, form: Form) -> GradSwitch:
-    while frame.f_code.co_filename == contextlib.__file__ and frame.f_back is not None:
-        frame = frame.f_back
-    if frame.f_code.co_filename == _contextlib.__file__:
-        function = inspect.unwrap(local_variables(frame).get("func") or _described)
-        code = getattr(function, "__code__", None)
-        if isinstance(code, CodeType) and is_own(code.co_filename):
-            return _decorator(kind, code)
-    elif is_own(frame.f_code.co_filename):
-        return _switch_at(kind, form, (frame.f_code, frame.f_lasti))
-    return GradSwitch(kind=kind, form="framework", location=here())
+
+def _code(function: object) -> CodeType | None:
+    """The code of what is decorated, below other decorators."""
+    inner = unwrapped(function)
+    return inner.__code__ if isinstance(inner, FunctionType) else None
 
 
 @cache
@@ -94,22 +106,8 @@ def _switch_at(kind: Kind, form: Form, where: Place) -> GradSwitch:
 
 
 @cache
-def _decorator(kind: Kind, code: CodeType) -> GradSwitch:
-    """A decorated function starts at its first decorator; ours is the one that names the kind."""
-    line = first = code.co_firstlineno
-    text = linecache.getline(code.co_filename, first)
-    while text.strip() and kind not in text and not text.lstrip().startswith(("def ", "async def ")):
-        line += 1
-        text = linecache.getline(code.co_filename, line)
-    if kind not in text or not text.lstrip().startswith("@"):
-        line, text = first, linecache.getline(code.co_filename, first)
-    start = len(text) - len(text.lstrip())
-    location = Location(
-        path=code.co_filename,
-        line=line,
-        column=start + 2 if text.strip() else 0,
-        end_line=line,
-        end_column=len(text.rstrip()) + 1 if text.strip() else 0,
-        function=code.co_qualname,
-    )
+def _decorator(kind: Kind, code: CodeType, applied: Place | None) -> GradSwitch:
+    """A function under a decorator; one that was decorated unseen begins at its first decorator."""
+    location = locate(applied) or Location(path=code.co_filename, line=code.co_firstlineno)
+    location = structs.replace(location, function=code.co_qualname)
     return GradSwitch(kind=kind, form="decorator", location=location, function=code.co_qualname)

@@ -133,7 +133,7 @@ class Lineage(Instrument):
         if output.requires_grad and not inherited:
             before = self._tensors.get(output)
             if before is not None and made.values == 0 and self._escapes.last is not None:
-                made.absorb(self._escapes.last, connected=False)
+                made.absorb(self._escapes.last, connected=False, guessed=True)
             made.rewrapped, made.rewrapped_by = made.place, made.operation
 
     def _cut_point(self, made: Made, gradients: bool) -> CutPoint:

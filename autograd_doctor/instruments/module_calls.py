@@ -18,6 +18,7 @@ from torch._C import _functorch
 from autograd_doctor.events import Event, ForwardRan, GradSwitch
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.forward_writes import ForwardWrites
+from autograd_doctor.instruments.functional_modes import FunctionalModes
 from autograd_doctor.instruments.grad_modes import GradModes
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.module_register import ModuleRegister
@@ -70,10 +71,6 @@ class RootCall:
         if self.new and id(module) not in self.ran:
             self.ran[id(module)] = (module, module.training, statistics_versions(module))
 
-    def in_mode(self, training: bool) -> list[nn.Module]:
-        """Mode-dependent modules that ran in a mode, in order."""
-        return [module for module, mode, _ in self.ran.values() if mode == training and depends_on_mode(module)]
-
     def moved(self) -> list[nn.Module]:
         """Normalisations whose running statistics the call has changed."""
         return [module for module, _, before in self.ran.values() if statistics_versions(module) != before]
@@ -112,6 +109,7 @@ class ModuleCalls(Instrument):
         module_register: ModuleRegister,
         train_modes: TrainModes,
         forward_writes: ForwardWrites,
+        functional_modes: FunctionalModes,
     ) -> None:
         super().__init__(site)
         self.root_passed: Signal[RootPassed] = Signal(site.signals.guard)
@@ -121,6 +119,7 @@ class ModuleCalls(Instrument):
         self._register = module_register
         self._train_modes = train_modes
         self._writes = forward_writes
+        self._functional_modes = functional_modes
         self._running = _Running()
         self._known: dict[int, tuple[weakref.ref[nn.Module], bool]] = {}
         self._reported: set[Conditions] = set()
@@ -158,6 +157,7 @@ class ModuleCalls(Instrument):
             return
         running.root = None
         with self._guard.looking():
+            self._functional_modes.end([module for module, _, _ in root.ran.values()])
             if call.raised:
                 self._writes.end(root.step)
             else:
@@ -185,9 +185,28 @@ class ModuleCalls(Instrument):
         root = RootCall(call, conditions, self._course.steps, self._is_new(conditions))
         if root.new:
             self._writes.begin(module, number, trains=module.training and call.grad_enabled)
-        if may_depend_on_mode(module):
+            self._functional_modes.begin(number, module.training, self._innermost, self._met_by_function)
+        if self._may_depend(module):
             root.note(module)
         return root
+
+    def _innermost(self) -> nn.Module | None:
+        calls = self._running.calls
+        return calls[-1].module if calls else None
+
+    def _met_by_function(self, module: nn.Module) -> None:
+        """A module was found to depend on its mode by a function that it called."""
+        self._known[id(module)] = (weakref.ref(module), True)
+        if self._running.root is not None:
+            self._running.root.note(module)
+
+    def _may_depend(self, module: nn.Module) -> bool:
+        return may_depend_on_mode(module) or self._functional_modes.uses_mode(module)
+
+    def _in_mode(self, root: RootCall, training: bool) -> list[nn.Module]:
+        """Mode-dependent modules that ran in a mode, in order."""
+        ran = (module for module, mode, _ in root.ran.values() if mode == training)
+        return [module for module in ran if depends_on_mode(module) or self._functional_modes.depends(module)]
 
     def _switched_by_torch(self) -> bool:
         switch = self._grad_modes.switch
@@ -204,12 +223,12 @@ class ModuleCalls(Instrument):
 
     def _know(self, module: nn.Module) -> None:
         for inner in module.modules():
-            self._known[id(inner)] = (weakref.ref(inner), may_depend_on_mode(inner))
+            self._known[id(inner)] = (weakref.ref(inner), self._may_depend(inner))
 
     def _met_inside(self, root: RootCall, module: nn.Module, parent: nn.Module | None) -> None:
         """First sight of a module that its root did not hold when the root was first called."""
         self._know(module)
-        if may_depend_on_mode(module):
+        if self._may_depend(module):
             root.note(module)
         if next(module.parameters(), None) is not None:
             self._register.met_inside(root.module, module, parent)
@@ -225,7 +244,7 @@ class ModuleCalls(Instrument):
 
     def _emit(self, root: RootCall, builds_graph: bool) -> None:
         conditions = root.conditions
-        in_eval, in_train = root.in_mode(False), root.in_mode(True)
+        in_eval, in_train = self._in_mode(root, False), self._in_mode(root, True)
         odd = in_eval[0] if conditions.training and in_eval else root.module
         written = self._writes.end(root.step)
         self.emit(

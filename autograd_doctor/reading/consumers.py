@@ -12,16 +12,18 @@ from __future__ import annotations
 import ast
 import dis
 import inspect
-import linecache
 import sys
 from types import FrameType
 
-from autograd_doctor.reading.places import locate
+from executing import Source
+
+from autograd_doctor.reading.frame_locals import local_variables
 
 FRAMEWORKS = ("lightning", "pytorch_lightning", "lightning_fabric", "accelerate", "transformers")
 
 _LOOPS = {"GET_ITER", "GET_YIELD_FROM_ITER", "FOR_ITER", "SEND"}
-_COPING_CALLS = {"enumerate", "zip", "map", "filter", "sum", "max", "min", "any", "all"}
+_COPING = (enumerate, zip, map, filter, sum, max, min, any, all)
+"""Built-ins that end with their iterator, without saying how many entries there were."""
 _OURS = __name__.partition(".")[0]
 
 
@@ -61,21 +63,13 @@ def _is_loop(frame: FrameType) -> bool:
     if names[0] in _LOOPS:
         return True
     following = next((name for name in names[1:] if name != "CACHE"), "")
-    return following == "GET_ITER" or _called_name(frame) in _COPING_CALLS
+    return following == "GET_ITER" or any(_called(frame) is each for each in _COPING)
 
 
-def _called_name(frame: FrameType) -> str:
-    """The name in the call that a frame is making, read from its source; "" if it is not to be had."""
-    where = locate((frame.f_code, frame.f_lasti))
-    if where is None or not where.end_column:
-        return ""
-    lines = [linecache.getline(where.path, number) for number in range(where.line, where.end_line + 1)]
-    if not all(lines):
-        return ""
-    lines[-1] = lines[-1][: where.end_column - 1]
-    lines[0] = lines[0][where.column - 1 :]
-    try:
-        call = ast.parse("(" + "".join(lines) + ")", mode="eval").body
-    except SyntaxError:
-        return ""
-    return call.func.id if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) else ""
+def _called(frame: FrameType) -> object:
+    """What a frame is calling by a plain name; None if that is another kind of call, or cannot be told."""
+    node = Source.executing(frame).node
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+        return None
+    scopes = (local_variables(frame), frame.f_globals, frame.f_builtins)
+    return next((scope[node.func.id] for scope in scopes if node.func.id in scope), None)

@@ -1,16 +1,26 @@
-"""Values that leave torch as Python numbers or NumPy arrays, recognised when they come back."""
+"""Values that leave torch as Python numbers or NumPy arrays, recognised when they come back.
+
+An array is recognised by its address, a number by its value, to all its digits or rounded to float32 on the way. What
+Python or NumPy computed of them is a new value: that it stems from them is a guess, and is marked so.
+"""
 
 from __future__ import annotations
 
 import math
+import struct
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 from autograd_doctor.reading.made import CutPoint, Made
 from autograd_doctor.reading.operation_kinds import FROM_DATA
 from autograd_doctor.reading.places import locate
+from autograd_doctor.reading.without_running import is_a
 
 _MOST_REMEMBERED = 256
+"""Numbers and arrays: the metrics of a step or two. What was forgotten can only be guessed."""
+_ROUND = 1024
+"""A multiple of 1/1024 may be anybody's: rates, counts, targets. Few results of arithmetic are."""
 
 
 class Escapes:
@@ -32,8 +42,9 @@ class Escapes:
         if len(self._numbers) > _MOST_REMEMBERED or len(self._arrays) > _MOST_REMEMBERED:
             self._numbers.clear()
             self._arrays.clear()
-        if hasattr(result, "__array_interface__"):
-            self._arrays[result.__array_interface__["data"][0]] = made
+        address = _address(result)
+        if address is not None:
+            self._arrays[address] = made
         else:
             self._numbers.update(dict.fromkeys(_floats(result), made))
 
@@ -42,8 +53,8 @@ class Escapes:
         data = [*args, *kwargs.values()]
         imports = made.operation in FROM_DATA
         if imports:
-            array = next((value for value in data if hasattr(value, "__array_interface__")), None)
-            source = None if array is None else self._arrays.get(array.__array_interface__["data"][0])
+            addresses = [_address(value) for value in data]
+            source = next((self._arrays[each] for each in addresses if each in self._arrays), None)
             if source is not None:
                 made.absorb(source, connected=False)
         elif not any(type(value) is float for value in data):
@@ -52,12 +63,12 @@ class Escapes:
             source = self._numbers.get(number)
             if source is not None:
                 made.absorb(source, connected=False)
-        if imports and made.values == 0 and self.last is not None and _follows(made, self.last):
-            made.absorb(self.last, connected=False)
+        if imports and made.values == 0 and self.last is not None and _may_follow(made, self.last):
+            made.absorb(self.last, connected=False, guessed=True)
 
 
-def _follows(back: Made, out: Made) -> bool:
-    """Whether values came back to torch further down in the code that took them out: then they are taken for the same.
+def _may_follow(back: Made, out: Made) -> bool:
+    """Whether values that came back to torch may be computed from those taken out: in the same step, and further on.
 
     Batches that are turned into tensors at the top of a loop, above the metrics of the last turn, are not.
     """
@@ -67,6 +78,14 @@ def _follows(back: Made, out: Made) -> bool:
     return again.path == gone.path and gone.function.startswith(again.function) and again.line >= gone.line
 
 
+def _address(value: Any) -> int | None:
+    """Where the values of a NumPy array lie."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None or not is_a(value, numpy.ndarray):
+        return None
+    return int(numpy.ndarray.__array_interface__.__get__(value)["data"][0])
+
+
 def _floats(value: Any) -> list[float]:
     """Floats worth recognising again, in a number or (nested) lists; round ones would be recognised by accident."""
     found: list[float] = []
@@ -74,8 +93,16 @@ def _floats(value: Any) -> list[float]:
     while pending and len(found) < _MOST_REMEMBERED:
         item = pending.pop()
         if type(item) is float:
-            if math.isfinite(item) and item * 1024 != int(item * 1024):
-                found.append(item)
-        elif isinstance(item, list | tuple):
+            if math.isfinite(item) and item * _ROUND != int(item * _ROUND):
+                found.append(_single(item))
+        elif type(item) in (list, tuple):
             pending.extend(item[:_MOST_REMEMBERED])
     return found
+
+
+def _single(number: float) -> float:
+    """As float32 has it: what `item()` gives and what comes back through a float32 array are then the same.
+
+    Numbers beyond its range have no fraction, and are not worth recognising.
+    """
+    return float(struct.unpack("f", struct.pack("f", number))[0])

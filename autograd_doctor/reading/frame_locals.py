@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
+from autograd_doctor.reading.without_running import attributes
+
 _KEEPS_COPY = sys.version_info < (3, 13)
 _OWN_REFERENCES = 3  # the frame's, ours, and the one that counting takes
 
@@ -30,11 +32,11 @@ def variables(frame: FrameType) -> Iterator[tuple[str, Any]]:
     """The variables that a line of this frame can name: locals, attributes of `self`, globals."""
     local = local_variables(frame)
     yield from ((name, value) for name, value in local.items() if not name.startswith("__"))
-    attributes = dict(getattr(local.get("self"), "__dict__", {}))
+    kept = dict(attributes(local.get("self")))
     # A module keeps in dicts what one writes as its attributes.
     for inside in ("_modules", "_parameters", "_buffers"):
-        members = attributes.pop(inside, None)
-        attributes.update(members if isinstance(members, dict) else {})
-    yield from ((f"self.{name}", value) for name, value in attributes.items())
+        members = kept.pop(inside, None)
+        kept.update(members if type(members) is dict else {})
+    yield from ((f"self.{name}", value) for name, value in kept.items())
     if frame.f_code.co_name != "<module>":
         yield from ((name, value) for name, value in dict(frame.f_globals).items() if not name.startswith("__"))

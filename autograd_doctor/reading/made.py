@@ -24,6 +24,7 @@ class CutPoint(NamedTuple):
     """Where a gradient path ended: an operation at a place, or everything under one switch of the grad mode.
 
     `choice`: under the switch the values became whole numbers or truth values, which carry no gradient in any case.
+    `guessed`: that the values went on from there was not seen, only that others like them came back into torch.
     """
 
     operation: str
@@ -31,6 +32,7 @@ class CutPoint(NamedTuple):
     reason: str
     switch: GradSwitch | None
     choice: bool = False
+    guessed: bool = False
 
     def event(self, parameters: list[int]) -> Cut:
         return Cut(
@@ -39,6 +41,7 @@ class CutPoint(NamedTuple):
             parameters=parameters,
             reason=self.reason,  # type: ignore[arg-type]
             switch=self.switch,
+            guessed=self.guessed,
         )
 
 
@@ -116,14 +119,18 @@ class Made:
         }
         return [point.event(numbers_in(parameters)) for point, parameters in blamed.items() if parameters]
 
-    def absorb(self, other: Made, *, connected: bool) -> None:
-        """Take over what flows in from an input; `connected` tells whether that input requires a gradient."""
+    def absorb(self, other: Made, *, connected: bool, guessed: bool = False) -> None:
+        """Take over what flows in from an input.
+
+        `connected` tells whether that input requires a gradient, `guessed` that nobody saw it flow.
+        """
         self.values |= other.values
         if connected:
             self.live |= other.live
         if other.cuts and other.cuts is not self.cuts:
             merged = dict(self.cuts)
-            for point, parameters in other.cuts.items():
+            for seen, parameters in other.cuts.items():
+                point = seen._replace(guessed=True) if guessed else seen
                 if len(merged) < _MOST_CUTS or point in merged:
                     merged[point] = merged.get(point, 0) | parameters
             self.cuts = merged

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from torch import nn
 
 from autograd_doctor.reading.frame_locals import local_variables, variables
 from autograd_doctor.reading.places import own_frame, own_frames
+from autograd_doctor.reading.without_running import attributes, is_a
 
 _CONTAINER_LIMIT = 64
+"""Entries of a container that may be modules kept by hand; longer ones hold data."""
 
 
 def root_name(module: nn.Module) -> str:
@@ -22,8 +25,8 @@ def path_name(module: nn.Module) -> str:
     """The path to a module from a larger one that a variable holds, "" if there is none."""
     for frame in own_frames():
         for name, value in variables(frame):
-            if isinstance(value, nn.Module) and value is not module:
-                path = next((path for path, inner in value.named_modules() if inner is module), None)
+            if is_a(value, nn.Module) and value is not module:
+                path = next((path for path, inner in nn.Module.named_modules(value) if inner is module), None)
                 if path is not None:
                     return f"{name}.{path}"
     return ""
@@ -41,14 +44,14 @@ def held_name(module: nn.Module) -> str:
 def plain_holder(module: nn.Module) -> nn.Module | None:
     """The module whose method is running and that keeps this one where `modules()` does not find it."""
     frame = own_frame()
-    owner = local_variables(frame).get("self") if frame is not None else None
-    if not isinstance(owner, nn.Module) or not _place_in(owner, module):
+    owner: Any = local_variables(frame).get("self") if frame is not None else None
+    if not is_a(owner, nn.Module) or not _place_in(owner, module):
         return None
-    return None if any(inner is module for inner in owner.modules()) else owner
+    return None if any(inner is module for inner in nn.Module.modules(owner)) else owner
 
 
 def _place_in(owner: object, module: nn.Module) -> str:
-    for name, value in dict(getattr(owner, "__dict__", {})).items():
+    for name, value in dict(attributes(owner)).items():
         inside = next((suffix for suffix, held in _contents(value) if held is module), None)
         if inside is not None and name != "_modules":
             return f".{name}{inside}"
@@ -72,7 +75,14 @@ def _contained(module: nn.Module) -> str:
 
 def _contents(value: object) -> Iterator[tuple[str, object]]:
     yield "", value
-    if isinstance(value, list | tuple) and len(value) <= _CONTAINER_LIMIT:
-        yield from ((f"[{index}]", entry) for index, entry in enumerate(value))
-    elif isinstance(value, dict) and len(value) <= _CONTAINER_LIMIT:
-        yield from ((f"[{key!r}]", entry) for key, entry in value.items())
+    if is_a(value, (list, tuple)):
+        kind: Any = list if is_a(value, list) else tuple
+        if kind.__len__(value) <= _CONTAINER_LIMIT:
+            yield from ((f"[{index}]", entry) for index, entry in enumerate(kind.__iter__(value)))
+    elif isinstance(value, dict) and is_a(value, dict) and dict.__len__(value) <= _CONTAINER_LIMIT:
+        yield from ((f"[{_shown(key)}]", entry) for key, entry in list(dict.items(value)))
+
+
+def _shown(key: object) -> str:
+    """A key as it is written, where showing it runs nothing of the program."""
+    return repr(key) if type(key) in (str, int, float, bool) else "…"

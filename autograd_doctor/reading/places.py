@@ -101,6 +101,21 @@ def locate(where: Place | None) -> Location | None:
     )
 
 
+def lines_of(code: CodeType, line: int) -> Location:
+    """What a code object has on one line, from the first instruction there to the last."""
+    spans = [(start, end) for first, last, start, end in code.co_positions() if first == last == line]
+    starts = [start for start, _ in spans if start is not None]
+    ends = [end for _, end in spans if end is not None]
+    return Location(
+        path=code.co_filename,
+        line=line,
+        column=_character(code.co_filename, line, min(starts, default=None)),
+        end_line=line,
+        end_column=_character(code.co_filename, line, max(ends, default=None)),
+        function="" if code.co_name == "<module>" else code.co_qualname,
+    )
+
+
 def _character(path: str, line: int, column: int | None) -> int:
     """A byte offset of a line as a column counted in characters from 1; 0 when unknown."""
     if column is None:

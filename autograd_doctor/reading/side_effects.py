@@ -1,80 +1,193 @@
-"""Reading the source of a custom function before it is called more often than the program would."""
+"""Asking whether a custom function can be called more often than the program would: what it changes outside itself.
+
+Its syntax says which names it stores to and calls on; what those names stand for is looked up where the function
+would, and decides. Where that stays unknown, the function is said not to be judged.
+"""
 
 from __future__ import annotations
 
 import ast
+import builtins
+import contextlib
 import inspect
-import re
 import textwrap
-from collections.abc import Callable, Iterator
-from types import FunctionType, ModuleType
+from collections import deque
+from collections.abc import Iterator, Mapping
+from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any
 
-_CHANGES = frozenset({
-    "append", "appendleft", "extend", "insert", "add", "update", "pop", "popitem", "remove", "clear", "discard",
-    "setdefault", "put", "write", "send", "save", "backward", "step",
-})  # fmt: skip
-_CALLS = frozenset({"open", "exec", "eval", "input", "setattr", "next"})
-_BY_DESIGN = re.compile(
-    r"straight[\s_-]?through|surrogate|\bSTE\b|pseudo[\s_-]?gradient|fake[\s_-]?quant|quanti[sz]|binari[sz]|spik|clamp"
-    r"|lower[\s_-]?bound|revers|threshold",
-    re.IGNORECASE,
-)
+import torch
+
+from autograd_doctor.reading.places import is_own
+from autograd_doctor.reading.without_running import attribute, is_a, unwrapped
+
 _METHODS = ("forward", "setup_context", "backward")
+_ACTING = tuple(map(id, (open, exec, eval, input, setattr, delattr, next)))
+"""Built-in functions that act on something beyond their result."""
+_IMMUTABLE: Mapping[type, type] = {
+    list: tuple, deque: tuple, set: frozenset, dict: MappingProxyType, bytearray: bytes,
+}  # fmt: skip
+"""Built-in containers, and for each the type that offers those of its methods that change nothing."""
+_VALUES = (bool, int, float, complex, str, bytes, tuple, frozenset, torch.dtype, torch.device, torch.Size, type(None))
+_DEPTH = 4
+"""How many calls deep the program's own functions are followed: wrappers of wrappers, but no framework."""
+
+_UNKNOWN = object()
 
 
 def methods(function: type) -> Iterator[FunctionType]:
     """What the program wrote of a custom function, below decorators."""
     for name in _METHODS:
-        method: Any = inspect.unwrap(getattr(function, name))
-        if isinstance(method, FunctionType) and not method.__module__.startswith("torch."):
+        method = unwrapped(attribute(function, name))
+        if isinstance(method, FunctionType) and not (method.__module__ or "").startswith("torch."):
             yield method
 
 
 def side_effect(function: type) -> str:
-    """The first thing outside itself that the function changes, as far as its source shows; "" if there is none."""
+    """The first thing outside itself that the function changes, as far as can be told; "" if there is none."""
     try:
-        return next((found for method in methods(function) for found in _changes(method)), "")
+        return next((found for method in methods(function) for found in _Reading(method, _DEPTH).changes()), "")
     except (OSError, TypeError, SyntaxError):
         return "its source cannot be read"
 
 
-def marked_by_design(function: type) -> str:
-    """A word in its name or documentation, or in its comments, that tells of a gradient that differs on purpose."""
-    try:
-        source = inspect.getsource(function)
-    except (OSError, TypeError):
-        source = f"{function.__name__} {function.__doc__}"
-    words = " ".join([function.__name__, function.__doc__ or "", *re.findall(r"#[^\n]*", source)])
-    found = _BY_DESIGN.search(words)
-    return found[0] if found else ""
+class _Reading:
+    """One function of the program: its syntax, and what its names stand for.
+
+    `outside` are parameters that stand for something beyond the function: the `self` of an object that it calls.
+    """
+
+    def __init__(self, function: FunctionType, depth: int, outside: Mapping[str, Any] | None = None) -> None:
+        self._function = function
+        self._depth = depth
+        self._tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+        self._shared = {name for node in self._of(ast.Global, ast.Nonlocal) for name in node.names}
+        self._outside = {**_closure(function), **(outside or {})}
+        code = function.__code__
+        stored = {node.id for node in self._of(ast.Name) if isinstance(node.ctx, ast.Store)}
+        inner = {node.arg for node in self._of(ast.arg)}
+        self._own = {*code.co_varnames, *code.co_cellvars, *stored, *inner} - self._shared - set(outside or ())
+        self._aliases: dict[str, ast.expr] = {}
+        self._aliases = dict(self._aliased())
+        self._own -= set(self._aliases)
+
+    def _of(self, *kinds: type[ast.AST]) -> Iterator[Any]:
+        return (node for node in ast.walk(self._tree) if isinstance(node, kinds))
+
+    def _aliased(self) -> Iterator[tuple[str, ast.expr]]:
+        """Local names for what lies outside: `log = LOG`."""
+        for node in self._of(ast.Assign):
+            if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+                value = self._resolved(node.value)
+                if value is not _UNKNOWN and not is_a(value, _VALUES):
+                    yield node.targets[0].id, node.value
+
+    def changes(self) -> Iterator[str]:
+        for node in ast.walk(self._tree):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del) and node.id in self._shared:
+                yield f"it assigns to `{node.id}`"
+            elif isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
+                if self._is_outside(node):
+                    yield f"it changes `{_root(node)}`"
+            elif isinstance(node, ast.Call):
+                yield from self._by_call(node)
+
+    # -------------------------------------------------------------------------------------------------------- calls
+
+    def _by_call(self, call: ast.Call) -> Iterator[str]:
+        called = self._resolved(call.func)
+        if id(called) in _ACTING:
+            yield f"it calls `{ast.unparse(call.func)}`"
+        elif is_a(called, FunctionType) and is_own(called.__code__.co_filename):
+            yield from self._by_own(called, call)
+        elif isinstance(call.func, ast.Attribute) and self._is_outside(call.func):
+            yield from self._by_method(self._resolved(call.func.value), call.func)
+
+    def _by_own(self, called: FunctionType, call: ast.Call) -> Iterator[str]:
+        """The program's own function or method: its parameters may stand for what is outside as well."""
+        given: list[Any] = [self._resolved(argument) for argument in call.args]
+        if isinstance(call.func, ast.Attribute):
+            owner = self._resolved(call.func.value)
+            given = given if is_a(owner, (ModuleType, type)) else [owner, *given]
+        names = called.__code__.co_varnames[: called.__code__.co_argcount]
+        mutable = {
+            name: value
+            for name, value in zip(names, given, strict=False)
+            if value is not _UNKNOWN and not is_a(value, _VALUES)
+        }
+        if self._depth > 0:
+            yield from _Reading(called, self._depth - 1, mutable).changes()
+
+    def _by_method(self, owner: Any, func: ast.Attribute) -> Iterator[str]:
+        """A method that the program did not write, of an object that it did not make here."""
+        if is_a(owner, type) and issubclass(owner, torch.autograd.Function):
+            inner = methods(owner) if self._depth > 0 else iter(())
+            yield from (found for method in inner for found in _Reading(method, self._depth - 1).changes())
+        elif not (owner is _UNKNOWN and self._is_of_module(func)) and not _is_harmless(owner, func.attr):
+            yield f"it changes `{_root(func)}`"
+
+    # ---------------------------------------------------------------------------------------------------- resolving
+
+    def _is_outside(self, node: ast.expr) -> bool:
+        """Whether a chain of attributes and items starts from something that the function did not make."""
+        root = _root(node)
+        return bool(root) and root not in self._own
+
+    def _is_of_module(self, node: ast.expr) -> bool:
+        return is_a(self._named(_root(node)), ModuleType)
+
+    def _resolved(self, node: ast.expr) -> Any:
+        """What an expression stands for, as far as looking tells: nothing of the program runs."""
+        if isinstance(node, ast.Name):
+            return self._named(node.id)
+        if isinstance(node, ast.Attribute):
+            owner = self._resolved(node.value)
+            return _UNKNOWN if owner is _UNKNOWN else _attribute(owner, node.attr)
+        if isinstance(node, ast.Subscript):
+            return _entry(self._resolved(node.value))
+        return _UNKNOWN
+
+    def _named(self, name: str) -> Any:
+        if name in self._own:
+            return _UNKNOWN
+        if name in self._aliases:
+            return self._resolved(self._aliases[name])
+        for scope in (self._outside, self._function.__globals__, vars(builtins)):
+            if name in scope:
+                return scope[name]
+        return _UNKNOWN
 
 
-def _changes(method: FunctionType) -> Iterator[str]:
-    tree = ast.parse(textwrap.dedent(inspect.getsource(method)))
-    own = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    own |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Global | ast.Nonlocal):
-            yield f"it assigns to `{node.names[0]}`"
-        elif isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
-            if (root := _root(node)) not in own:
-                yield f"it changes `{root}`"
-        elif isinstance(node, ast.Call):
-            yield from _change_by_call(node.func, own, method)
-
-
-def _change_by_call(called: ast.expr, own: set[str], method: Callable[..., Any]) -> Iterator[str]:
-    if isinstance(called, ast.Name) and called.id in _CALLS:
-        yield f"it calls `{called.id}`"
-    elif isinstance(called, ast.Attribute) and (called.attr in _CHANGES or called.attr.endswith("_")):
-        root = _root(called)
-        if root and root not in own and not isinstance(method.__globals__.get(root), ModuleType):
-            yield f"it changes `{root}`"
+def _closure(function: FunctionType) -> dict[str, Any]:
+    found = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with contextlib.suppress(ValueError):  # nothing has been assigned to it
+            found[name] = cell.cell_contents
+    return found
 
 
 def _root(node: ast.expr) -> str:
-    """The name from which a chain of attributes, items and calls starts."""
-    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
-        node = node.func if isinstance(node, ast.Call) else node.value
+    """The name from which a chain of attributes and items starts; "" if it starts from the result of a call."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
     return node.id if isinstance(node, ast.Name) else ""
+
+
+def _attribute(owner: Any, name: str) -> Any:
+    return unwrapped(attribute(owner, name, _UNKNOWN))
+
+
+def _entry(container: Any) -> Any:
+    """One entry of a built-in container, for all of them."""
+    if type(container) in (list, tuple, deque):
+        return next(iter(container), _UNKNOWN)
+    return next(iter(container.values()), _UNKNOWN) if type(container) is dict else _UNKNOWN
+
+
+def _is_harmless(owner: Any, method: str) -> bool:
+    """Whether a method leaves its object as it is: as the type tells, or in the way that torch names those that do."""
+    if is_a(owner, (ModuleType, type, *_VALUES)):
+        return True
+    if is_a(owner, torch.Tensor):
+        return not method.endswith("_") and method != "backward"
+    return any(type(owner) is kind and hasattr(safe, method) for kind, safe in _IMMUTABLE.items())

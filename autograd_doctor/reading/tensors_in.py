@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 from torch import nn
+
+from autograd_doctor.reading.without_running import attributes
 
 EVERYTHING = 4
 """Levels to look into where a whole result is meant: nested sequences, mappings and dataclasses."""
@@ -15,23 +17,24 @@ EVERYTHING = 4
 def tensors_in(values: Iterable[Any], nesting: int = 1) -> list[torch.Tensor]:
     """Tensors among values in their order, `nesting` levels deep into sequences and mappings.
 
-    From two levels on, attributes of other objects count as well: a forward may return a dataclass.
+    From two levels on, attributes of other objects count as well: a forward may return a dataclass. Nothing of theirs
+    is called.
     """
     found: list[torch.Tensor] = []
     for value in values:
-        if isinstance(value, torch.Tensor):
+        if issubclass(type(value), torch.Tensor):
             found.append(value)
         elif nesting:
-            found += tensors_in(_members(value, attributes=nesting > 1), nesting - 1)
+            found += tensors_in(_members(value, attributes_too=nesting > 1), nesting - 1)
     return found
 
 
-def _members(value: Any, *, attributes: bool) -> Iterable[Any]:
+def _members(value: Any, *, attributes_too: bool) -> Iterable[Any]:
     kind = type(value)
-    if issubclass(kind, list | tuple):
-        return list(value)
-    if issubclass(kind, Mapping):
-        return list(value.values())
-    if attributes and hasattr(kind, "__dict__") and not issubclass(kind, nn.Module | type):
-        return list(getattr(value, "__dict__", {}).values())
-    return ()
+    if issubclass(kind, list):
+        return list(list.__iter__(value))
+    if issubclass(kind, tuple):
+        return list(tuple.__iter__(value))
+    if issubclass(kind, dict):
+        return list(dict.values(value))
+    return list(attributes(value).values()) if attributes_too and not issubclass(kind, nn.Module | type) else ()

@@ -120,6 +120,8 @@ def _finding(trace: Trace, one: _Found) -> Finding:
         message,
         subject=cut.tensor or trace.parameter_name(parameters[0]),
         location=cut.location or first.location,
+        severity="warning" if cut.guessed else None,
+        confidence="low" if cut.guessed else "high",
         help=_help(cut),
         evidence={
             "operation": cut.operation,

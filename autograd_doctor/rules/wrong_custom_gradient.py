@@ -60,6 +60,7 @@ def _set_aside(event: FunctionJudged) -> Finding:
         subject=event.function,
         location=event.location or event.applied_at,
         severity="info",
+        confidence="medium" if event.verdict == "surrogate" else "high",
         help="nothing to change if that is meant",
         related=_applied(event),
         step_first=event.step,
@@ -301,8 +302,9 @@ RULE = Rule(
     "gradients against difference quotients (`gradcheck`)",
     why="autograd believes what a custom backward returns: training runs, in a wrong direction",
     fix="return the derivative of the forward, one gradient per input and in their order",
-    fine="straight-through and other surrogate gradients, gradients that are changed on purpose while the forward is "
-    "the identity (both are named as info); functions with randomness or side effects are said not to be judged",
+    fine="surrogate gradients, told by the numbers alone: the forward is a step, the identity, or held to a bound, or "
+    "only incoming gradients of some sign or size are changed (named as info); functions with randomness or side "
+    "effects are said not to be judged",
     needs=(FunctionJudged, ProgramRaised),
     examine=examine,
     bad=(bad, bad_gradients_swapped, bad_number_of_gradients, bad_mask_forgotten),

@@ -10,6 +10,7 @@ from types import FrameType
 from typing import Any
 
 import torch
+from torch.utils import _contextlib
 
 from autograd_doctor.signals.guard import Guard
 from autograd_doctor.signals.patches import Patches
@@ -27,12 +28,24 @@ class GradSwitched:
     frame: FrameType
 
 
+@dataclass(eq=False, slots=True)
+class GradDecorated:
+    """A function is put under a context manager that switches gradients."""
+
+    manager: Any
+    function: object
+
+
 class GradModes(Seam):
-    """`entered` and `exited` with a block; `called` when `set_grad_enabled(…)` is built, which switches at once;
-    `decorated` when that is then used as a decorator, which switches back."""
+    """`applied` when a manager is used as a decorator; `entered` and `exited` with a block.
+
+    `called` when `set_grad_enabled(…)` is built, which switches at once; `decorated` when that is then used as a
+    decorator, which switches back.
+    """
 
     def __init__(self, guard: Guard) -> None:
         super().__init__(guard)
+        self.applied: Signal[GradDecorated] = Signal(guard, self)
         self.entered: Signal[GradSwitched] = Signal(guard, self)
         self.exited: Signal[GradSwitched] = Signal(guard, self)
         self.called: Signal[GradSwitched] = Signal(guard, self)
@@ -42,9 +55,19 @@ class GradModes(Seam):
         for manager in _MANAGERS:
             patches.replace(manager, "__enter__", self._after(manager.__enter__, self.entered))
             patches.replace(manager, "__exit__", self._after(manager.__exit__, self.exited))
+        decorator = _contextlib._DecoratorContextManager
+        patches.replace(decorator, "__call__", self._applying(decorator.__call__))
         setter = torch.set_grad_enabled
         patches.replace(setter, "__init__", self._after(setter.__init__, self.called))
         patches.replace(setter, "__call__", self._after(setter.__call__, self.decorated))
+
+    def _applying(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(original)
+        def __call__(manager: Any, orig_func: Any) -> Any:  # noqa: N807
+            self.applied.send(GradDecorated(manager, orig_func))
+            return original(manager, orig_func)
+
+        return __call__
 
     def _after(self, original: Callable[..., Any], signal: Signal[GradSwitched]) -> Callable[..., Any]:
         @wraps(original)

@@ -1,0 +1,65 @@
+"""Functions of torch that take the mode as an argument (`dropout(x, p, training)`), told by its signatures and tags."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from types import FunctionType
+from typing import Any
+
+import torch
+from torch.overrides import get_testing_overrides
+
+_FLAGS = ("training", "train", "use_input_stats")
+"""How torch calls the argument that says whether a function is to do what it does in training."""
+_RATES = ("p", "dropout", "dropout_p")
+"""How torch calls the rate at which elements are dropped."""
+
+
+def was_active(func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool | None:
+    """Whether a mode-dependent function ran as in training; None for any other, and where the mode changes nothing."""
+    parameters = _mode_parameters(func)
+    if parameters is None:
+        return None
+    given = {**parameters, **dict(zip(parameters, args, strict=False)), **kwargs}
+    rate = next((given[name] for name in _RATES if name in given), None)
+    flag = next((given[name] for name in _FLAGS if name in given), None)
+    if flag is None:  # attention takes the rate alone, 0 in evaluation
+        return True if _is_positive(rate) else None
+    unused = "running_mean" in given and given["running_mean"] is None
+    fixed = "lower" in given and given["lower"] == given["upper"]
+    if unused or fixed or (rate is not None and not _is_positive(rate)):
+        return None
+    return bool(flag)
+
+
+@cache
+def _mode_parameters(func: Callable[..., Any]) -> dict[str, Any] | None:
+    """Names and defaults of the parameters of a function that takes the mode, or a rate that stands for it."""
+    described = func if isinstance(func, FunctionType) else _overrides().get(func)
+    if not isinstance(described, FunctionType):
+        return None
+    found = {each.name: each.default for each in inspect.signature(described).parameters.values()}
+    if func is not torch.nn.functional.scaled_dot_product_attention and found.keys().isdisjoint(_FLAGS):
+        return None
+    if "num_layers" in found:  # recurrent networks have several orders of arguments; their modules say what they do
+        return None
+    return {name: None if default is inspect.Parameter.empty else default for name, default in found.items()}
+
+
+@cache
+def _overrides() -> dict[Any, Any]:
+    return dict(get_testing_overrides())
+
+
+def _is_positive(rate: object) -> bool:
+    return isinstance(rate, int | float) and rate > 0
+
+
+@cache
+def draws_numbers(func: Callable[..., Any]) -> bool:
+    """Whether an operation takes numbers from the random generator, as torch tags it."""
+    packet = getattr(torch.ops.aten, getattr(func, "__name__", ""), None)
+    overloads = packet.overloads() if isinstance(packet, torch._ops.OpOverloadPacket) else ()
+    return any(torch.Tag.nondeterministic_seeded in getattr(packet, overload).tags for overload in overloads)

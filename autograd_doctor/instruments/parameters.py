@@ -20,6 +20,7 @@ from autograd_doctor.reading.frame_locals import variables
 from autograd_doctor.reading.numbers import Numbers
 from autograd_doctor.reading.places import own_frames
 from autograd_doctor.reading.variable_names import variable_name
+from autograd_doctor.reading.without_running import is_a
 
 
 class Parameters(Instrument):
@@ -56,7 +57,7 @@ class Parameters(Instrument):
             return
         for frame in own_frames():
             for name, value in variables(frame):
-                if isinstance(value, nn.Module):
+                if is_a(value, nn.Module):
                     self.name_module(value, name)
         for number, tensor in self._numbers.living():
             if number in self._unnamed:

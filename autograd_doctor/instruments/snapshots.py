@@ -19,6 +19,7 @@ from autograd_doctor.reading.frame_locals import variables
 from autograd_doctor.reading.holders import Holders
 from autograd_doctor.reading.places import Place, locate, own_frames, place
 from autograd_doctor.reading.subclasses import storage_address
+from autograd_doctor.reading.without_running import attributes, is_a
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.states import StateCall, StateLoad
 
@@ -190,24 +191,27 @@ def _collections() -> Iterator[tuple[str, object, list[torch.Tensor]]]:
 
 def _within(name: str, value: object, depth: int) -> Iterator[tuple[str, object, list[torch.Tensor]]]:
     members = list(_members(name, value))
-    tensors = [member for _, member in members if isinstance(member, torch.Tensor)]
-    tensors = [tensor for tensor in tensors if not isinstance(tensor, nn.Parameter)]
+    tensors = [member for _, member in members if is_a(member, torch.Tensor) and not is_a(member, nn.Parameter)]
     if tensors:
-        yield name, value, tensors
+        yield name, value, tensors  # type: ignore[misc]
     for inner, member in members[: _ENTRIES if depth else 0]:
-        if not isinstance(member, torch.Tensor):
+        if not is_a(member, torch.Tensor):
             yield from _within(inner, member, depth - 1)
 
 
 def _members(name: str, value: object) -> Iterator[tuple[str, object]]:
-    if isinstance(value, dict):
-        yield from ((f"{name}[{key!r}]", member) for key, member in list(value.items()))
-    elif isinstance(value, list | tuple):
-        yield from ((f"{name}[{index}]", member) for index, member in enumerate(value))
-    elif not isinstance(value, type | ModuleType | FunctionType | torch.optim.Optimizer):
-        attributes = getattr(value, "__dict__", {})
-        yield from ((f"{name}.{key}", member) for key, member in dict(attributes).items() if key not in _INTERNALS)
+    """What a container or an object holds; nothing of its class is called."""
+    if is_a(value, dict):
+        mapping: Any = value
+        entries = list(dict.items(mapping))
+        yield from ((f"{name}[{key!r}]" if type(key) in (str, int) else name, member) for key, member in entries)
+    elif is_a(value, (list, tuple)):
+        kind: Any = list if is_a(value, list) else tuple
+        yield from ((f"{name}[{index}]", member) for index, member in enumerate(kind.__iter__(value)))
+    elif not is_a(value, (type, ModuleType, FunctionType, torch.optim.Optimizer)):
+        held = list(attributes(value).items())
+        yield from ((f"{name}.{key}", member) for key, member in held if key not in _INTERNALS)
 
 
 def _addresses(values: Iterable[object]) -> Addresses:
-    return {storage_address(value) for value in values if isinstance(value, torch.Tensor)} - {0}
+    return {storage_address(value) for value in values if is_a(value, torch.Tensor)} - {0}  # type: ignore[arg-type]

@@ -10,6 +10,7 @@ from typing import Any
 
 from autograd_doctor.reading.frame_locals import variables
 from autograd_doctor.reading.places import own_frames
+from autograd_doctor.reading.without_running import attributes, is_a
 
 _CONTAINER_LIMIT = 64
 
@@ -28,27 +29,27 @@ def variable_name(wanted: object, frame: FrameType | None = None) -> str:
 
 
 def _inside(name: str, container: Any, wanted: object) -> str:
-    if isinstance(container, list | tuple) and len(container) <= _CONTAINER_LIMIT:
-        return next((f"{name}[{index}]" for index, value in enumerate(container) if value is wanted), "")
-    if isinstance(container, dict) and len(container) <= _CONTAINER_LIMIT:
-        return next(
-            (f"{name}[{key!r}]" for key, value in container.items() if value is wanted and isinstance(key, str | int)),
-            "",
-        )
-    return ""
+    return next((f"{name}[{key!r}]" for key, value in _entries(container) if value is wanted), "")
+
+
+def _entries(container: Any) -> list[tuple[str | int, Any]]:
+    """What a container of moderate length holds, by its keys or places; nothing of its class is called."""
+    if is_a(container, dict) and dict.__len__(container) <= _CONTAINER_LIMIT:
+        return [(key, value) for key, value in dict.items(container) if type(key) in (str, int)]
+    for kind in (list, tuple):
+        if is_a(container, kind) and kind.__len__(container) <= _CONTAINER_LIMIT:
+            return list(enumerate(kind.__iter__(container)))
+    return []
 
 
 def _attribute(name: str, holder: object, wanted: object) -> str:
-    """The attribute under which an instance holds an object, read past `__getattr__`: proxies would wake up."""
-    if isinstance(holder, type | ModuleType | FunctionType):
+    """The attribute under which an instance holds an object."""
+    if is_a(holder, (type, ModuleType, FunctionType)):
         return ""
-    try:
-        attributes = object.__getattribute__(holder, "__dict__")
-    except AttributeError:
+    held = attributes(holder)
+    if len(held) > _CONTAINER_LIMIT:
         return ""
-    if len(attributes) > _CONTAINER_LIMIT:
-        return ""
-    return next((f"{name}.{key}" for key, value in list(attributes.items()) if value is wanted), "")
+    return next((f"{name}.{key}" for key, value in list(held.items()) if value is wanted), "")
 
 
 def series_name(wanted: object, frame: FrameType | None = None) -> str:
@@ -61,7 +62,7 @@ def series_name(wanted: object, frame: FrameType | None = None) -> str:
         named = {id(value) for value in held.values()}
         for name, container in held.items():
             inside = _inside(name, container, wanted)
-            members = container.values() if isinstance(container, dict) else container if inside else ()
+            members = [value for _, value in _entries(container)] if inside else []
             if inside and any(type(member) is type(wanted) and id(member) not in named for member in members):
                 return inside
     return ""

@@ -73,13 +73,13 @@ def _contained(module: nn.Module) -> str:
     return ""
 
 
-def _contents(value: object) -> Iterator[tuple[str, object]]:
+def _contents(value: Any) -> Iterator[tuple[str, object]]:
     yield "", value
     if is_a(value, (list, tuple)):
         kind: Any = list if is_a(value, list) else tuple
         if kind.__len__(value) <= _CONTAINER_LIMIT:
             yield from ((f"[{index}]", entry) for index, entry in enumerate(kind.__iter__(value)))
-    elif isinstance(value, dict) and is_a(value, dict) and dict.__len__(value) <= _CONTAINER_LIMIT:
+    elif is_a(value, dict) and dict.__len__(value) <= _CONTAINER_LIMIT:
         yield from ((f"[{_shown(key)}]", entry) for key, entry in list(dict.items(value)))
 
 

@@ -18,7 +18,7 @@ from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any
 
-from autograd_doctor import engine
+from autograd_doctor import engine, recording
 from autograd_doctor.plan import Outcome, Plan, Target
 from autograd_doctor.probes import probes_for, providers
 from autograd_doctor.report import Report
@@ -79,7 +79,7 @@ def recorded(
         folder = Path(name)
         plan = plan_for(_as_file(program, folder), folder, arguments=arguments, rules=rules, **overrides)
         outcome = record(plan, cwd=folder, log=folder / "output.txt")
-        yield Trace.load(Path(plan.trace)), plan, outcome
+        yield recording.load(Path(plan.trace)), plan, outcome
 
 
 def check_program(
@@ -113,6 +113,8 @@ def plan_for(
         "trace": str(trace),
         "scratch": str(scratch),
         "probes": probes_for(needs),
+        "rules": [rule.code for rule in (all_rules() if rules is None else rules)],
+        "needs": sorted(event.__name__ for event in needs),
         **overrides,
     }
     return Plan(**settings)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from autograd_doctor import trace
+from autograd_doctor import recording
 from autograd_doctor.probes import providers
 from autograd_doctor.rules import Rule, all_rules
 from tests.harness import ROOT, body_of, marks
@@ -144,7 +144,7 @@ def test_rule_folds_what_the_catalogue_or_a_rule_defines(rule: Rule) -> None:
 
 
 def test_every_probe_says_which_events_it_yields() -> None:
-    known = {event.__name__ for event in trace.EVENT_TYPES}
+    known = {event.__name__ for event in recording.EVENT_TYPES}
     with_probe = {
         path.stem
         for path in (PACKAGE / "probes").glob("*.py")
@@ -159,4 +159,4 @@ def test_every_probe_says_which_events_it_yields() -> None:
 def _named_in(folder: Path) -> set[str]:
     """Names of events that the files of a folder mention."""
     sources = [path.read_text(encoding="utf-8") for path in _modules(folder)]
-    return {event.__name__ for event in trace.EVENT_TYPES if any(event.__name__ in source for source in sources)}
+    return {event.__name__ for event in recording.EVENT_TYPES if any(event.__name__ in source for source in sources)}

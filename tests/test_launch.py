@@ -31,7 +31,7 @@ import msgspec
 from pathlib import Path
 from autograd_doctor.events import Noted, RunEnded
 from autograd_doctor.plan import Plan, STACKS
-from autograd_doctor.trace import TraceWriter
+from autograd_doctor.recording import TraceWriter
 plan = msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=Plan)
 trace = open(plan.trace, "ab")
 write = TraceWriter(trace).write

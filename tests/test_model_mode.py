@@ -14,6 +14,7 @@ import msgspec
 import pytest
 import torch
 
+from autograd_doctor import recording
 from autograd_doctor.events import BackwardRan, OptimizerBuilt, OptimizerStepped, ParameterSeen
 from autograd_doctor.plan import Build, DataPlan, ModelPlan, Plan, Target, TensorPlan
 from autograd_doctor.runner import synthetic
@@ -47,7 +48,7 @@ def check(tmp_path: Path) -> Checked:
         paths = {"trace": str(tmp_path / "trace"), "scratch": str(tmp_path / "scratch")}
         whole = Plan(target=target, model=plan, **{"probes": [], "steps": 4, **options}, **paths)
         outcome = record(whole, cwd=tmp_path, log=tmp_path / "output.txt")
-        return outcome.exit_code, (tmp_path / "output.txt").read_text(), Trace.load(Path(whole.trace))
+        return outcome.exit_code, (tmp_path / "output.txt").read_text(), recording.load(Path(whole.trace))
 
     return run
 
@@ -79,7 +80,7 @@ def test_our_loop_is_nobodys_line(tmp_path: Path) -> None:
     (tmp_path / "plan.json").write_bytes(msgspec.json.encode(plan))
     command = [sys.executable, "-m", "autograd_doctor.runner", "plan.json"]
     subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True, timeout=100)
-    trace = Trace.load(Path(plan.trace))
+    trace = recording.load(Path(plan.trace))
     assert len(trace.of(BackwardRan)) == 4
     assert {event.location for event in (*trace.of(BackwardRan), *trace.of(OptimizerStepped))} == {None}
 

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from autograd_doctor import recording
 from autograd_doctor.events import BatchDrawn, Noted, OptimizerStepped, ProgramRaised, RunEnded, RunStarted
 from autograd_doctor.plan import STACKS, Plan, Target
 from autograd_doctor.runner import stopping
@@ -73,7 +74,7 @@ class Ran:
 
     @property
     def trace(self) -> Trace:
-        return Trace.load(Path(self.plan.trace))
+        return recording.load(Path(self.plan.trace))
 
     @property
     def end(self) -> RunEnded:

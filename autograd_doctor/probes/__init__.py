@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autograd_doctor.events import Event
+from autograd_doctor.events import Event, InstrumentAttached
 
 if TYPE_CHECKING:
     from autograd_doctor.watching.watch import Watch
@@ -51,8 +51,11 @@ def probes_for(needs: Iterable[type[Event]]) -> list[str]:
 @contextmanager
 def installed(watch: Watch, names: Iterable[str]) -> Iterator[None]:
     """Install probes, in the child only: this imports torch. They go by their `order` (0 by default), then by name."""
+    watch.emit(InstrumentAttached(instrument="watching", emits=[]))
     classes = [(importlib.import_module(f"{__name__}.{name}").PROBE, name) for name in names]
     with ExitStack() as stack:
-        for probe, _ in sorted(classes, key=lambda entry: (getattr(entry[0], "order", 0), entry[1])):
+        for probe, name in sorted(classes, key=lambda entry: (getattr(entry[0], "order", 0), entry[1])):
             stack.enter_context(probe(watch))
+            emits = [event.__name__ for event in probe.yields]
+            watch.emit(InstrumentAttached(step=watch.step, instrument=name, emits=emits, requires=["watching"]))
         yield

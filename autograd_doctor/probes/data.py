@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 
-from autograd_doctor.events import BatchDrawn, Event, Noted
+from autograd_doctor.events import BatchDrawn, Event, LengthShortened, Noted
 from autograd_doctor.findings import Location
 from autograd_doctor.watching.care import careful
 from autograd_doctor.watching.consumers import ends_with_the_iterator, is_within
@@ -54,7 +54,7 @@ class Data:
     is as long as a pass over it will be.
     """
 
-    yields: ClassVar[tuple[type[Event], ...]] = (BatchDrawn,)
+    yields: ClassVar[tuple[type[Event], ...]] = (BatchDrawn, LengthShortened)
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
@@ -64,6 +64,7 @@ class Data:
         self._names: dict[int, str] = {}
         self._passes: weakref.WeakKeyDictionary[_BaseDataLoaderIter, _Pass] = weakref.WeakKeyDictionary()
         self._latest: dict[int, _Pass] = {}
+        self._told: weakref.WeakSet[Loader] = weakref.WeakSet()
         self._cut_before = False
 
     def __enter__(self) -> Self:
@@ -88,9 +89,19 @@ class Data:
         def __len__(self_: Loader) -> int:  # noqa: N807
             length = original(self_)
             limit = self._watch.batches_per_epoch
-            return min(length, limit) if limit and is_within(("lightning", "pytorch_lightning")) else length
+            if not limit or length <= limit or not is_within(("lightning", "pytorch_lightning")):
+                return length
+            self._shortened(self_, length, limit)
+            return limit
 
         return __len__
+
+    @careful
+    def _shortened(self, loader: Loader, length: int, told: int) -> None:
+        if loader not in self._told:
+            self._told.add(loader)
+            name = variable_name(loader)
+            self._watch.emit(LengthShortened(step=self._watch.step, loader=name, length=length, told=told))
 
     def _drawing(self, original: Callable[[_BaseDataLoaderIter], Any]) -> Callable[[_BaseDataLoaderIter], Any]:
         def __next__(self_: _BaseDataLoaderIter) -> Any:  # noqa: N807

@@ -3,35 +3,59 @@
 from __future__ import annotations
 
 import faulthandler
+import fcntl
+import functools
 import multiprocessing
 import os
 import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Literal, TextIO
+from typing import Literal, NoReturn, TextIO
 
-from autograd_doctor.events import Event, Noted, RunEnded
+from autograd_doctor.events import (
+    Event,
+    InstrumentAttached,
+    InstrumentFailed,
+    Noted,
+    ProcessStarted,
+    ProgramRaised,
+    RecordingStarted,
+    RunEnded,
+    RunStarted,
+)
 from autograd_doctor.plan import STACKS, Plan
 from autograd_doctor.probes import installed
 from autograd_doctor.runner import crash
+from autograd_doctor.runner.caught import Caught
 from autograd_doctor.runner.function_mode import FunctionProgram
 from autograd_doctor.runner.model_mode import ConfigMistake, ModelProgram
 from autograd_doctor.runner.polite import Polite
+from autograd_doctor.runner.processes import Processes
 from autograd_doctor.runner.program import Program, become_main, load
 from autograd_doctor.runner.recorder import Recorder
 from autograd_doctor.runner.started import started
 from autograd_doctor.runner.stopping import Stop, Stopper, speaks_of_evaluation
+from autograd_doctor.watching.patching import Patches
 from autograd_doctor.watching.watch import Watch
 
-Reason = Literal["finished", "steps", "time", "exited", "raised", "interrupted"]
+Reason = Literal["finished", "steps", "time", "hung", "exited", "raised", "interrupted"]
 
 _ALWAYS = ("data", "optimizers")
 """Probes without which a run can neither count steps nor cut passes."""
+EMITS: tuple[type[Event], ...] = (
+    *(RecordingStarted, InstrumentAttached, InstrumentFailed),
+    *(RunStarted, Noted, ProcessStarted, ProgramRaised, RunEnded),
+)
+"""What the runner itself states, without any instrument."""
+_leave = os._exit
 _USAGE = 2
 _INTERRUPTED = 130
+_OUT_OF_REACH = 500
+"""Programs close descriptors by the hundred to shake off what they inherited; ours that must stay goes above."""
 
 
 def run(plan: Plan) -> int:
@@ -39,19 +63,32 @@ def run(plan: Plan) -> int:
     if plan.stdout_to_stderr:
         os.dup2(2, 1)
     os.environ["AUTOGRAD_DOCTOR"] = "1"
-    stacks = Path(plan.scratch, STACKS).open("w")  # noqa: SIM115  # open as long as the process lives
-    faulthandler.register(signal.SIGUSR2, file=stacks, all_threads=True, chain=False)
+    faulthandler.register(signal.SIGUSR2, file=_out_of_reach(_stacks(plan)), all_threads=True, chain=False)
     return _Run(plan).go()
+
+
+def _stacks(plan: Plan) -> int:
+    """The file of the stacks, open as long as the process lives."""
+    return os.open(Path(plan.scratch, STACKS), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+
+
+def _out_of_reach(descriptor: int) -> int:
+    try:
+        return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _OUT_OF_REACH)
+    except OSError:  # where so many are not allowed, a program will not close so many
+        return descriptor
 
 
 class _Run:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._began = time.monotonic()
-        self._recorder = Recorder(Path(plan.trace))
+        self._recorder = Recorder(plan)
         self._watch = Watch(self._record)
         self._watch.batches_per_epoch = plan.batches_per_epoch
         self._probes = ExitStack()
+        self._patches = Patches()
+        self._caught = Caught(self._watch)
         self._stopper = Stopper(self._watch, plan.steps, plan.max_seconds, end_hard=self._end_hard)
 
     def _record(self, event: Event) -> None:
@@ -61,6 +98,7 @@ class _Run:
     def go(self) -> int:
         """Run the program to its end, its failure or the stop, and say which it was."""
         _let_threads_stop()
+        self._watch.emit(InstrumentAttached(instrument="runner", emits=[event.__name__ for event in EMITS]))
         self._watch.emit(started(self._plan.target))
         reason, code = self._run_program()
         # What Python does first at exit: wait for the threads of the program, which may still be training.
@@ -82,6 +120,9 @@ class _Run:
             # Never undone: exit functions of the program may save, too.
             Polite(self._watch, Path(self._plan.scratch)).install()
         self._probes.enter_context(installed(self._watch, {*self._plan.probes, *_ALWAYS}))
+        self._caught.listen(self._patches)
+        Processes(self._watch).count(self._patches)
+        self._patches.replace(os, "_exit", self._exiting(os._exit))
         program = self._program()
         self._stopper.start()
         program.execute()
@@ -106,7 +147,9 @@ class _Run:
             self._watch.emit(Noted(step=self._watch.step, text=text))
             return "finished", 0
         if isinstance(error, SystemExit):
-            return "exited", _exit_code(error)
+            code = _exit_code(error)
+            self._say_caught(self._caught.behind(error) if code else None)
+            return "exited", code
         if isinstance(error, ConfigMistake):
             print(f"error: {error}", file=sys.stderr)
             return "exited", _USAGE
@@ -119,25 +162,58 @@ class _Run:
 
     def _finish(self, reason: Reason, code: int) -> int:
         self._stopper.over()
+        self._patches.close()
+        self._close_probes()
         stopped = self._stopper.reason
+        self._say_ended(stopped or reason, 0 if stopped else code)
+        return 0 if stopped else code
+
+    def _close_probes(self) -> None:
         try:
             self._probes.close()
-        finally:
-            self._say_ended(stopped or reason, 0 if stopped else code)
-        return 0 if stopped else code
+        except Exception as error:
+            said = f"{type(error).__name__}: {error}"
+            self._watch.emit(InstrumentFailed(step=self._watch.step, instrument="runner", look="close", error=said))
+
+    def _exiting(self, leave: Callable[[int], NoReturn]) -> Callable[[int], NoReturn]:
+        """`os._exit` of this process, but not of those that it forks, ends the recording first."""
+        process = os.getpid()
+
+        @functools.wraps(leave)
+        def _exit(status: int) -> NoReturn:
+            if os.getpid() == process:
+                self._left(status)
+            leave(status)
+
+        return _exit
+
+    def _left(self, status: int) -> None:
+        if self._stopper.reason is None:
+            self._say_caught(self._caught.now() if status else None)
+        if threading.current_thread() is threading.main_thread():
+            self._close_probes()
+        stopped = self._stopper.reason
+        self._say_ended(stopped or "exited", 0 if stopped else status)
+
+    def _say_caught(self, caught: ProgramRaised | None) -> None:
+        if caught is not None:
+            self._watch.emit(caught)
 
     def _say_ended(self, reason: Reason, code: int) -> None:
         seconds = round(time.monotonic() - self._began, 3)
         self._watch.emit(RunEnded(step=self._watch.step, reason=reason, exit_code=code, seconds=seconds))
 
     def _end_hard(self) -> None:
-        """The program was stopped and went on all the same."""
-        self._say_ended(self._stopper.reason or "time", 0)
+        """The program hangs, or was stopped and went on all the same."""
+        reason = self._stopper.reason or "time"
+        if reason == "hung":
+            faulthandler.dump_traceback(file=_stacks(self._plan), all_threads=True)
+        self._say_ended(reason, 0)
         for child in multiprocessing.active_children():
             child.terminate()
         for stream in (sys.stdout, sys.stderr):
             _flush(stream)
-        os._exit(0)
+        _leave(0)
 
 
 def _is_stop_iteration(error: BaseException) -> bool:

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 
-from autograd_doctor.events import Noted
+from autograd_doctor.events import InstrumentFailed
 from autograd_doctor.watching.watch import Watch
 
 
@@ -30,7 +30,7 @@ _told: WeakKeyDictionary[Watch, set[str]] = WeakKeyDictionary()
 
 
 def careful(look: Callable[Concatenate[Probe, P], R]) -> Callable[Concatenate[Probe, P], R | None]:
-    """Run a method of a probe under `watch.looking()`; if it fails, note that once and let the program go on."""
+    """Run a method of a probe under `watch.looking()`; if it fails, say so once and let the program go on."""
 
     @wraps(look)
     def looked(self: Probe, *args: P.args, **kwargs: P.kwargs) -> R | None:
@@ -38,7 +38,7 @@ def careful(look: Callable[Concatenate[Probe, P], R]) -> Callable[Concatenate[Pr
             with self._watch.looking():
                 return look(self, *args, **kwargs)
         except Exception as error:
-            _tell(self._watch, f"{look.__module__.rpartition('.')[2]}.{look.__name__}", error)
+            _tell(self._watch, look, error)
             return None
 
     return looked  # type: ignore[return-value]
@@ -55,7 +55,7 @@ def contained(look: Callable[Concatenate[Probe, P], R]) -> Callable[Concatenate[
         try:
             return look(self, *args, **kwargs)
         except Exception as error:
-            _tell(self._watch, f"{look.__module__.rpartition('.')[2]}.{look.__name__}", error)
+            _tell(self._watch, look, error)
             return None
         finally:
             torch._C._set_grad_enabled(gradients)
@@ -63,11 +63,15 @@ def contained(look: Callable[Concatenate[Probe, P], R]) -> Callable[Concatenate[
     return looked  # type: ignore[return-value]
 
 
-def _tell(watch: Watch, what: str, error: Exception) -> None:
+def _tell(watch: Watch, look: Callable[..., object], error: Exception) -> None:
+    folder, _, file = look.__module__.rpartition(".")
     told = _told.setdefault(watch, set())
+    what = f"{file}.{look.__name__}"
     if what not in told:
         told.add(what)
-        watch.emit(Noted(step=watch.step, text=f"`{what}` failed to look: {type(error).__name__}: {error}"))
+        instrument = file if folder.endswith(".probes") else folder.rpartition(".")[2]
+        said = f"{type(error).__name__}: {error}"
+        watch.emit(InstrumentFailed(step=watch.step, instrument=instrument, look=what, error=said))
 
 
 @contextlib.contextmanager

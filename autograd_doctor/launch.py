@@ -24,6 +24,7 @@ from autograd_doctor.trace import Trace
 
 _LOOK_EVERY = 0.05
 _GRACE = 2.0
+_STOPPED_BY_US = ("steps", "time", "hung")
 _INTERRUPT_GRACE = 10.0
 _MODULE = "autograd_doctor.runner"
 _PACKAGE = str(Path(__file__).parent)
@@ -113,6 +114,9 @@ class Child:
                 self._kill_if_alive()
         self._take(self._reader.ended(), on_event)
         trace = Trace(tuple(self._events))
+        if trace.end and trace.end.reason in _STOPPED_BY_US:
+            # A program that runs to its end may leave processes behind; one that we stopped cannot end them any more.
+            self._signal_all(signal.SIGKILL)
         return Recording(trace, self._outcome(plan, trace, timed_out, interrupted))
 
     def _give(self, plan: Plan) -> None:
@@ -191,10 +195,10 @@ def _program_stacks(file: Path) -> str:
 def _without_ours(thread: str) -> str:
     """One thread down to where the program was called, imports by their modules; nothing if only we make it wait."""
     lines = thread.splitlines()
-    ours = next((number for number, line in enumerate(lines) if f'"{_PACKAGE}' in line), None)
-    waits = all("threading.py" in line for line in lines[1:ours])
-    shown = [line for line in lines[:ours] if "<frozen importlib" not in line]
-    return "" if ours is not None and waits else "\n".join(shown)
+    runner = next((number for number, line in enumerate(lines) if f'"{_PACKAGE}/runner/' in line), None)
+    waits = all("threading.py" in line for line in lines[1:runner])
+    shown = [line for line in lines[:runner] if "<frozen importlib" not in line and f'"{_PACKAGE}' not in line]
+    return "" if runner is not None and waits else "\n".join(shown)
 
 
 def _interpreter_flags() -> list[str]:

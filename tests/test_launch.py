@@ -21,7 +21,7 @@ import pytest
 from autograd_doctor import launch
 from autograd_doctor.command.progress import Progress
 from autograd_doctor.command.screen import Screen
-from autograd_doctor.events import Event, Noted, RunEnded
+from autograd_doctor.events import Event, Noted, RecordingDamaged, RunEnded
 from autograd_doctor.launch import Recording
 from autograd_doctor.plan import Plan, Target
 
@@ -124,13 +124,15 @@ def test_a_hard_exit_leaves_what_it_wrote(stage: Stage) -> None:
 def test_an_unfinished_record_is_left_out(stage: Stage) -> None:
     recording = stage.play("write(Noted(text='whole'))\ntrace.write(b'\\x40\\0\\0\\0half'); trace.flush()")
     assert texts(recording) == ["whole"]
+    (damage,) = recording.trace.of(RecordingDamaged)
+    assert damage.reason.endswith("it is cut off in the middle of a record, 8 bytes into it")
 
 
-def test_what_follows_a_damaged_record_is_given_up_with_a_note(stage: Stage) -> None:
-    recording = stage.play("write(Noted(text='whole'))\ntrace.write(b'\\x02\\0\\0\\0??')\nwrite(Noted(text='lost'))")
-    assert texts(recording)[0] == "whole"
-    assert texts(recording)[1].startswith("the trace is damaged, and what follows is lost: ")
-    assert len(texts(recording)) == 2
+def test_what_follows_a_damaged_record_is_given_up(stage: Stage) -> None:
+    damage = "trace.write(b'\\x02\\0\\0\\0\\0\\0\\0\\0??')"
+    recording = stage.play(f"write(Noted(text='whole'))\n{damage}\nwrite(Noted(text='lost'))")
+    assert texts(recording) == ["whole"]
+    assert [event.reason.partition(" a ")[2] for event in recording.trace.of(RecordingDamaged)] == ["record is damaged"]
 
 
 def test_a_flood_of_output_does_not_block(stage: Stage, capfd: pytest.CaptureFixture[str]) -> None:
@@ -182,12 +184,15 @@ def test_own_frames_and_threads_are_left_out_of_the_stacks(tmp_path: Path) -> No
         "Current thread 0x2 (most recent call first):\n"
         '  File "/lib/socket.py", line 5 in accept\n'
         '  File "/home/train.py", line 6 in <module>\n'
+        f'  File "{ours}/probes/data.py", line 7 in __next__\n'
+        '  File "/home/train.py", line 7 in <module>\n'
         f'  File "{ours}/runner/program.py", line 1 in execute\n'
     )
     assert launch._program_stacks(file) == (
         "Current thread 0x2 (most recent call first):\n"
         '  File "/lib/socket.py", line 5 in accept\n'
-        '  File "/home/train.py", line 6 in <module>'
+        '  File "/home/train.py", line 6 in <module>\n'
+        '  File "/home/train.py", line 7 in <module>'
     )
 
 

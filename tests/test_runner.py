@@ -240,7 +240,13 @@ def test_an_abrupt_exit_leaves_the_trace_up_to_it(ran: Any) -> None:
     done = ran(ONE_STEP, "step()\nimport os\nos._exit(5)\n")
     assert done.code == 5
     assert len(done.trace.of(OptimizerStepped)) == 1
-    assert done.trace.end is None
+    assert (done.end.reason, done.end.exit_code) == ("exited", 5)
+
+
+def test_an_exit_below_python_leaves_a_trace_without_an_end(ran: Any) -> None:
+    done = ran(ONE_STEP, "step()\nimport ctypes\nctypes.CDLL(None)._exit(0)\n")
+    assert done.code == 0
+    assert recording.missing(done.trace) == ["the end of the run was not recorded"]
 
 
 def test_exit_functions_and_threads_run_and_closed_output_does_no_harm(tmp_path: Path) -> None:

@@ -19,8 +19,8 @@ RULE_CRASHED = "AD000"
 class Examination:
     """`ran` holds codes, `skipped` maps codes to reasons; a rule is in exactly one of them.
 
-    crashed: codes of the rules that failed themselves. unchecked: codes of the rules for errors that a failed instrument
-    kept from judging, by what failed.
+    crashed: codes of the rules that failed themselves. unchecked: codes of the rules for errors that a failure of
+    an instrument kept from judging, by that failure.
     """
 
     findings: list[Finding] = field(default_factory=list)

@@ -31,9 +31,8 @@ class Processes:
         @functools.wraps(original)
         def start(process: BaseProcess) -> None:
             original(process)
-            method = getattr(process, "_start_method", "fork")
-            if method != "fork":
-                self._started(method)
+            if process._popen.method != "fork":  # type: ignore[attr-defined]
+                self._started(process._popen.method)  # type: ignore[attr-defined]
 
         return start
 

@@ -22,48 +22,56 @@ _WAKES = 20.0
 """How often per second a program that merely waits may be woken: by polling, not by data that arrive."""
 _TIMES_THE_LONGEST = 10
 _SHORTEST, _LONGEST = 5.0, 10.0
+_WORTH_WAITING = 30.0
 _PROCESSES = Path("/proc")
 
 
 class Standstill:
-    """How long nothing of the program has moved; looked after by one thread, which does not count itself.
+    """How long nothing of a program that trains has moved; looked after by one thread, which does not count itself.
 
     It is a hang after as many seconds as the check was to take, but after 5 at least and 10 at most, and after ten
-    times the longest wait between two signs of training.
+    times the longest standstill that the program got over before.
     """
 
     def __init__(self, now: float, max_seconds: float) -> None:
         self._patience = min(max(max_seconds, _SHORTEST), _LONGEST)
-        self._longest_wait = 0.0
-        self._moved_at = self._trained_at = self._looked_at = now
+        self._longest = 0.0
+        self._moved_at = self._signalled_at = self._looked_at = now
         self._used: _Used | None = None
 
-    def trained(self, now: float) -> None:
-        """A sign of training: an event, a backward or a step."""
-        self._longest_wait = max(self._longest_wait, now - self._trained_at)
-        self._moved_at = self._trained_at = now
+    def signalled(self, now: float) -> None:
+        """A sign of life was recorded: an event, a backward or a step."""
+        self._moved(now)
+        self._signalled_at = now
         self._used = None
 
     def look(self, now: float) -> None:
-        """Where no sign of training came for longer than usual, see what was used since the last look."""
+        """Where no sign has come for a while, see what was used since the last look."""
         passed = now - self._looked_at
-        if passed < _LOOK_EVERY or now - self._trained_at < max(_LOOK_EVERY, 2 * self._longest_wait):
+        if passed < _LOOK_EVERY or now - self._signalled_at < _LOOK_EVERY:
             return
         used = _used()
         if self._used is None or used.shows_movement(self._used, passed):
-            self._moved_at = now
+            self._moved(now)
         self._used, self._looked_at = used, now
 
     def has_begun(self, now: float) -> bool:
         """Whether nothing has moved for a while, so that waiting a little longer will show if it is a hang."""
-        return now - self._moved_at > 2 * _LOOK_EVERY and self._needed <= _LONGEST
+        return now - self._moved_at > 2 * _LOOK_EVERY and self._needed <= _WORTH_WAITING
 
     def is_hang(self, now: float) -> bool:
         return now - self._moved_at >= self._needed
 
     @property
     def _needed(self) -> float:
-        return max(self._patience, _TIMES_THE_LONGEST * self._longest_wait)
+        return max(self._patience, _TIMES_THE_LONGEST * self._longest)
+
+    def _moved(self, now: float) -> None:
+        stood_still = now - self._moved_at
+        # Between two looks, or before the first one, nothing is known.
+        if stood_still > 3 * _LOOK_EVERY:
+            self._longest = max(self._longest, stood_still)
+        self._moved_at = now
 
 
 class _Used(NamedTuple):

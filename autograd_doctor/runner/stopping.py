@@ -56,9 +56,8 @@ class Stopper:
         self._seconds = max_seconds
         self._end_hard = end_hard
         self._process = os.getpid()
-        now = time.monotonic()
-        self._deadline = now + _START_UP * max_seconds
-        self._standstill = Standstill(now, max_seconds)
+        self._deadline = math.inf
+        self._standstill = Standstill(time.monotonic(), max_seconds)
         self._training = False
         self._evaluated = False
         self._boundary: Literal["unknown", "near", "seen"] = "unknown"
@@ -71,6 +70,7 @@ class Stopper:
 
     def start(self) -> None:
         """Listen to steps and backwards (after all probes, so that each has seen the last step), and watch the time."""
+        self._deadline = time.monotonic() + _START_UP * self._seconds
         self._watch.stepped.append(self._stepped)
         self._watch.backward_finished.append(self._trained)
         threading.Thread(target=self._watch_time, name="autograd_doctor clock", daemon=True).start()
@@ -88,7 +88,7 @@ class Stopper:
 
     def observe(self, event: Event) -> None:
         """Take note that the program moves, and of the phases that it has shown."""
-        self._standstill.trained(time.monotonic())
+        self._standstill.signalled(time.monotonic())
         if isinstance(event, ForwardRan):
             self._evaluated |= not event.grad_enabled or not event.training
         elif isinstance(event, BatchDrawn):
@@ -105,9 +105,10 @@ class Stopper:
 
     def _trained(self) -> None:
         now = time.monotonic()
-        self._standstill.trained(now)
+        self._standstill.signalled(now)
         if not self._training:
             self._training = True
+            self._standstill = Standstill(now, self._seconds)
             self._deadline = now + self._seconds
 
     def _stepped(self) -> None:

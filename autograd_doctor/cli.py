@@ -115,8 +115,8 @@ def check(
     only defines a model: then `--config FILE` says how to train it.
 
     Exit codes: 0 nothing to fail on, 1 findings, 2 a mistake in the command or
-    the settings, 3 the program failed before it trained, 4 too little training
-    was seen to judge, 130 Ctrl-C.
+    the settings, or a failure of ours, 3 the program failed and no rule explains
+    why, 4 too little was seen to judge, 130 Ctrl-C.
     """
     from autograd_doctor.command import checking
 

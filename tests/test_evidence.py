@@ -311,7 +311,7 @@ def test_a_crash_that_a_second_run_does_not_reach_is_not_judged(checked: Callabl
     assert report["exit_reason"].endswith("a second run, with whole passes, did not come as far")
 
 
-# ------------------------------------------------------------------------------------------ whatever escapes is one line
+# ----------------------------------------------------------------------------------------- whatever escapes is one line
 
 
 def _command(*arguments: str | bytes, **options: Any) -> subprocess.CompletedProcess[str]:

@@ -20,6 +20,7 @@ import msgspec
 from autograd_doctor import events
 from autograd_doctor.events import Event, RecordingDamaged, RecordingStarted, RunEnded
 from autograd_doctor.trace import Trace
+from autograd_doctor.wording import plural
 
 VERSION = 2
 _NAME = b"autograd_doctor trace "
@@ -190,7 +191,7 @@ def missing(trace: Trace) -> list[str]:
         own = [event for event in trace.events if event.rank == rank]
         lost = _gaps([event.sequence for event in own if event.sequence])
         if lost:
-            lacks.append(f"{lost} events{of_rank} are missing from the recording")
+            lacks.append(f"the recording{of_rank} lacks {plural(lost, 'event')}")
         if not any(isinstance(event, RunEnded | RecordingDamaged) for event in own):
             lacks.append(f"the end of the run{of_rank} was not recorded")
     return [*lacks, *_absent_ranks(trace)] if trace.events else ["nothing was recorded"]

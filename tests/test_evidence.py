@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
@@ -118,6 +119,26 @@ def test_waiting_that_the_program_got_over_before_is_no_hang() -> None:
         still.signalled(8.0)
         assert not still.is_hang(60.0)
         assert still.is_hang(80.0)
+
+
+@pytest.mark.parametrize(("taken", "still", "reason"), [(0, 1, "hung"), (1, 1, "time"), (0, 0, "time")])
+def test_who_takes_no_notice_of_the_stop_and_does_not_move_hangs(
+    monkeypatch: pytest.MonkeyPatch, taken: int, still: int, reason: str
+) -> None:
+    from autograd_doctor.runner import stopping
+    from autograd_doctor.watching.watch import Watch
+
+    raised: list[Any] = []
+    ended: list[Any] = []
+    monkeypatch.setattr(stopping, "_raise_in_main_thread", raised.append)
+    stopper = stopping.Stopper(Watch(lambda event: None), 30, 60.0, end_hard=lambda: ended.append(stopper.reason))
+    stopper._trained()
+    monkeypatch.setattr(stopper._standstill, "is_hang", lambda now: bool(still))
+    stopper._stop_between_steps(time.monotonic())
+    if taken:
+        raised[0]()
+    stopper._give_up(time.monotonic())
+    assert ended == [reason]
 
 
 def test_whoever_uses_the_processor_moves() -> None:
@@ -341,6 +362,7 @@ def test_a_working_folder_that_is_gone(tmp_path: Path, arguments: tuple[str, ...
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, env=environment)
     assert _is_one_line(done), done
+    assert "itself failed" not in done.stderr
 
 
 def test_a_failure_of_the_doctors_own_is_one_line(tmp_path: Path) -> None:

@@ -117,9 +117,9 @@ def test_a_whole_trace_comes_back_and_lacks_nothing(tmp_path: Path) -> None:
 
 def test_a_gap_a_missing_end_and_a_missing_header_are_told() -> None:
     events = stamped([Noted(text="a"), Noted(text="b"), END]).events
-    assert missing(Trace(events[:2] + events[3:])) == ["1 events are missing from the recording"]
+    assert missing(Trace(events[:2] + events[3:])) == ["the recording lacks 1 event"]
     assert missing(Trace(events[:-1])) == ["the end of the run was not recorded"]
-    assert missing(Trace(events[1:])) == ["1 events are missing from the recording"]
+    assert missing(Trace(events[1:])) == ["the recording lacks 1 event"]
 
 
 def test_growing_files_are_read_as_they_grow(tmp_path: Path) -> None:

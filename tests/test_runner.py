@@ -18,7 +18,15 @@ import msgspec
 import pytest
 
 from autograd_doctor import recording
-from autograd_doctor.events import BatchDrawn, Noted, OptimizerStepped, ProgramRaised, RunEnded, RunStarted
+from autograd_doctor.events import (
+    BatchDrawn,
+    LengthShortened,
+    Noted,
+    OptimizerStepped,
+    ProgramRaised,
+    RunEnded,
+    RunStarted,
+)
 from autograd_doctor.plan import STACKS, Plan, Target
 from autograd_doctor.runner import stopping
 from autograd_doctor.trace import Trace
@@ -605,6 +613,8 @@ def test_lightning_reaches_its_validation_and_its_end(ran: Any) -> None:
         "ended after 6",
     ]
     assert done.end.reason == "finished"
+    (shortened,) = done.trace.of(LengthShortened)
+    assert (shortened.loader, shortened.length, shortened.told) == ("data", 40, 3)
 
 
 def test_lightning_lets_the_stop_through(ran: Any) -> None:

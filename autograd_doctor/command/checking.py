@@ -107,15 +107,22 @@ def report(request: Request) -> int:
 
 def load_settings(request: Request) -> Loaded:
     """The settings for the folder of the script, or the working directory for a module."""
-    path = Path(request.name)
-    folder = Path.cwd() if request.is_module else path if path.is_dir() else path.parent
+    path, here = Path(request.name), _working_folder()
+    folder = here if request.is_module else path if path.is_dir() else path.parent
     return config.load(
         request.options,
-        folder=folder if folder.is_dir() else Path.cwd(),
+        folder=folder if folder.is_dir() else here,
         environment=os.environ,
         file=request.config,
         isolated=request.isolated,
     )
+
+
+def _working_folder() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise Mistake("the working folder does not exist any more") from None
 
 
 def _job(loaded: Loaded, request: Request, what: Target) -> _Job:

@@ -12,7 +12,7 @@ from autograd_doctor.judging.consequences import PROGRAM_CRASHED
 from autograd_doctor.plan import Outcome
 from autograd_doctor.report import ReportedFinding, Run, Verdict
 from autograd_doctor.trace import Trace
-from autograd_doctor.wording import tensor
+from autograd_doctor.wording import plural, tensor
 
 Decision = tuple[Verdict, ExitCode, str]
 
@@ -36,22 +36,26 @@ def decide(
     failing = _failing(findings, fail_on)
     explained = any(finding.code != PROGRAM_CRASHED for finding in failing)
     if run.stopped_by == "interrupted":
-        return "interrupted", ExitCode.INTERRUPTED, f"asked to stop after {steps(run.steps)}"
+        return "interrupted", ExitCode.INTERRUPTED, f"asked to stop after {plural(run.steps, 'step')}"
     if run.steps == 0 and not explained and _failed(run):
         return "program-failed", ExitCode.PROGRAM_FAILED, f"the program {_end(run, outcome)} before any training step"
     if failing:
-        return "faults", ExitCode.FINDINGS, f"{len(failing)} of {_findings(len(findings))} at or above `{fail_on}`"
+        return (
+            "faults",
+            ExitCode.FINDINGS,
+            f"{len(failing)} of {plural(len(findings), 'finding')} at or above `{fail_on}`",
+        )
     if doubts.crashed:
         return _failed_ourselves(doubts)
     hung = run.stopped_by in ("hung", "timeout") and run.steps
     if run.stopped_by == "killed" or hung or (_failed(run) and not _explained(findings)):
-        ended = f"the program {_end(run, outcome)} after {steps(run.steps)}, which no rule explains"
+        ended = f"the program {_end(run, outcome)} after {plural(run.steps, 'step')}, which no rule explains"
         return "program-failed", ExitCode.PROGRAM_FAILED, ended
     if doubt := _not_seen(run, outcome, doubts):
         return "not-judged", ExitCode.NOT_JUDGED, doubt
     if run.steps < max(1, min_steps):
         return "not-judged", ExitCode.NOT_JUDGED, _too_few(run, min_steps)
-    return "passed", ExitCode.OK, f"no finding at or above `{fail_on}` in {steps(run.steps)} of training"
+    return "passed", ExitCode.OK, f"no finding at or above `{fail_on}` in {plural(run.steps, 'step')} of training"
 
 
 def decide_on_function(
@@ -66,7 +70,11 @@ def decide_on_function(
     if _failed(run) and all(finding.code == PROGRAM_CRASHED for finding in failing):
         return "program-failed", ExitCode.PROGRAM_FAILED, f"it {_end(run, outcome)} before it could be judged"
     if failing:
-        return "faults", ExitCode.FINDINGS, f"{len(failing)} of {_findings(len(findings))} at or above `{fail_on}`"
+        return (
+            "faults",
+            ExitCode.FINDINGS,
+            f"{len(failing)} of {plural(len(findings), 'finding')} at or above `{fail_on}`",
+        )
     if doubts.crashed:
         return _failed_ourselves(doubts)
     if doubt := _not_seen(run, outcome, doubts):
@@ -104,15 +112,6 @@ def _right(judged: Sequence[FunctionJudged]) -> str:
     return f"{what} with difference quotients on {' and '.join(map(tensor, judged[0].judged_on))}"
 
 
-def steps(count: int) -> str:
-    """ "1 step", "30 steps"."""
-    return f"{count} step{'' if count == 1 else 's'}"
-
-
-def _findings(count: int) -> str:
-    return f"{count} finding{'' if count == 1 else 's'}"
-
-
 def _failing(findings: Sequence[ReportedFinding], fail_on: str) -> list[ReportedFinding]:
     if fail_on not in SEVERITIES:
         return []
@@ -145,7 +144,7 @@ def _signal_name(number: int) -> str:
 
 def _too_few(run: Run, min_steps: int) -> str:
     if run.steps:
-        return f"only {steps(run.steps)} of training seen, {min_steps} are needed to judge"
+        return f"only {plural(run.steps, 'step')} of training seen, {min_steps} are needed to judge"
     if run.stopped_by in ("hung", "timeout"):
         return "no training step was seen before the program hung"
     if run.processes_started:

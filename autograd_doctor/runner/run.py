@@ -222,9 +222,9 @@ def _is_stop_iteration(error: BaseException) -> bool:
 
 
 def _exit_code(error: SystemExit) -> int:
-    """The exit code of `sys.exit(…)`; what is no number goes to standard error, as Python does it."""
+    """The exit code of `sys.exit(…)`, as the shell sees it; what is no number goes to standard error, as in Python."""
     if error.code is None or isinstance(error.code, int):
-        return error.code or 0
+        return (error.code or 0) & 0xFF
     print(error.code, file=sys.stderr)
     return 1
 

@@ -193,12 +193,13 @@ def _program_stacks(file: Path) -> str:
 
 
 def _without_ours(thread: str) -> str:
-    """One thread down to where the program was called, imports by their modules; nothing if only we make it wait."""
+    """One thread down to where the program was called, imports by their modules; nothing of the one that is ours."""
     lines = thread.splitlines()
+    if any(f'"{_PACKAGE}/runner/stopping.py"' in line for line in lines):
+        return ""
     runner = next((number for number, line in enumerate(lines) if f'"{_PACKAGE}/runner/' in line), None)
-    waits = all("threading.py" in line for line in lines[1:runner])
     shown = [line for line in lines[:runner] if "<frozen importlib" not in line and f'"{_PACKAGE}' not in line]
-    return "" if runner is not None and waits else "\n".join(shown)
+    return "\n".join(shown)
 
 
 def _interpreter_flags() -> list[str]:

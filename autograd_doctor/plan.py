@@ -108,14 +108,14 @@ class Plan(Struct, frozen=True, kw_only=True):
     append events to, and a folder for what the program saves and for `STACKS`. polite: redirect saves and switch
     trackers off. stdout_to_stderr: descriptor 1 is the parent's report, so the program's output goes to descriptor 2.
     model: the validated model-mode section of the configuration. function: how to call a target of that kind.
-    rules, needs: codes of the rules that will judge, and names of the events that they need, for the trace's header.
+    selected, needs: codes of the rules that will judge, and names of the events that they need, for the trace's header.
     """
 
     target: Target
     trace: str
     scratch: str
     probes: list[str]
-    rules: list[str] = []
+    selected: list[str] = []
     needs: list[str] = []
     steps: int = 30
     max_seconds: float = 60.0

@@ -113,7 +113,7 @@ def plan_for(
         "trace": str(trace),
         "scratch": str(scratch),
         "probes": probes_for(needs),
-        "rules": [rule.code for rule in (all_rules() if rules is None else rules)],
+        "selected": [rule.code for rule in (all_rules() if rules is None else rules)],
         "needs": sorted(event.__name__ for event in needs),
         **overrides,
     }

@@ -32,9 +32,9 @@ from autograd_doctor.events import (
     GradModeLeftOff,
     HooksCounted,
     IdleForwardUsed,
+    InstrumentFailed,
     ModeSet,
     ModuleSeen,
-    Noted,
     OperationFailed,
     ParameterSeen,
     ScalerUsed,
@@ -86,7 +86,7 @@ def probing(*names: str) -> Iterator[Recorded]:
         for name in names:
             stack.enter_context(importlib.import_module(f"autograd_doctor.probes.{name}").PROBE(recorded.watch))
         yield recorded
-    assert [note.text for note in recorded.of(Noted)] == []
+    assert [failed.error for failed in recorded.of(InstrumentFailed)] == []
 
 
 def source_line(location: Location | None) -> str:
@@ -192,8 +192,8 @@ def test_a_failure_of_ours_is_noted_once_and_hidden_from_the_program(monkeypatch
         monkeypatch.setattr(watch.modules, "get", lambda module: 1 / 0)
         model = Net()
         assert model(torch.randn(2, 4)).shape == model(torch.randn(2, 4)).shape
-    assert Counter(type(event) for event in recorded) == {Noted: 1}
-    assert "ZeroDivisionError" in recorded[0].text  # type: ignore[attr-defined]
+    assert Counter(type(event) for event in recorded) == {InstrumentFailed: 1}
+    assert "ZeroDivisionError" in recorded[0].error  # type: ignore[attr-defined]
 
 
 # ------------------------------------------------------------------------------------------------------- grad modes

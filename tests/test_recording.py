@@ -58,7 +58,7 @@ END = RunEnded(reason="finished")
 
 @pytest.fixture
 def plan(tmp_path: Path) -> Plan:
-    asked = {"rules": ["AD101"], "needs": ["BackwardRan"], "steps": 7, "max_seconds": 3.0, "batches_per_epoch": 2}
+    asked = {"selected": ["AD101"], "needs": ["BackwardRan"], "steps": 7, "max_seconds": 3.0, "batches_per_epoch": 2}
     target = Target("script", "t.py")
     return Plan(target=target, trace=str(tmp_path / "trace"), scratch=str(tmp_path), probes=[], **asked)  # type: ignore[arg-type]
 

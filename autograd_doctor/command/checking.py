@@ -187,7 +187,7 @@ def _plan(job: _Job, what: Target, workspace: launch.Workspace) -> Plan:
         trace=workspace.trace,
         scratch=workspace.scratch,
         probes=probes_for(needs),
-        rules=[rule.code for rule in job.rules],
+        selected=[rule.code for rule in job.rules],
         needs=sorted(event.__name__ for event in needs),
         steps=settings.steps,
         max_seconds=settings.max_seconds,

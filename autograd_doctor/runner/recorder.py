@@ -77,7 +77,7 @@ def _header(plan: Plan) -> RecordingStarted:
         tool=__version__,
         began=time.time(),
         world_size=_number("WORLD_SIZE", 1),
-        rules=plan.rules,
+        rules=plan.selected,
         needs=plan.needs,
         steps=plan.steps,
         max_seconds=plan.max_seconds,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+import traceback
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -114,8 +115,8 @@ def check(
     only defines a model: then `--config FILE` says how to train it.
 
     Exit codes: 0 nothing to fail on, 1 findings, 2 a mistake in the command or
-    the settings, 3 the program failed before it trained, 4 too little training
-    was seen to judge, 130 Ctrl-C.
+    the settings, or a failure of ours, 3 the program failed and no rule explains
+    why, 4 too little was seen to judge, 130 Ctrl-C.
     """
     from autograd_doctor.command import checking
 
@@ -217,7 +218,7 @@ def config_command(
 
 
 def main() -> NoReturn:
-    """The entry point: typer's own exits pass, a mistake becomes one line and exit code 2."""
+    """The entry point: typer's own exits pass, a mistake or a failure of ours becomes one line and exit code 2."""
     _open_streams()
     try:
         app()
@@ -225,6 +226,8 @@ def main() -> NoReturn:
         _complain(str(mistake), mistake.detail)
     except KeyboardInterrupt:
         sys.exit(ExitCode.INTERRUPTED)
+    except Exception as error:
+        _complain(_own_failure(error), "")
     sys.exit(0)
 
 
@@ -234,6 +237,13 @@ def _open_streams() -> None:
     sys.stderr = sys.stderr or io.StringIO()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _own_failure(error: Exception) -> str:
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    said = " ".join(str(error).split())
+    where = f"{Path(last.filename).name}:{last.lineno}"
+    return f"autograd_doctor itself failed, which is a bug: {type(error).__name__}: {said} (at {where})"
 
 
 def _complain(message: str, detail: str) -> NoReturn:

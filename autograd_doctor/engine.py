@@ -12,8 +12,9 @@ from autograd_doctor.judging.consequences import PROGRAM_CRASHED, Case, cases
 from autograd_doctor.judging.examination import Examination, examine
 from autograd_doctor.judging.presentation import Presenter
 from autograd_doctor.judging.suppressions import Ignore, Ignores
-from autograd_doctor.judging.verdict import decide, decide_on_function
+from autograd_doctor.judging.verdict import Doubts, decide, decide_on_function
 from autograd_doctor.plan import Outcome, Target
+from autograd_doctor.recording import missing
 from autograd_doctor.report import SCHEMA_VERSION, Checks, Report, ReportedFinding, Statistics, Tool
 from autograd_doctor.rules import Rule, all_rules
 from autograd_doctor.settings.mistakes import nearest
@@ -44,10 +45,11 @@ def judge(
         for case in cases(examination.findings, {rule.code: rule.folds for rule in rules})
     ]
     findings = [finding for finding in settled if finding.suppressed is None]
+    doubts = Doubts(examination.crashed, missing(trace), examination.unchecked)
     if target.kind == "function":
-        verdict, exit_code, reason = decide_on_function(findings, trace, run, outcome, fail_on=fail_on)
+        verdict, exit_code, reason = decide_on_function(findings, trace, run, outcome, doubts, fail_on=fail_on)
     else:
-        verdict, exit_code, reason = decide(findings, run, outcome, fail_on=fail_on, min_steps=min_steps)
+        verdict, exit_code, reason = decide(findings, run, outcome, doubts, fail_on=fail_on, min_steps=min_steps)
     return Report(
         schema_version=SCHEMA_VERSION,
         tool=Tool("autograd_doctor", __version__),

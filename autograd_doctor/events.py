@@ -15,12 +15,42 @@ from autograd_doctor.plan import Outcome, Target
 
 
 class Event(Struct, frozen=True, tag=True, kw_only=True):
-    """Something that happened. `step` is the number of optimizer steps that had taken effect before it."""
+    """Something that happened. `step` is the number of optimizer steps that had taken effect before it.
+
+    The recorder alone stamps what it writes: `sequence` counts the events of one rank from 1 without a gap, and `time`
+    is in seconds since its recording began. 0 in all three: not written by a recorder.
+    """
 
     step: int = 0
+    sequence: int = 0
+    rank: int = 0
+    time: float = 0.0
 
 
 # --------------------------------------------------------------------------------------------------------- the run
+
+
+class RecordingStarted(Event, frozen=True):
+    """The header of a trace: who recorded it, and what was asked for.
+
+    tool: version of the doctor. began: seconds since 1970. rules: codes of those selected. needs: names of the events
+    that they ask for. steps, max_seconds, batches_per_epoch: see `Plan`.
+    """
+
+    tool: str
+    began: float
+    world_size: int = 1
+    rules: list[str] = []
+    needs: list[str] = []
+    steps: int = 0
+    max_seconds: float = 0.0
+    batches_per_epoch: int = 0
+
+
+class RecordingDamaged(Event, frozen=True):
+    """Stated by whoever reads a trace: from here on it cannot be read, and what followed is lost."""
+
+    reason: str
 
 
 class RunStarted(Event, frozen=True):
@@ -36,9 +66,12 @@ class RunStarted(Event, frozen=True):
 
 
 class RunEnded(Event, frozen=True):
-    """The program is over, or was stopped. `exit_code` is what the program itself would have returned."""
+    """The program is over, or was stopped. `exit_code` is what the program itself would have returned.
 
-    reason: Literal["finished", "steps", "time", "exited", "raised", "interrupted"]
+    "time": the time was up while it moved. "hung": it was training, and then nothing of it moved any more.
+    """
+
+    reason: Literal["finished", "steps", "time", "hung", "exited", "raised", "interrupted"]
     exit_code: int = 0
     seconds: float = 0.0
 
@@ -50,7 +83,10 @@ class Noted(Event, frozen=True):
 
 
 class InstrumentAttached(Event, frozen=True):
-    """An instrument began to watch. emits: names of the events that it states. requires: instruments that it reads."""
+    """An instrument began to watch.
+
+    emits: names of the events that it states. requires: names of the instruments that it reads.
+    """
 
     instrument: str
     emits: list[str]
@@ -79,6 +115,12 @@ class InstrumentLimited(Event, frozen=True):
 
     instrument: str
     reason: str
+
+
+class ProcessStarted(Event, frozen=True):
+    """The program started another process, which is not watched: forked, spawned, or Python as a command."""
+
+    how: Literal["fork", "spawn", "forkserver", "command"]
 
 
 class CheckEnded(Event, frozen=True):
@@ -126,12 +168,16 @@ class StackFrame(Struct, frozen=True):
 
 
 class ProgramRaised(Event, frozen=True):
-    """The program died of an exception. Frames go from the outermost to the one that raised."""
+    """The program died of an exception. Frames go from the outermost to the one that raised.
+
+    caught: the program caught it, and then ended by itself with an exit code other than 0.
+    """
 
     kind: str
     message: str
     frames: list[StackFrame]
     in_backward: bool = False
+    caught: bool = False
 
 
 # ------------------------------------------------------------------------------- parameters, modules and optimizers
@@ -492,6 +538,14 @@ class BatchDrawn(Event, frozen=True):
     length: int | None = None
     ended: bool = False
     cut: bool = False
+
+
+class LengthShortened(Event, frozen=True):
+    """A framework that plans by `len(loader)` was told that a loader holds fewer batches than it does."""
+
+    loader: str
+    length: int
+    told: int
 
 
 # --------------------------------------------------------------------------------------------------- graph lifetime

@@ -34,13 +34,36 @@ class Related(Struct, frozen=True):
     location: Location
 
 
-class Finding(Struct, frozen=True, kw_only=True):
-    """One fault with one cause.
+class Edit(Struct, frozen=True, kw_only=True):
+    """A span of source, counted as in `Location`, and the text to put in its place."""
 
-    `message` states what was seen, with its numbers, and holds no remedy; `help` holds the change to make.
+    path: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    content: str
+
+
+class Fix(Struct, frozen=True, kw_only=True):
+    """A change that removes a fault.
+
+    `applicability`: "safe" keeps what the program is meant to do, "unsafe" may not, "display" is only to be read.
+    """
+
+    applicability: Literal["display", "unsafe", "safe"]
+    description: str
+    edits: tuple[Edit, ...] = ()
+
+
+class Fault(Struct, frozen=True, kw_only=True):
+    """What is said of one fault with one cause, by a rule and in a report alike.
+
+    `message` states what was seen, with its numbers, and holds no remedy; `help` holds the change to make, and `fix`
+    that change as edits, where it is known.
     `subject` is the parameter, module, optimizer or variable under the name that the user gave it.
-    `step_first` counts optimizer steps from 1 (0: before the first step took effect). `parameters` are the numbers of
-    the parameters concerned: a finding folds another one only if they share some, or if one of them names none.
+    `step_first` is the number of the step, counted from 1, in which it was first seen; 0 is before the first step.
+    `ranks` are those that showed it, of a run of several; empty if they cannot be told apart.
     """
 
     code: str
@@ -50,14 +73,30 @@ class Finding(Struct, frozen=True, kw_only=True):
     title: str
     message: str
     subject: str
-    location: Location | None
     help: str
-    evidence: Evidence = {}
+    fix: Fix | None
+    evidence: Evidence
+    step_first: int
+    step_count: int
+    ranks: tuple[int, ...]
+
+
+class Finding(Fault, frozen=True, kw_only=True):
+    """A fault as a rule finds it.
+
+    `parameters` are the numbers of the parameters concerned: a finding folds another one only if they share some, or if
+    one of them names none.
+    """
+
+    location: Location | None
     related: tuple[Related, ...] = ()
     notes: tuple[str, ...] = ()
+    parameters: tuple[int, ...] = ()
+    fix: Fix | None = None
+    evidence: Evidence = {}
     step_first: int = 0
     step_count: int = 0
-    parameters: tuple[int, ...] = ()
+    ranks: tuple[int, ...] = ()
 
 
 class ExitCode(IntEnum):

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -17,12 +17,14 @@ from typing import NamedTuple, Self
 import msgspec
 
 from autograd_doctor.command.screen import Screen
-from autograd_doctor.events import Event, Noted
+from autograd_doctor.events import Event
 from autograd_doctor.plan import STACKS, Outcome, Plan
-from autograd_doctor.trace import Trace, TraceError, TraceReader
+from autograd_doctor.recording import TraceReader
+from autograd_doctor.trace import Trace
 
 _LOOK_EVERY = 0.05
 _GRACE = 2.0
+_STOPPED_BY_US = ("steps", "time", "hung")
 _INTERRUPT_GRACE = 10.0
 _MODULE = "autograd_doctor.runner"
 _PACKAGE = str(Path(__file__).parent)
@@ -84,7 +86,6 @@ class Child:
         )
         os.close(plan_end)
         self._events: list[Event] = []
-        self._readable = True
 
     def __enter__(self) -> Self:
         return self
@@ -111,8 +112,12 @@ class Child:
                 self._end_interrupted(on_event)
             finally:
                 self._kill_if_alive()
-        self._read(on_event)
-        return Recording(Trace(tuple(self._events)), self._outcome(plan, timed_out, interrupted))
+        self._take(self._reader.ended(), on_event)
+        trace = Trace(tuple(self._events))
+        if trace.end and trace.end.reason in _STOPPED_BY_US:
+            # A program that runs to its end may leave processes behind; one that we stopped cannot end them any more.
+            self._signal_all(signal.SIGKILL)
+        return Recording(trace, self._outcome(plan, trace, timed_out, interrupted))
 
     def _give(self, plan: Plan) -> None:
         trace = Path(plan.trace)
@@ -133,23 +138,13 @@ class Child:
             else:
                 with suppress(subprocess.TimeoutExpired):
                     self._process.wait(_LOOK_EVERY)
-            self._read(on_event)
+            self._take(self._reader.new_events(), on_event)
         return True
 
-    def _read(self, on_event: Callable[[Event], None] | None) -> None:
-        """Take in what was recorded since the last look. What comes after a damaged record cannot be told apart."""
-        if not self._readable:
-            return
-        new: list[Event] = []
-        try:
-            for event in self._reader.new_events():
-                new.append(event)
-        except TraceError as error:
-            self._readable = False
-            new.append(Noted(text=f"the trace is damaged, and what follows is lost: {error}"))
-        self._events += new
-        if on_event:
-            for event in new:
+    def _take(self, events: Iterable[Event], on_event: Callable[[Event], None] | None) -> None:
+        for event in events:
+            self._events.append(event)
+            if on_event:
                 on_event(event)
 
     def _end_hung(self, on_event: Callable[[Event], None] | None) -> None:
@@ -176,14 +171,15 @@ class Child:
             self._signal_all(signal.SIGKILL)
             self._process.wait()
 
-    def _outcome(self, plan: Plan, timed_out: bool, interrupted: bool) -> Outcome:
+    def _outcome(self, plan: Plan, trace: Trace, timed_out: bool, interrupted: bool) -> Outcome:
         status = self._process.returncode
+        hung = timed_out or (trace.end is not None and trace.end.reason == "hung")
         return Outcome(
             exit_code=status if status >= 0 else None,
             signal=-status if status < 0 else None,
             timed_out=timed_out,
             interrupted=interrupted,
-            stacks=_program_stacks(Path(plan.scratch, STACKS)) if timed_out else "",
+            stacks=_program_stacks(Path(plan.scratch, STACKS)) if hung else "",
             seconds=time.monotonic() - self._began,
         )
 
@@ -197,12 +193,13 @@ def _program_stacks(file: Path) -> str:
 
 
 def _without_ours(thread: str) -> str:
-    """One thread down to where the program was called, imports by their modules; nothing if only we make it wait."""
+    """One thread down to where the program was called, imports by their modules; nothing of the one that is ours."""
     lines = thread.splitlines()
-    ours = next((number for number, line in enumerate(lines) if f'"{_PACKAGE}' in line), None)
-    waits = all("threading.py" in line for line in lines[1:ours])
-    shown = [line for line in lines[:ours] if "<frozen importlib" not in line]
-    return "" if ours is not None and waits else "\n".join(shown)
+    if any(f'"{_PACKAGE}/runner/stopping.py"' in line for line in lines):
+        return ""
+    runner = next((number for number, line in enumerate(lines) if f'"{_PACKAGE}/runner/' in line), None)
+    shown = [line for line in lines[:runner] if "<frozen importlib" not in line and f'"{_PACKAGE}' not in line]
+    return "\n".join(shown)
 
 
 def _interpreter_flags() -> list[str]:

@@ -104,16 +104,18 @@ class Plan(Struct, frozen=True, kw_only=True):
     """Everything the child needs to know.
 
     steps: optimizer steps to watch. max_seconds: seconds of training to watch. batches_per_epoch: where each pass
-    over a `DataLoader` is cut (0: never). events: names of those that the rules need. trace, scratch: a file to
-    append events to, and a folder for what the program saves and for `STACKS`. polite: redirect saves and switch
+    over a `DataLoader` is cut (0: never). trace, scratch: a file to append events
+    to, and a folder for what the program saves and for `STACKS`. polite: redirect saves and switch
     trackers off. stdout_to_stderr: descriptor 1 is the parent's report, so the program's output goes to descriptor 2.
     model: the validated model-mode section of the configuration. function: how to call a target of that kind.
+    selected: codes of the rules that will judge. needs: names of the events that they need.
     """
 
     target: Target
     trace: str
     scratch: str
-    events: list[str]
+    selected: list[str] = []
+    needs: list[str] = []
     steps: int = 30
     max_seconds: float = 60.0
     batches_per_epoch: int = 10
@@ -126,8 +128,10 @@ class Plan(Struct, frozen=True, kw_only=True):
 class Outcome(Struct, frozen=True, kw_only=True):
     """How the child ended, as its parent saw it.
 
-    exit_code: None when `signal` killed it. timed_out: it was ended because it hung, with its Python `stacks` at that
-    moment. interrupted: the person pressed Ctrl-C.
+    exit_code: None when `signal` killed it. timed_out: it was ended because it outlived the timeout. stacks: its Python
+    stacks if it hung, at the moment when it was ended. interrupted: the person pressed Ctrl-C. cut_before: how an
+    earlier run died after the doctor had cut passes over loaders short; this is the run with whole passes. Empty: the
+    first run.
     """
 
     exit_code: int | None = 0
@@ -135,4 +139,5 @@ class Outcome(Struct, frozen=True, kw_only=True):
     timed_out: bool = False
     interrupted: bool = False
     stacks: str = ""
+    cut_before: str = ""
     seconds: float = 0.0

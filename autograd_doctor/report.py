@@ -11,12 +11,14 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from autograd_doctor.findings import Confidence, Evidence, Severity
+from autograd_doctor.findings import Fault, Severity
 
 SCHEMA_VERSION = 1
 
-Verdict = Literal["passed", "faults", "program-failed", "not-judged", "interrupted"]
-StoppedBy = Literal["finished", "steps", "time", "exited", "raised", "interrupted", "killed", "timeout", "unknown"]
+Verdict = Literal["passed", "faults", "doctor-failed", "program-failed", "not-judged", "interrupted"]
+StoppedBy = Literal[
+    "finished", "steps", "time", "hung", "exited", "raised", "interrupted", "killed", "timeout", "unknown"
+]
 
 
 class Tool(Struct, frozen=True):
@@ -61,7 +63,10 @@ class OptimizerFacts(Struct, frozen=True):
 
 
 class Run(Struct, frozen=True, kw_only=True):
-    """What was seen. `micro_batches` counts backwards; `program_exit` is None for a program that was killed."""
+    """What was seen. `micro_batches` counts backwards; `program_exit` is None for a program that was killed.
+
+    `processes_started` counts those that the program started: what they do is not seen.
+    """
 
     steps: int
     micro_batches: int
@@ -70,6 +75,7 @@ class Run(Struct, frozen=True, kw_only=True):
     phases_not_seen: list[str]
     stopped_by: StoppedBy
     program_exit: int | None
+    processes_started: int
     seconds: float
 
 
@@ -102,27 +108,16 @@ class Suppression(Struct, frozen=True):
     reason: str
 
 
-class ReportedFinding(Struct, frozen=True, kw_only=True):
+class ReportedFinding(Fault, frozen=True, kw_only=True):
     """A finding as the person sees it. `fingerprint` stays the same when lines move or numbers change.
 
     `url` is empty while the rule has no page; `doctor explain CODE` always has one. `explains_crash`: this is why the
     program died.
     """
 
-    code: str
-    name: str
-    severity: Severity
-    confidence: Confidence
-    title: str
-    message: str
-    evidence: Evidence
-    subject: str
     location: Place | None
     related: list[RelatedPlace]
     notes: list[str]
-    help: str
-    step_first: int
-    step_count: int
     explains_crash: bool
     fingerprint: str
     url: str
@@ -130,7 +125,10 @@ class ReportedFinding(Struct, frozen=True, kw_only=True):
 
 
 class Checks(Struct, frozen=True):
-    """The codes of the rules that judged the run, and for the others why they could not."""
+    """The codes of the rules for which all that they need had watched, and for the others why they could not judge.
+
+    A rule of those others may have found something all the same, in what was seen.
+    """
 
     ran: list[str]
     skipped: dict[str, str]

@@ -27,6 +27,7 @@ def script(name: str, arguments: Sequence[str]) -> Target:
     """A script as typed: a file, or a folder or zip file with a `__main__.py`. Raises `Mistake`."""
     if not name:
         raise Mistake("the name of the program is empty")
+    _check_text(name, *arguments)
     path = Path(name)
     if path.is_dir():
         main = path / _MAIN
@@ -46,6 +47,7 @@ def script(name: str, arguments: Sequence[str]) -> Target:
 
 def module(name: str, arguments: Sequence[str]) -> Target:
     """A module as `python -m` would find it from the working directory. Raises `Mistake`."""
+    _check_text(name, *arguments)
     if name.endswith(".py") and Path(name).is_file():
         raise Mistake(f"{name}: `-m` takes a module, and this is a file (leave `-m` out)")
     spec = find_module(name)
@@ -57,6 +59,13 @@ def module(name: str, arguments: Sequence[str]) -> Target:
     if spec.origin and spec.origin.endswith(".py"):
         compiled(read(Path(spec.origin)), spec.origin)
     return Target(kind="module", name=name, arguments=list(arguments))
+
+
+def _check_text(*words: str) -> None:
+    """What the shell passes may be any bytes; a plan and a report are text."""
+    for word in words:
+        if not word.isascii() and any("\udc80" <= character <= "\udcff" for character in word):
+            raise Mistake(f"{os.fsencode(word)!r}: not UTF-8, and a name or argument must be")
 
 
 def find_module(name: str) -> ModuleSpec:

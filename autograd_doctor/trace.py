@@ -1,16 +1,12 @@
-"""The trace: everything that was recorded of one run, written as it happens, read again without torch."""
+"""The trace: everything that was recorded of one run, and what several rules derive from it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import TypeVar
 
-import msgspec
-
-from autograd_doctor import events
 from autograd_doctor.events import (
     BackwardRan,
     BatchDrawn,
@@ -32,69 +28,12 @@ from autograd_doctor.views.holdings import Holding, follow
 
 E = TypeVar("E", bound=Event)
 
-EVENT_TYPES: tuple[type[Event], ...] = tuple(
-    value
-    for value in vars(events).values()
-    if isinstance(value, type) and issubclass(value, Event) and value is not Event
-)
-_LENGTH = 4
-
-
-class TraceError(Exception):
-    """A saved trace that cannot be read; the message names the file and what is wrong with it."""
-
-
-class TraceWriter:
-    """Appends events to a file, each flushed as it comes, so that a killed program loses nothing that came before.
-
-    A record is its length in four little-endian bytes and the event in MessagePack, which keeps NaN and Inf apart.
-    """
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._encoder = msgspec.msgpack.Encoder()
-
-    def write(self, event: Event) -> None:
-        record = self._encoder.encode(event)
-        self._file.write(len(record).to_bytes(_LENGTH, "little") + record)
-        self._file.flush()
-
-
-class TraceReader:
-    """Decodes records from a file that may still be growing; an unfinished last record is left for the next call."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._offset = 0
-        self._decoder = msgspec.msgpack.Decoder(_ANY_EVENT)
-
-    def new_events(self) -> Iterator[Event]:
-        """Events written since the last call. Raises `TraceError` for a record that is no event."""
-        with self._path.open("rb") as file:
-            file.seek(self._offset)
-            data = file.read()
-        start = 0
-        while len(data) - start >= _LENGTH:
-            end = start + _LENGTH + int.from_bytes(data[start : start + _LENGTH], "little")
-            if end > len(data):
-                break
-            try:
-                yield self._decoder.decode(data[start + _LENGTH : end])
-            except msgspec.MsgspecError as error:
-                raise TraceError(f"{self._path}: byte {self._offset + start}: not a trace record: {error}") from None
-            start = end
-        self._offset += start
-
 
 @dataclass(frozen=True)
 class Trace:
     """The events of one run in the order in which they happened, and views that several rules share."""
 
     events: tuple[Event, ...]
-
-    @classmethod
-    def load(cls, path: Path) -> Trace:
-        return cls(tuple(TraceReader(path).new_events()))
 
     @classmethod
     def of_events(cls, *happened: Event) -> Trace:
@@ -315,8 +254,3 @@ class Trace:
     @cached_property
     def end(self) -> RunEnded | None:
         return next(iter(reversed(self.of(RunEnded))), None)
-
-
-_ANY_EVENT = EVENT_TYPES[0]
-for _event_type in EVENT_TYPES[1:]:
-    _ANY_EVENT = _ANY_EVENT | _event_type  # type: ignore[assignment]

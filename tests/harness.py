@@ -18,7 +18,7 @@ from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any
 
-from autograd_doctor import engine
+from autograd_doctor import engine, recording
 from autograd_doctor.plan import Outcome, Plan, Target
 from autograd_doctor.report import Report
 from autograd_doctor.rules import Rule, all_rules
@@ -89,7 +89,7 @@ def recorded(
         folder = Path(name)
         plan = plan_for(_as_file(program, folder), folder, arguments=arguments, rules=rules, **overrides)
         outcome = record(plan, cwd=folder, log=folder / "output.txt")
-        yield Trace.load(Path(plan.trace)), plan, outcome
+        yield recording.load(Path(plan.trace)), plan, outcome
 
 
 def check_program(
@@ -122,7 +122,8 @@ def plan_for(
         "target": Target(kind="script", name=str(script), arguments=list(arguments)),
         "trace": str(trace),
         "scratch": str(scratch),
-        "events": sorted(event.__name__ for event in needs),
+        "selected": [rule.code for rule in (all_rules() if rules is None else rules)],
+        "needs": sorted(event.__name__ for event in needs),
         **overrides,
     }
     return Plan(**settings)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from autograd_doctor.plan import Plan, Target
-from autograd_doctor.trace import EVENT_TYPES
+from autograd_doctor.recording import EVENT_TYPES
 from tests.harness import ROOT, _server
 
 PROGRAMS = [
@@ -88,7 +88,7 @@ def _run_watched(program: Path, folder: Path) -> int:
     target = Target("script", str(program))
     paths = {"trace": str(folder / "trace"), "scratch": str(folder / "scratch")}
     limits = {"steps": FOREVER, "max_seconds": float(FOREVER), "batches_per_epoch": 0}
-    return run(Plan(target=target, events=[kind.__name__ for kind in EVENT_TYPES], **paths, **limits))
+    return run(Plan(target=target, needs=[kind.__name__ for kind in EVENT_TYPES], **paths, **limits))
 
 
 class _Weights:

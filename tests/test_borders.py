@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from autograd_doctor.probes import providers
 
-from autograd_doctor import trace
+from autograd_doctor import recording
 from autograd_doctor.rules import Rule, all_rules
 from tests.harness import ROOT, body_of, marks
 
@@ -133,7 +133,9 @@ def test_rule_has_examples_with_one_marked_line_in_each_bad_one(rule: Rule) -> N
 
 @RULES
 def test_rule_needs_events_that_some_probe_or_the_runner_emits(rule: Rule) -> None:
-    emitted = frozenset().union(*providers().values()) | _named_in(PACKAGE / "runner")
+    from autograd_doctor.runner.run import EMITS
+
+    emitted = frozenset().union(*providers().values()) | {event.__name__ for event in EMITS}
     assert {event.__name__ for event in rule.needs} <= emitted
 
 
@@ -144,7 +146,7 @@ def test_rule_folds_what_the_catalogue_or_a_rule_defines(rule: Rule) -> None:
 
 
 def test_every_probe_says_which_events_it_yields() -> None:
-    known = {event.__name__ for event in trace.EVENT_TYPES}
+    known = {event.__name__ for event in recording.EVENT_TYPES}
     with_probe = {
         path.stem
         for path in (PACKAGE / "probes").glob("*.py")
@@ -156,7 +158,12 @@ def test_every_probe_says_which_events_it_yields() -> None:
         assert events <= known, f"{name} yields {sorted(events - known)}"
 
 
-def _named_in(folder: Path) -> set[str]:
-    """Names of events that the files of a folder mention."""
-    sources = [path.read_text(encoding="utf-8") for path in _modules(folder)]
-    return {event.__name__ for event in trace.EVENT_TYPES if any(event.__name__ in source for source in sources)}
+def test_the_runner_says_which_events_it_states_itself() -> None:
+    """Whatever the files of the runner construct, and nothing else."""
+    from autograd_doctor.runner.run import EMITS
+
+    kinds = {event.__name__ for event in recording.EVENT_TYPES}
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in _modules(PACKAGE / "runner")]
+    calls = (node.func for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call))
+    built = {function.id for function in calls if isinstance(function, ast.Name) and function.id in kinds}
+    assert built == {event.__name__ for event in EMITS}

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 import pytest
 from reports import at, finding_rule, judged, rule, training
 
-from autograd_doctor.events import ForwardRan, Noted, ProgramRaised, RunEnded
-from autograd_doctor.findings import ExitCode, Finding, Related
+from autograd_doctor.events import (
+    Event,
+    ForwardRan,
+    InstrumentAttached,
+    InstrumentFailed,
+    InstrumentLimited,
+    Noted,
+    OptimizerStepped,
+    ProgramRaised,
+    RecordingStarted,
+    RunEnded,
+)
+from autograd_doctor.findings import Edit, ExitCode, Finding, Fix, Related
 from autograd_doctor.judging.presentation import Presenter
 from autograd_doctor.plan import Outcome, Target
 from autograd_doctor.report import Report, to_json
@@ -80,6 +91,129 @@ def test_a_rule_that_crashes_is_reported_and_the_others_stand() -> None:
     assert crashed.message == "`AD101` fault-ad101 raised `ZeroDivisionError`: by zero"
     assert report.checks.skipped == {"AD101": "the rule itself crashed"}
     assert report.checks.ran == ["AD102"]
+
+
+# --------------------------------------------------------------------------------------------------- what had watched
+
+
+def attached(name: str, *emits: type[Event], requires: Sequence[str] = ()) -> InstrumentAttached:
+    return InstrumentAttached(instrument=name, emits=[kind.__name__ for kind in emits], requires=list(requires))
+
+
+def failed(name: str, look: str = "step") -> InstrumentFailed:
+    return InstrumentFailed(instrument=name, look=look, error="ValueError: no such thing")
+
+
+STEPS = rule("AD101", needs=(OptimizerStepped,))
+NOISY = finding_rule("AD102", needs=(OptimizerStepped,), severity="warning")
+
+
+def test_a_rule_ran_if_an_instrument_stated_what_it_needs() -> None:
+    report = judged([attached("steps", OptimizerStepped, requires=["names"]), attached("names"), *training()], STEPS)
+    assert (report.checks.ran, report.exit_code) == (["AD101"], ExitCode.OK)
+
+
+def test_a_rule_whose_events_nobody_stated_is_not_even_asked() -> None:
+    both = finding_rule("AD103", needs=(OptimizerStepped, ForwardRan))
+    report = judged([attached("steps", OptimizerStepped), *training()], STEPS, both)
+    assert report.checks.ran == ["AD101"]
+    assert report.checks.skipped == {"AD103": "`ForwardRan` was not recorded"}
+    assert report.findings == []
+
+
+def test_rules_that_were_not_selected_when_the_program_ran_are_named_so() -> None:
+    header = RecordingStarted(tool="1", began=1.0, rules=["AD101"])
+    happened = [header, attached("steps", OptimizerStepped), *training()]
+    report = judged(happened, STEPS, rule("AD103", needs=(ForwardRan,)))
+    assert report.checks.skipped == {"AD103": "not recorded: the program ran with other rules selected"}
+    assert report.exit_code == ExitCode.OK
+
+
+@pytest.mark.parametrize("broken", ["steps", "names", "tables"])
+def test_a_failure_anywhere_below_a_rule_leaves_it_unchecked(broken: str) -> None:
+    watching = [
+        attached("steps", OptimizerStepped, requires=["names"]),
+        attached("names", requires=["tables"]),
+        attached("tables"),
+        attached("other", ForwardRan),
+    ]
+    report = judged([*watching, failed(broken), *training()], STEPS, rule("AD103", needs=(ForwardRan,)))
+    assert report.checks.ran == ["AD103"]
+    assert report.checks.skipped == {"AD101": f"`{broken}` failed: ValueError: no such thing"}
+    assert (report.verdict, report.exit_code) == ("not-judged", ExitCode.NOT_JUDGED)
+    assert report.exit_reason == f"`{broken}` failed: ValueError: no such thing, which leaves AD101 unchecked"
+
+
+def test_an_instrument_that_could_not_be_attached_is_named() -> None:
+    report = judged([failed("steps", "attach"), *training()], STEPS)
+    assert report.exit_reason.startswith("`steps` failed: ")
+    lacking = judged([attached("steps", OptimizerStepped, requires=["names"]), *training()], STEPS)
+    assert lacking.exit_reason == "`names` was not attached, which leaves AD101 unchecked"
+
+
+def test_what_a_rule_found_stands_although_its_instrument_failed() -> None:
+    report = judged([attached("steps", OptimizerStepped), failed("steps"), *training()], STEPS, NOISY)
+    assert codes(report) == ["AD102"]
+    assert report.checks.ran == []
+    assert report.exit_code == ExitCode.NOT_JUDGED
+    assert judged([attached("s", OptimizerStepped), failed("s"), *training()], NOISY).exit_code == ExitCode.OK
+    assert (
+        judged([attached("s", OptimizerStepped), failed("s"), *training()], STEPS, NOISY, fail_on="warning").exit_code
+        == 1
+    )
+
+
+def test_an_instrument_that_gave_way_only_lists_its_rules() -> None:
+    gave_way = InstrumentLimited(instrument="steps", reason="the model is too large")
+    report = judged([attached("steps", OptimizerStepped), gave_way, *training()], STEPS, rule("AD104"))
+    assert report.checks.skipped == {"AD101": "`steps` saw less: the model is too large"}
+    assert (report.exit_code, report.checks.ran) == (ExitCode.OK, ["AD104"])
+
+
+def test_what_one_rank_did_not_see_was_not_seen() -> None:
+    second = [msgspec.structs.replace(event, rank=1) for event in (attached("other"), *training())]
+    report = judged([attached("steps", OptimizerStepped), *training(), *second], STEPS)
+    assert report.checks.skipped == {"AD101": "`OptimizerStepped` was not recorded"}
+
+
+# ---------------------------------------------------------------------------------------------------- what is missing
+
+
+def test_a_run_of_which_something_is_missing_is_never_green() -> None:
+    report = judged(training(reason=None), rule())
+    assert (report.verdict, report.exit_code) == ("not-judged", ExitCode.NOT_JUDGED)
+    assert report.exit_reason == "the end of the run was not recorded"
+    assert judged(training(reason=None), finding_rule("AD101")).exit_code == ExitCode.FINDINGS
+
+
+def test_a_crash_of_a_rule_is_a_failure_of_the_doctors() -> None:
+    def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+        yield from ()
+        raise ZeroDivisionError
+
+    report = judged(training(), rule("AD101", examine), rule("AD102"))
+    assert (report.verdict, report.exit_code) == ("doctor-failed", ExitCode.USAGE)
+    assert report.exit_reason == "the rule AD101 crashed, which is a bug of autograd_doctor"
+
+
+def test_a_program_may_fail_on_its_way_out() -> None:
+    for outcome, exit_code in ((Outcome(exit_code=7), 7), (Outcome(exit_code=None, signal=11), None)):
+        report = judged(training(reason="finished"), rule(), outcome=outcome)
+        assert (report.exit_code, report.run.program_exit) == (ExitCode.PROGRAM_FAILED, exit_code)
+    assert judged(training(reason="steps"), rule(), outcome=Outcome(exit_code=7)).exit_code == ExitCode.OK
+
+
+def test_a_fix_and_the_ranks_come_along(tmp_path: Path) -> None:
+    edit = Edit(path=str(tmp_path / "train.py"), line=1, column=1, end_line=1, end_column=2, content="b")
+    fix = Fix(applicability="safe", description=f"change {tmp_path}/train.py", edits=(edit,))
+    found = finding_rule("AD101", {"fix": fix})
+    report = judged(training(cwd=str(tmp_path)), found)
+    assert msgspec.json.decode(to_json(report))["findings"][0]["fix"] == {
+        "applicability": "safe",
+        "description": "change train.py",
+        "edits": [{"path": "train.py", "line": 1, "column": 1, "end_line": 1, "end_column": 2, "content": "b"}],
+    }
+    assert report.findings[0].ranks == ()
 
 
 # ------------------------------------------------------------------------------------------------------------ order

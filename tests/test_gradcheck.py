@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from autograd_doctor import engine
+from autograd_doctor import engine, recording
 from autograd_doctor.command.gradchecking import find
 from autograd_doctor.plan import FunctionPlan, InputPlan, Plan, Target
 from autograd_doctor.renderers import render
@@ -21,7 +21,6 @@ from autograd_doctor.report import Report
 from autograd_doctor.rules import all_rules
 from autograd_doctor.settings import function_inputs, selection
 from autograd_doctor.settings.mistakes import Mistake
-from autograd_doctor.trace import Trace
 from tests.harness import ROOT, record
 
 OPS = """
@@ -205,12 +204,12 @@ def judge(tmp_path: Path) -> Judge:
             target=target,
             trace=str(tmp_path / "trace"),
             scratch=str(tmp_path / "scratch"),
-            events=sorted({event.__name__ for rule in rules for event in rule.needs}),
+            needs=sorted({event.__name__ for rule in rules for event in rule.needs}),
             max_seconds=max_seconds,
             function=function_inputs.plan(words, "--input", double=double),
         )
         outcome = record(plan, cwd=tmp_path, log=tmp_path / "output.txt")
-        trace = Trace.load(Path(plan.trace))
+        trace = recording.load(Path(plan.trace))
         report = engine.judge(trace, rules, {}, target=target, fail_on="error", min_steps=1, outcome=outcome)
         return Judged(report, (tmp_path / "output.txt").read_text())
 

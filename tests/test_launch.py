@@ -21,7 +21,7 @@ import pytest
 from autograd_doctor import launch
 from autograd_doctor.command.progress import Progress
 from autograd_doctor.command.screen import Screen
-from autograd_doctor.events import Event, Noted, RunEnded
+from autograd_doctor.events import Event, Noted, RecordingDamaged, RunEnded
 from autograd_doctor.launch import Recording
 from autograd_doctor.plan import Plan, Target
 
@@ -31,7 +31,7 @@ import msgspec
 from pathlib import Path
 from autograd_doctor.events import Noted, RunEnded
 from autograd_doctor.plan import Plan, STACKS
-from autograd_doctor.trace import TraceWriter
+from autograd_doctor.recording import TraceWriter
 plan = msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=Plan)
 trace = open(plan.trace, "ab")
 write = TraceWriter(trace).write
@@ -54,7 +54,7 @@ class Stage:
         scratch = self.folder / "scratch"
         scratch.mkdir(exist_ok=True)
         target = Target(kind="script", name="train.py", arguments=["--lr", "3"])
-        return Plan(target=target, trace=str(self.folder / "trace"), scratch=str(scratch), events=["BatchDrawn"])
+        return Plan(target=target, trace=str(self.folder / "trace"), scratch=str(scratch), needs=["BatchDrawn"])
 
     def play(self, body: str, timeout: float | None = 30) -> Recording:
         return launch.record(self.plan(body), timeout=timeout)
@@ -124,13 +124,15 @@ def test_a_hard_exit_leaves_what_it_wrote(stage: Stage) -> None:
 def test_an_unfinished_record_is_left_out(stage: Stage) -> None:
     recording = stage.play("write(Noted(text='whole'))\ntrace.write(b'\\x40\\0\\0\\0half'); trace.flush()")
     assert texts(recording) == ["whole"]
+    (damage,) = recording.trace.of(RecordingDamaged)
+    assert damage.reason.endswith("it is cut off in the middle of a record, 8 bytes into it")
 
 
-def test_what_follows_a_damaged_record_is_given_up_with_a_note(stage: Stage) -> None:
-    recording = stage.play("write(Noted(text='whole'))\ntrace.write(b'\\x02\\0\\0\\0??')\nwrite(Noted(text='lost'))")
-    assert texts(recording)[0] == "whole"
-    assert texts(recording)[1].startswith("the trace is damaged, and what follows is lost: ")
-    assert len(texts(recording)) == 2
+def test_what_follows_a_damaged_record_is_given_up(stage: Stage) -> None:
+    damage = "trace.write(b'\\x02\\0\\0\\0\\0\\0\\0\\0??')"
+    recording = stage.play(f"write(Noted(text='whole'))\n{damage}\nwrite(Noted(text='lost'))")
+    assert texts(recording) == ["whole"]
+    assert [event.reason.partition(" a ")[2] for event in recording.trace.of(RecordingDamaged)] == ["record is damaged"]
 
 
 def test_a_flood_of_output_does_not_block(stage: Stage, capfd: pytest.CaptureFixture[str]) -> None:
@@ -182,12 +184,15 @@ def test_own_frames_and_threads_are_left_out_of_the_stacks(tmp_path: Path) -> No
         "Current thread 0x2 (most recent call first):\n"
         '  File "/lib/socket.py", line 5 in accept\n'
         '  File "/home/train.py", line 6 in <module>\n'
+        f'  File "{ours}/probes/data.py", line 7 in __next__\n'
+        '  File "/home/train.py", line 7 in <module>\n'
         f'  File "{ours}/runner/program.py", line 1 in execute\n'
     )
     assert launch._program_stacks(file) == (
         "Current thread 0x2 (most recent call first):\n"
         '  File "/lib/socket.py", line 5 in accept\n'
-        '  File "/home/train.py", line 6 in <module>'
+        '  File "/home/train.py", line 6 in <module>\n'
+        '  File "/home/train.py", line 7 in <module>'
     )
 
 
@@ -329,7 +334,7 @@ def test_the_real_runner_answers_a_hang_with_the_programs_stack(
     monkeypatch.setattr(launch.Child, "_wait", wait_from_ready)
     with launch.workspace() as workspace:
         target = Target(kind="script", name=str(script))
-        plan = Plan(target=target, trace=workspace.trace, scratch=workspace.scratch, events=[])
+        plan = Plan(target=target, trace=workspace.trace, scratch=workspace.scratch, needs=[])
         recording = launch.record(plan, timeout=1)
     assert recording.outcome.timed_out
     assert recording.outcome.stacks.splitlines()[1:] == [

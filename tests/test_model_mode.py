@@ -14,6 +14,7 @@ import msgspec
 import pytest
 import torch
 
+from autograd_doctor import recording
 from autograd_doctor.events import BackwardRan, OptimizerBuilt, OptimizerStepped, ParameterSeen
 from autograd_doctor.plan import Build, DataPlan, ModelPlan, Plan, Target, TensorPlan
 from autograd_doctor.runner import synthetic
@@ -45,9 +46,9 @@ def check(tmp_path: Path) -> Checked:
         (tmp_path / "scratch").mkdir()
         target = Target("model", "nets.py")
         paths = {"trace": str(tmp_path / "trace"), "scratch": str(tmp_path / "scratch")}
-        whole = Plan(target=target, model=plan, **{"events": [], "steps": 4, **options}, **paths)
+        whole = Plan(target=target, model=plan, **{"needs": [], "steps": 4, **options}, **paths)
         outcome = record(whole, cwd=tmp_path, log=tmp_path / "output.txt")
-        return outcome.exit_code, (tmp_path / "output.txt").read_text(), Trace.load(Path(whole.trace))
+        return outcome.exit_code, (tmp_path / "output.txt").read_text(), recording.load(Path(whole.trace))
 
     return run
 
@@ -75,11 +76,11 @@ def test_a_class_is_trained_under_its_own_names(check: Checked) -> None:
 def test_our_loop_is_nobodys_line(tmp_path: Path) -> None:
     (tmp_path / "nets.py").write_text(dedent(NET))
     paths = {"trace": str(tmp_path / "trace"), "scratch": str(tmp_path)}
-    plan = Plan(target=Target("model", "nets.py"), model=WHOLE, steps=4, events=["BackwardRan"], **paths)
+    plan = Plan(target=Target("model", "nets.py"), model=WHOLE, steps=4, needs=["BackwardRan"], **paths)
     (tmp_path / "plan.json").write_bytes(msgspec.json.encode(plan))
     command = [sys.executable, "-m", "autograd_doctor.runner", "plan.json"]
     subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True, timeout=100)
-    trace = Trace.load(Path(plan.trace))
+    trace = recording.load(Path(plan.trace))
     assert len(trace.of(BackwardRan)) == 4
     assert {event.location for event in (*trace.of(BackwardRan), *trace.of(OptimizerStepped))} == {None}
 

@@ -128,14 +128,23 @@ def test_streams_that_cannot_show_unicode() -> None:
 
 def test_a_healthy_run_is_told_in_a_few_lines() -> None:
     text = render("full", healthy())
-    assert text.startswith("✓ train.py is healthy: 2 checks found nothing in 30 steps of training, 12.3 s\n")
-    assert len(text.splitlines()) <= 6
+    assert text.startswith("✓ train.py is healthy: 2 checks found nothing in 30 steps of training, 12.3 s;")
+    assert len(text.splitlines()) <= 7
 
 
-def test_a_healthy_loop_in_a_program_that_fails_is_told_as_both() -> None:
+@pytest.mark.parametrize("format_name", ["full", "concise"])
+def test_a_healthy_run_says_how_many_checks_could_not_look(format_name: str) -> None:
+    assert (
+        "2 checks found nothing in 30 steps of training, 12.3 s; 1 could not look: no evaluation was seen\n"
+        in render(format_name, healthy(), width=200)
+    )
+    assert json.loads(render("json", healthy()))["checks"]["skipped"] == {"AD211": "no evaluation was seen"}
+
+
+def test_a_clean_loop_in_a_program_that_fails_is_no_healthy_program() -> None:
     report = judged([*training(5, reason=None), RunEnded(reason="exited", exit_code=7, seconds=1.0)], rule())
-    wanted = "✓ train.py is healthy: 1 check found nothing in 5 steps of training, 1.0 s; the program exited with 7\n"
-    assert render("full", report, width=200).startswith(wanted)
+    wanted = "program failed: the program exited with 7 after 5 steps, which no rule explains in 1.0 s"
+    assert render("concise", report) == wanted + "\n"
 
 
 def framed(tmp_path: Path, line: str, column: int, end_column: int, *, width: int = 60, **changes: Any) -> str:

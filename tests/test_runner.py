@@ -17,7 +17,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from autograd_doctor.events import BatchDrawn, Noted, OptimizerStepped, ProgramRaised, RunEnded, RunStarted
+from autograd_doctor import recording
+from autograd_doctor.events import (
+    BatchDrawn,
+    LengthShortened,
+    Noted,
+    OptimizerStepped,
+    ProgramRaised,
+    RunEnded,
+    RunStarted,
+)
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.session import Session
 from autograd_doctor.plan import STACKS, Plan, Target
@@ -49,7 +58,7 @@ class Ran:
         self.scratch.mkdir(exist_ok=True)
         if source:
             (folder / "train.py").write_text(source)
-        defaults = {"target": Target("script", "train.py", list(arguments)), "events": []}
+        defaults = {"target": Target("script", "train.py", list(arguments)), "needs": []}
         self.plan = Plan(**{**defaults, "trace": str(folder / "trace"), "scratch": str(self.scratch), **plan})
 
     def forked(self) -> Ran:
@@ -74,7 +83,7 @@ class Ran:
 
     @property
     def trace(self) -> Trace:
-        return Trace.load(Path(self.plan.trace))
+        return recording.load(Path(self.plan.trace))
 
     @property
     def end(self) -> RunEnded:
@@ -240,7 +249,13 @@ def test_an_abrupt_exit_leaves_the_trace_up_to_it(ran: Any) -> None:
     done = ran(ONE_STEP, "step()\nimport os\nos._exit(5)\n")
     assert done.code == 5
     assert len(done.trace.of(OptimizerStepped)) == 1
-    assert done.trace.end is None
+    assert (done.end.reason, done.end.exit_code) == ("exited", 5)
+
+
+def test_an_exit_below_python_leaves_a_trace_without_an_end(ran: Any) -> None:
+    done = ran(ONE_STEP, "step()\nimport ctypes\nctypes.CDLL(None)._exit(0)\n")
+    assert done.code == 0
+    assert recording.missing(done.trace) == ["the end of the run was not recorded"]
 
 
 def test_exit_functions_and_threads_run_and_closed_output_does_no_harm(tmp_path: Path) -> None:
@@ -615,6 +630,8 @@ def test_lightning_reaches_its_validation_and_its_end(ran: Any) -> None:
         "ended after 6",
     ]
     assert done.end.reason == "finished"
+    (shortened,) = done.trace.of(LengthShortened)
+    assert (shortened.loader, shortened.length, shortened.told) == ("data", 40, 3)
 
 
 def test_lightning_lets_the_stop_through(ran: Any) -> None:

@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from autograd_doctor import config, launch, target
+from autograd_doctor import config, launch, recording, target
 from autograd_doctor.command import outputs
 from autograd_doctor.command.outputs import Output
 from autograd_doctor.command.progress import Progress
 from autograd_doctor.command.screen import Screen
 from autograd_doctor.config import Loaded, ModelSection, Settings
-from autograd_doctor.events import CheckEnded, RunEnded, RunStarted
+from autograd_doctor.events import BatchDrawn, CheckEnded, LengthShortened, RecordingDamaged, RunStarted
 from autograd_doctor.findings import ExitCode, Number
 from autograd_doctor.plan import FunctionPlan, ModelPlan, Outcome, Plan, Target
 from autograd_doctor.rules import Rule, all_rules
 from autograd_doctor.settings import config_file, model_section, selection
 from autograd_doctor.settings.mistakes import Mistake
 from autograd_doctor.settings.model_file import ModelFile, look
-from autograd_doctor.trace import Trace, TraceError, TraceWriter
+from autograd_doctor.trace import Trace
+from autograd_doctor.wording import first_line
+
+_STEPS_OF_A_SECOND_RUN = 1000
 
 
 class Request(NamedTuple):
@@ -71,12 +75,14 @@ def run(
         job = _job(loaded, request, what)
         _load_judges()
         plan = msgspec.structs.replace(_plan(job, what, workspace), model=model, function=function)
-        recording = child.watch(plan, timeout=job.settings.timeout or None, on_event=progress)
+        run = child.watch(plan, timeout=job.settings.timeout or None, on_event=progress)
+    if died := _death_after_a_cut(run):
+        run = _without_cuts(plan, died, job)
     if request.save_trace:
-        _save(recording, what, request.save_trace)
-    if _refused(recording, what):
+        _save(run, what, request.save_trace)
+    if _refused(run, what):
         return ExitCode.USAGE
-    return _judge(recording.trace, what, recording.outcome, job, request.exit_zero)
+    return _judge(run.trace, what, run.outcome, job, request.exit_zero)
 
 
 def report(request: Request) -> int:
@@ -86,27 +92,36 @@ def report(request: Request) -> int:
         raise Mistake(f"{path}: no such trace")
     loaded = load_settings(request)
     try:
-        trace = Trace.load(path)
-    except TraceError as error:
+        trace = recording.load(path)
+    except recording.TraceError as error:
         raise Mistake(str(error)) from None
+    except OSError as error:
+        raise Mistake(f"{path}: cannot be read: {error.strerror}") from None
     if not trace.events:
         raise Mistake(f"{path}: not a saved trace: it holds no event")
-    what, outcome = _last_word(trace)
+    trace, what, outcome = _with_last_word(trace)
     job = _job(loaded, request, what)
     return _judge(trace, what, outcome, job, request.exit_zero)
 
 
 def load_settings(request: Request) -> Loaded:
     """The settings for the folder of the script, or the working directory for a module."""
-    path = Path(request.name)
-    folder = Path.cwd() if request.is_module else path if path.is_dir() else path.parent
+    path, here = Path(request.name), _working_folder()
+    folder = here if request.is_module else path if path.is_dir() else path.parent
     return config.load(
         request.options,
-        folder=folder if folder.is_dir() else Path.cwd(),
+        folder=folder if folder.is_dir() else here,
         environment=os.environ,
         file=request.config,
         isolated=request.isolated,
     )
+
+
+def _working_folder() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise Mistake("the working folder does not exist any more") from None
 
 
 def _job(loaded: Loaded, request: Request, what: Target) -> _Job:
@@ -165,17 +180,45 @@ def _nothing_to_run(file: ModelFile) -> Mistake:
 
 def _plan(job: _Job, what: Target, workspace: launch.Workspace) -> Plan:
     settings = job.settings
+    needs = {event for rule in job.rules for event in rule.needs}
     return Plan(
         target=what,
         trace=workspace.trace,
         scratch=workspace.scratch,
-        events=sorted({event.__name__ for rule in job.rules for event in rule.needs}),
+        selected=[rule.code for rule in job.rules],
+        needs=sorted(event.__name__ for event in needs),
         steps=settings.steps,
         max_seconds=settings.max_seconds,
         batches_per_epoch=settings.batches_per_epoch,
         polite=settings.polite,
         stdout_to_stderr=outputs.owns_stdout(job.outputs),
     )
+
+
+def _death_after_a_cut(run: launch.Recording) -> str:
+    """How the program failed after the doctor had cut a pass over data short, which may be why; else empty."""
+    end, crash = run.trace.end, run.trace.crash
+    was_cut = any(drawn.cut for drawn in run.trace.of(BatchDrawn)) or bool(run.trace.of(LengthShortened))
+    if not was_cut or run.outcome.interrupted or end is None or end.exit_code == 0:
+        return ""
+    how = f"raised `{crash.kind}` ({first_line(crash.message)})" if crash else f"exited with {end.exit_code}"
+    return f"the program {how} after passes over its loaders had been cut short"
+
+
+def _without_cuts(plan: Plan, died: str, job: _Job) -> launch.Recording:
+    """What the program does where every pass is whole. It may take many steps to come as far as before."""
+    print(f"note: {died}; it is run again with whole passes", file=sys.stderr)
+    screen, progress = _screen(job.settings)
+    with launch.workspace() as workspace, launch.Child(screen) as child:
+        whole = msgspec.structs.replace(
+            plan,
+            trace=workspace.trace,
+            scratch=workspace.scratch,
+            batches_per_epoch=0,
+            steps=max(plan.steps, _STEPS_OF_A_SECOND_RUN),
+        )
+        run = child.watch(whole, timeout=job.settings.timeout or None, on_event=progress)
+    return run._replace(outcome=msgspec.structs.replace(run.outcome, cut_before=died))
 
 
 def _screen(settings: Settings) -> tuple[Screen | None, Progress | None]:
@@ -209,34 +252,32 @@ def _judge(trace: Trace, what: Target, outcome: Outcome, job: _Job, exit_zero: b
     return 0 if exit_zero and judged.exit_code not in keeps else judged.exit_code
 
 
-def _refused(recording: launch.Recording, what: Target) -> bool:
+def _refused(run: launch.Recording, what: Target) -> bool:
     """Whether the child found a mistake in the settings or the inputs, which it has said on standard error.
 
     Raises `Mistake` if the child failed before it came to run anything.
     """
-    trace, outcome = recording
+    trace, outcome = run
     if not trace.of(RunStarted) and not outcome.interrupted and not outcome.timed_out:
         how = f"exited with {outcome.exit_code}" if outcome.signal is None else f"was killed by signal {outcome.signal}"
         raise Mistake(f"the program was not started: its process {how}")
     return what.kind in ("model", "function") and outcome.exit_code == ExitCode.USAGE and trace.crash is None
 
 
-def _save(recording: launch.Recording, what: Target, path: Path) -> None:
+def _save(run: launch.Recording, what: Target, path: Path) -> None:
     try:
         with path.open("wb") as file:
-            writer = TraceWriter(file)
-            for event in recording.trace.events:
-                writer.write(event)
-            writer.write(CheckEnded(target=what, outcome=recording.outcome))
+            recording.save(run.trace, file, CheckEnded(target=what, outcome=run.outcome))
     except OSError as error:
         raise Mistake(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def _last_word(trace: Trace) -> tuple[Target, Outcome]:
-    """What was run and how it ended; a trace that was not saved by `--save-trace` tells less."""
+def _with_last_word(trace: Trace) -> tuple[Trace, Target, Outcome]:
+    """A saved trace with what was run and how it ended. Without its last record it is not whole."""
     for ended in trace.of(CheckEnded):
-        return ended.target, ended.outcome
+        return trace, ended.target, ended.outcome
+    if not trace.of(RecordingDamaged):
+        trace = Trace((*trace.events, RecordingDamaged(reason="its last record is missing")))
     started = next(iter(trace.of(RunStarted)), None)
-    end = next(iter(trace.of(RunEnded)), None)
     what = Target("script", started.target, started.arguments) if started else Target("script", "")
-    return what, Outcome(exit_code=end.exit_code if end else None)
+    return trace, what, Outcome(exit_code=trace.end.exit_code if trace.end else None)

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 
-from autograd_doctor.events import BatchDrawn, Event, Noted
+from autograd_doctor.events import BatchDrawn, Event, LengthShortened, Noted
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.instrument import Instrument, Site
@@ -53,7 +53,7 @@ class Loaders(Instrument):
     limit: batches after which passes are cut, 0 for never. steps_per_epoch: as far as the passes so far tell.
     """
 
-    emits: ClassVar[tuple[type[Event], ...]] = (BatchDrawn,)
+    emits: ClassVar[tuple[type[Event], ...]] = (BatchDrawn, LengthShortened)
 
     def __init__(self, site: Site, course: Course) -> None:
         super().__init__(site)
@@ -64,6 +64,7 @@ class Loaders(Instrument):
         self._names: dict[int, str] = {}
         self._passes: weakref.WeakKeyDictionary[_BaseDataLoaderIter, _Pass] = weakref.WeakKeyDictionary()
         self._latest: dict[int, _Pass] = {}
+        self._told: weakref.WeakSet[Loader] = weakref.WeakSet()
         self._cut_before = False
 
     def connect(self, signals: Signals) -> None:
@@ -74,8 +75,19 @@ class Loaders(Instrument):
         self.listen(signals.loaders.length_asked, self._length_asked)
 
     def _length_asked(self, asked: LengthAsked) -> None:
-        if self.limit and is_within(("lightning", "pytorch_lightning")):
-            asked.length = min(asked.length, self.limit)
+        if not self.limit or asked.length <= self.limit or not is_within(("lightning", "pytorch_lightning")):
+            return
+        if asked.loader not in self._told:
+            self._told.add(asked.loader)
+            self.emit(
+                LengthShortened(
+                    step=self._course.steps,
+                    loader=variable_name(asked.loader),
+                    length=asked.length,
+                    told=self.limit,
+                )
+            )
+        asked.length = self.limit
 
     def _began(self, began: PassBegan) -> None:
         loader = began.loader

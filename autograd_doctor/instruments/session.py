@@ -9,6 +9,7 @@ from functools import cache
 from typing import TypeVar
 
 from autograd_doctor.events import Event, InstrumentAttached, InstrumentDetached, InstrumentFailed
+from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.instrument import Instrument, Record, Site, name_of, requirements
 from autograd_doctor.signals import Signals
 
@@ -55,8 +56,14 @@ class Session:
         self._record = record
         self.signals = Signals(self._failed)
         self._instruments: dict[type[Instrument], Instrument] = {}
+        self._course: Course | None = None
         self._orders: dict[type[Instrument], int] = {}
         self._failures: set[tuple[str, str]] = set()
+
+    @property
+    def step(self) -> int:
+        """How many steps have been taken, by which events are dated."""
+        return self._course.steps if self._course is not None else 0
 
     def emit(self, event: Event) -> None:
         """State an event, unless this is a forked child of the program."""
@@ -78,7 +85,7 @@ class Session:
         instrument = self._instruments.pop(kind, None)
         if instrument is not None:
             instrument.detach()
-            self.emit(InstrumentDetached(instrument=instrument.name))
+            self.emit(InstrumentDetached(step=self.step, instrument=instrument.name))
 
     def close(self) -> None:
         """The program is over: let each instrument say what is left, then take everything out of torch again."""
@@ -107,15 +114,18 @@ class Session:
         except Exception as error:
             if instrument is not None:
                 instrument.detach()
-            self._say_failed(name_of(kind), "attach", error)
+            self.failed(name_of(kind), "attach", error)
             return None
         self._instruments[kind] = instrument
+        if isinstance(instrument, Course):
+            self._course = instrument
         self._say_attached(kind, requirements(kind).values())
         return instrument
 
     def _say_attached(self, kind: type[Instrument], required: Iterable[type[Instrument]]) -> None:
         self.emit(
             InstrumentAttached(
+                step=self.step,
                 instrument=name_of(kind),
                 emits=[event.__name__ for event in kind.emits],
                 requires=[name_of(each) for each in required],
@@ -123,9 +133,11 @@ class Session:
         )
 
     def _failed(self, owner: object, look: str, error: Exception) -> None:
-        self._say_failed(owner.name if isinstance(owner, Instrument) else str(owner), look, error)
+        self.failed(owner.name if isinstance(owner, Instrument) else str(owner), look, error)
 
-    def _say_failed(self, instrument: str, look: str, error: Exception) -> None:
+    def failed(self, instrument: str, look: str, error: Exception) -> None:
+        """State, once for each look, that one of ours failed."""
         if (instrument, look) not in self._failures:
             self._failures.add((instrument, look))
-            self.emit(InstrumentFailed(instrument=instrument, look=look, error=f"{type(error).__name__}: {error}"))
+            said = f"{type(error).__name__}: {error}"
+            self.emit(InstrumentFailed(step=self.step, instrument=instrument, look=look, error=said))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from autograd_doctor.findings import Finding, Number
+from autograd_doctor.judging.coverage import Coverage, Obstacle
 from autograd_doctor.rules import Rule
 from autograd_doctor.trace import Trace
 
@@ -16,19 +17,38 @@ RULE_CRASHED = "AD000"
 
 @dataclass
 class Examination:
-    """`ran` holds codes, `skipped` maps codes to reasons; a rule is in exactly one of them."""
+    """`ran` holds codes, `skipped` maps codes to reasons; a rule is in exactly one of them.
+
+    crashed: codes of the rules that failed themselves. unchecked: codes of the rules for errors that a failure of
+    an instrument kept from judging, by that failure.
+    """
 
     findings: list[Finding] = field(default_factory=list)
     ran: list[str] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)
+    crashed: list[str] = field(default_factory=list)
+    unchecked: dict[str, list[str]] = field(default_factory=dict)
 
 
 def examine(trace: Trace, rules: Sequence[Rule], tunables: Mapping[str, Mapping[str, Number]]) -> Examination:
     """Put every rule to the trace, in the order of their codes. `tunables` are by code and replace defaults."""
-    examination = Examination()
+    examination, coverage = Examination(), Coverage(trace)
     for rule in sorted(rules, key=lambda rule: rule.code):
-        _apply(rule, trace, {**rule.tunables, **tunables.get(rule.code, {})}, examination)
+        obstacle = coverage.obstacle(rule)
+        if obstacle is None or not obstacle.blind:
+            _apply(rule, trace, {**rule.tunables, **tunables.get(rule.code, {})}, examination)
+        if obstacle and rule.code not in examination.crashed:
+            _discount(rule, obstacle, examination)
     return examination
+
+
+def _discount(rule: Rule, obstacle: Obstacle, examination: Examination) -> None:
+    """Not all that a rule needs had watched: what it found stands, but it does not count as having judged."""
+    if rule.code in examination.ran:
+        examination.ran.remove(rule.code)
+    examination.skipped[rule.code] = obstacle.reason
+    if obstacle.failure and rule.severity == "error":
+        examination.unchecked.setdefault(obstacle.reason, []).append(rule.code)
 
 
 def _apply(rule: Rule, trace: Trace, tunables: Mapping[str, Number], examination: Examination) -> None:
@@ -42,6 +62,7 @@ def _apply(rule: Rule, trace: Trace, tunables: Mapping[str, Number], examination
         findings.extend(rule.examine(trace, tunables))
     except Exception as error:
         examination.skipped[rule.code] = "the rule itself crashed"
+        examination.crashed.append(rule.code)
         findings.append(_rule_crashed(rule, error))
     else:
         if missing and not findings:

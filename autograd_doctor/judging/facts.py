@@ -7,7 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 
-from autograd_doctor.events import Noted, RunStarted
+from autograd_doctor.events import InstrumentFailed, Noted, ProcessStarted, RunEnded, RunStarted
 from autograd_doctor.plan import Outcome, Target
 from autograd_doctor.report import Environment, OptimizerFacts, Run, StoppedBy, TargetFacts
 from autograd_doctor.trace import Trace
@@ -54,7 +54,8 @@ def run_facts(trace: Trace, outcome: Outcome) -> Run:
         phases_seen=list(trace.phases),
         phases_not_seen=[phase for phase in PHASES if phase not in trace.phases],
         stopped_by=_stopped_by(trace, outcome),
-        program_exit=trace.end.exit_code if trace.end else outcome.exit_code,
+        program_exit=_program_exit(trace, outcome),
+        processes_started=len(trace.of(ProcessStarted)),
         seconds=seconds if math.isfinite(seconds) else 0.0,
     )
 
@@ -72,7 +73,7 @@ def _stopped_by(trace: Trace, outcome: Outcome) -> StoppedBy:
     if outcome.interrupted:
         return "interrupted"
     if trace.end:
-        return trace.end.reason
+        return _last_end(trace.end, outcome)
     if outcome.timed_out:
         return "timeout"
     if outcome.signal is not None:
@@ -82,10 +83,28 @@ def _stopped_by(trace: Trace, outcome: Outcome) -> StoppedBy:
     return "exited" if outcome.exit_code is not None else "unknown"
 
 
+def _last_end(end: RunEnded, outcome: Outcome) -> StoppedBy:
+    """A program that came to its end may still fail on the way out: in an exit function, or as Python shuts down."""
+    if end.reason in ("finished", "exited") and outcome.signal is not None:
+        return "killed"
+    return "exited" if end.reason == "finished" and outcome.exit_code else end.reason
+
+
+def _program_exit(trace: Trace, outcome: Outcome) -> int | None:
+    end = trace.end
+    failed_on_the_way_out = outcome.signal is not None or bool(outcome.exit_code)
+    if end is None or (end.reason in ("finished", "exited") and failed_on_the_way_out):
+        return outcome.exit_code
+    return end.exit_code
+
+
 def notes(trace: Trace, outcome: Outcome) -> list[str]:
     """What the doctor changed or left out, and what was odd about the end, each once."""
     said = list(dict.fromkeys(event.text for event in trace.of(Noted)))
-    if outcome.timed_out:
+    said += [f"`{failed.look}` failed: {failed.error}" for failed in trace.of(InstrumentFailed)]
+    if outcome.cut_before:
+        said.append(f"in a first run, {outcome.cut_before}; this is a second run, in which no pass was cut")
+    if outcome.timed_out or outcome.stacks:
         running = f"; this was running:\n{outcome.stacks.rstrip()}" if outcome.stacks else ""
         said.append(f"the program hung and was ended{running}")
     return said

@@ -9,7 +9,9 @@ from collections.abc import Iterable
 from pathlib import Path, PurePath
 from typing import Any
 
-from autograd_doctor.findings import Evidence, Finding, Location, Number
+import msgspec
+
+from autograd_doctor.findings import Evidence, Fault, Finding, Fix, Location, Number
 from autograd_doctor.judging import source
 from autograd_doctor.report import Place, RelatedPlace, ReportedFinding, Suppression
 
@@ -31,26 +33,24 @@ class Presenter:
     ) -> ReportedFinding:
         """The finding with further `notes` after its own."""
         location = self.place(finding.location) if finding.location else None
+        said = {name: getattr(finding, name) for name in Fault.__struct_fields__}
+        said |= {name: self.text(said[name]) for name in ("title", "message", "help")}
+        said |= {"evidence": plain(finding.evidence), "fix": self.fix(finding.fix) if finding.fix else None}
         return ReportedFinding(
-            code=finding.code,
-            name=finding.name,
-            severity=finding.severity,
-            confidence=finding.confidence,
-            title=self.text(finding.title),
-            message=self.text(finding.message),
-            evidence=plain(finding.evidence),
-            subject=finding.subject,
+            **said,
             location=location,
             related=[RelatedPlace(self.text(other.message), self.place(other.location)) for other in finding.related],
             notes=[self.text(note) for note in (*finding.notes, *notes)],
-            help=self.text(finding.help),
-            step_first=finding.step_first,
-            step_count=finding.step_count,
             explains_crash=explains_crash,
             fingerprint=fingerprint(finding, location),
             url="",
             suppressed=suppressed,
         )
+
+    def fix(self, fix: Fix) -> Fix:
+        """A fix of files that are named as everywhere in the report."""
+        edits = tuple(msgspec.structs.replace(edit, path=self.path(edit.path)) for edit in fix.edits)
+        return msgspec.structs.replace(fix, description=self.text(fix.description), edits=edits)
 
     def place(self, location: Location) -> Place:
         """A location with the lines that it spans."""

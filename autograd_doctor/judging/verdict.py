@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from autograd_doctor.events import FunctionJudged
 from autograd_doctor.findings import SEVERITIES, ExitCode
@@ -11,33 +12,54 @@ from autograd_doctor.judging.consequences import PROGRAM_CRASHED
 from autograd_doctor.plan import Outcome
 from autograd_doctor.report import ReportedFinding, Run, Verdict
 from autograd_doctor.trace import Trace
-from autograd_doctor.wording import tensor
+from autograd_doctor.wording import plural, tensor
 
 Decision = tuple[Verdict, ExitCode, str]
 
 
+class Doubts(NamedTuple):
+    """What keeps a run from being called healthy although nothing was found.
+
+    crashed: codes of the rules that failed themselves. missing: what the recording lacks. unchecked: codes of the rules
+    for errors that a failed instrument kept from judging, by what failed.
+    """
+
+    crashed: Sequence[str]
+    missing: Sequence[str]
+    unchecked: Mapping[str, Sequence[str]]
+
+
 def decide(
-    findings: Sequence[ReportedFinding], run: Run, outcome: Outcome, *, fail_on: str, min_steps: int
+    findings: Sequence[ReportedFinding], run: Run, outcome: Outcome, doubts: Doubts, *, fail_on: str, min_steps: int
 ) -> Decision:
-    """Findings come first; then a program that failed; and what was not seen is never called healthy."""
+    """Findings come first; then a failure of ours; then one of the program; and what was not seen is never healthy."""
     failing = _failing(findings, fail_on)
     explained = any(finding.code != PROGRAM_CRASHED for finding in failing)
     if run.stopped_by == "interrupted":
-        return "interrupted", ExitCode.INTERRUPTED, f"asked to stop after {steps(run.steps)}"
+        return "interrupted", ExitCode.INTERRUPTED, f"asked to stop after {plural(run.steps, 'step')}"
     if run.steps == 0 and not explained and _failed(run):
         return "program-failed", ExitCode.PROGRAM_FAILED, f"the program {_end(run, outcome)} before any training step"
     if failing:
-        return "faults", ExitCode.FINDINGS, f"{len(failing)} of {_findings(len(findings))} at or above `{fail_on}`"
-    if run.stopped_by == "killed" or (run.stopped_by == "timeout" and run.steps):
-        ended = f"the program {_end(run, outcome)} after {steps(run.steps)}, which no rule explains"
+        return (
+            "faults",
+            ExitCode.FINDINGS,
+            f"{len(failing)} of {plural(len(findings), 'finding')} at or above `{fail_on}`",
+        )
+    if doubts.crashed:
+        return _failed_ourselves(doubts)
+    hung = run.stopped_by in ("hung", "timeout") and run.steps
+    if run.stopped_by == "killed" or hung or (_failed(run) and not _explained(findings)):
+        ended = f"the program {_end(run, outcome)} after {plural(run.steps, 'step')}, which no rule explains"
         return "program-failed", ExitCode.PROGRAM_FAILED, ended
+    if doubt := _not_seen(run, outcome, doubts):
+        return "not-judged", ExitCode.NOT_JUDGED, doubt
     if run.steps < max(1, min_steps):
         return "not-judged", ExitCode.NOT_JUDGED, _too_few(run, min_steps)
-    return "passed", ExitCode.OK, f"no finding at or above `{fail_on}` in {steps(run.steps)} of training"
+    return "passed", ExitCode.OK, f"no finding at or above `{fail_on}` in {plural(run.steps, 'step')} of training"
 
 
 def decide_on_function(
-    findings: Sequence[ReportedFinding], trace: Trace, run: Run, outcome: Outcome, *, fail_on: str
+    findings: Sequence[ReportedFinding], trace: Trace, run: Run, outcome: Outcome, doubts: Doubts, *, fail_on: str
 ) -> Decision:
     """The same for one custom function, which is right only if it was judged to be."""
     judged = [event for event in trace.of(FunctionJudged) if event.requested]
@@ -48,7 +70,15 @@ def decide_on_function(
     if _failed(run) and all(finding.code == PROGRAM_CRASHED for finding in failing):
         return "program-failed", ExitCode.PROGRAM_FAILED, f"it {_end(run, outcome)} before it could be judged"
     if failing:
-        return "faults", ExitCode.FINDINGS, f"{len(failing)} of {_findings(len(findings))} at or above `{fail_on}`"
+        return (
+            "faults",
+            ExitCode.FINDINGS,
+            f"{len(failing)} of {plural(len(findings), 'finding')} at or above `{fail_on}`",
+        )
+    if doubts.crashed:
+        return _failed_ourselves(doubts)
+    if doubt := _not_seen(run, outcome, doubts):
+        return "not-judged", ExitCode.NOT_JUDGED, doubt
     if open_question is not None:
         return "not-judged", ExitCode.NOT_JUDGED, open_question.reason
     if not judged:
@@ -59,19 +89,27 @@ def decide_on_function(
     return "passed", ExitCode.OK, f"no finding at or above `{fail_on}`"
 
 
+def _failed_ourselves(doubts: Doubts) -> Decision:
+    which = f"the rule {doubts.crashed[0]}" if len(doubts.crashed) == 1 else f"the rules {', '.join(doubts.crashed)}"
+    return "doctor-failed", ExitCode.USAGE, f"{which} crashed, which is a bug of autograd_doctor"
+
+
+def _not_seen(run: Run, outcome: Outcome, doubts: Doubts) -> str:
+    """What may have hidden a fault, empty if nothing did."""
+    if doubts.missing and run.stopped_by != "timeout":
+        return "; ".join(doubts.missing)
+    for failure, codes in doubts.unchecked.items():
+        more = f" and {len(codes) - 4} more" if len(codes) > 4 else ""
+        return f"{failure}, which leaves {', '.join(codes[:4])}{more} unchecked"
+    if outcome.cut_before and run.stopped_by in ("steps", "time"):
+        return f"in a first run, {outcome.cut_before}; a second run, with whole passes, did not come as far"
+    return ""
+
+
 def _right(judged: Sequence[FunctionJudged]) -> str:
     twice = any(event.double for event in judged)
     what = "first and second derivatives agree" if twice else "its gradient agrees"
     return f"{what} with difference quotients on {' and '.join(map(tensor, judged[0].judged_on))}"
-
-
-def steps(count: int) -> str:
-    """ "1 step", "30 steps"."""
-    return f"{count} step{'' if count == 1 else 's'}"
-
-
-def _findings(count: int) -> str:
-    return f"{count} finding{'' if count == 1 else 's'}"
 
 
 def _failing(findings: Sequence[ReportedFinding], fail_on: str) -> list[ReportedFinding]:
@@ -81,6 +119,10 @@ def _failing(findings: Sequence[ReportedFinding], fail_on: str) -> list[Reported
     return [finding for finding in findings if SEVERITIES.index(finding.severity) <= threshold]
 
 
+def _explained(findings: Sequence[ReportedFinding]) -> bool:
+    return any(finding.explains_crash for finding in findings)
+
+
 def _failed(run: Run) -> bool:
     return run.stopped_by in ("raised", "killed") or (run.stopped_by == "exited" and run.program_exit != 0)
 
@@ -88,7 +130,7 @@ def _failed(run: Run) -> bool:
 def _end(run: Run, outcome: Outcome) -> str:
     if run.stopped_by == "killed" and outcome.signal is not None:
         return f"was killed by {_signal_name(outcome.signal)}"
-    if run.stopped_by == "timeout":
+    if run.stopped_by in ("hung", "timeout"):
         return "hung"
     return "crashed" if run.stopped_by == "raised" else f"exited with {run.program_exit}"
 
@@ -102,7 +144,10 @@ def _signal_name(number: int) -> str:
 
 def _too_few(run: Run, min_steps: int) -> str:
     if run.steps:
-        return f"only {steps(run.steps)} of training seen, {min_steps} are needed to judge"
-    if run.stopped_by == "timeout":
+        return f"only {plural(run.steps, 'step')} of training seen, {min_steps} are needed to judge"
+    if run.stopped_by in ("hung", "timeout"):
         return "no training step was seen before the program hung"
+    if run.processes_started:
+        others = "another process" if run.processes_started == 1 else f"{run.processes_started} other processes"
+        return f"no training step was seen in this process, and the program started {others}, which nothing watches"
     return "no training step was seen"

@@ -129,5 +129,6 @@ def _next(report: Report) -> Iterator[tuple[str, str]]:
         return
     elif report.verdict == "program-failed":
         yield "next", "make the program run by itself: what it wrote before it ended says why it failed"
-    elif report.verdict == "not-judged":
-        yield "next", "let the program reach its training: pass its arguments, raise `--max-seconds`"
+    elif report.verdict == "not-judged" and not report.run.steps:
+        alone = "have the program train in one process" if report.run.processes_started else "pass its arguments"
+        yield "next", f"let the program reach its training: {alone}, raise `--max-seconds`"

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from msgspec import UNSET
 
 from autograd_doctor.findings import SEVERITIES, Number
-from autograd_doctor.report import Report, Run, StoppedBy
+from autograd_doctor.report import Report, Run, StoppedBy, Verdict
 from autograd_doctor.wording import in_bytes
 
 _STOPPED: dict[StoppedBy, str] = {
     "finished": "the program ran to its end",
     "steps": "stopped after the steps asked for",
     "time": "stopped after the time asked for",
+    "hung": "the program hung and was ended",
     "exited": "the program exited",
     "raised": "the program crashed",
     "interrupted": "interrupted",
@@ -21,6 +22,8 @@ _STOPPED: dict[StoppedBy, str] = {
     "timeout": "the program hung and was ended",
     "unknown": "how the program ended is not known",
 }
+
+_NOT_JUDGED: tuple[Verdict, ...] = ("doctor-failed", "program-failed", "not-judged", "interrupted")
 
 
 def count(number: int, noun: str) -> str:
@@ -43,25 +46,33 @@ def summary(report: Report) -> str:
         return _summary_of_function(report, counts)
     steps, took = count(report.run.steps, "step"), seconds(report.run.seconds)
     seen = f"in {steps} of training, {took}" if report.run.steps else f"before the first step of training, {took}"
-    if report.verdict in ("program-failed", "not-judged", "interrupted"):
+    if report.verdict in _NOT_JUDGED:
         sentence = f"{report.verdict.replace('-', ' ')}: {report.exit_reason} in {took}"
         return ", ".join([sentence, *counts])
     ending = f"; {stopped(report.run)}" if _ended_badly(report.run) else ""
     if not counts:
         checks = count(len(report.checks.ran), "check")
-        return f"{report.target.name} is healthy: {checks} found nothing {seen}{ending}"
+        return f"{report.target.name} is healthy: {checks} found nothing {seen}{ending}{_blind(report)}"
     return f"{', '.join(counts)} {seen}{ending}"
+
+
+def _blind(report: Report) -> str:
+    """How many checks could not look, and why."""
+    reasons = list(dict.fromkeys(report.checks.skipped.values()))
+    return f"; {len(report.checks.skipped)} could not look: {listed(reasons, 2)}" if reasons else ""
 
 
 def _summary_of_function(report: Report, counts: Sequence[str]) -> str:
     name, took = report.target.name, seconds(report.run.seconds)
-    if report.verdict in ("program-failed", "not-judged", "interrupted"):
+    if report.verdict in _NOT_JUDGED:
         return ", ".join([f"{name} was not judged: {report.exit_reason}", took, *counts])
     return f"{', '.join(counts)} in {name}, {took}" if counts else f"{name} passed: {report.exit_reason}, {took}"
 
 
 def _ended_badly(run: Run) -> bool:
-    return run.stopped_by in ("raised", "killed", "timeout") or (run.stopped_by == "exited" and run.program_exit != 0)
+    return run.stopped_by in ("raised", "killed", "hung", "timeout") or (
+        run.stopped_by == "exited" and run.program_exit != 0
+    )
 
 
 def stopped(run: Run) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from autograd_doctor.events import Event
-from autograd_doctor.findings import Confidence, Evidence, Finding, Location, Number, Related, Severity
+from autograd_doctor.findings import Confidence, Evidence, Finding, Fix, Location, Number, Related, Severity
 from autograd_doctor.trace import Trace
 
 Tunables = Mapping[str, Number]
@@ -59,6 +59,7 @@ class Rule:
         evidence: Evidence | None = None,
         related: tuple[Related, ...] = (),
         notes: tuple[str, ...] = (),
+        fix: Fix | None = None,
         step_first: int = 0,
         step_count: int = 0,
         parameters: Iterable[int] = (),
@@ -74,6 +75,7 @@ class Rule:
             subject=subject,
             location=location,
             help=help,
+            fix=fix,
             evidence=evidence or {},
             related=related,
             notes=notes,

@@ -40,9 +40,13 @@ def peel(error: BaseException) -> None:
 def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
     peeled: TracebackType | None = None
     for entry in reversed(list(_entries(traceback))):
-        if not entry.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+        if not _is_ours(entry):
             peeled = TracebackType(peeled, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
     return peeled
+
+
+def _is_ours(entry: TracebackType) -> bool:
+    return entry.tb_frame.f_code.co_filename.startswith(_PACKAGE)
 
 
 def _entries(traceback: TracebackType | None) -> Iterator[TracebackType]:
@@ -63,9 +67,9 @@ def report(error: BaseException) -> None:
         sys.__excepthook__(type(error), error, error.__traceback__)
 
 
-def raised(error: BaseException, guard: Guard, step: int) -> ProgramRaised:
-    """The event for a peeled exception."""
-    entries = list(_entries(error.__traceback__))
+def raised(error: BaseException, guard: Guard, step: int, *, caught: bool = False) -> ProgramRaised:
+    """The event for an exception that ended the program, or that the program `caught` and ended because of."""
+    entries = [entry for entry in _entries(error.__traceback__) if not _is_ours(entry)]
     with guard.looking():
         frames = [_frame(entry) for entry in entries]
     return ProgramRaised(
@@ -73,6 +77,7 @@ def raised(error: BaseException, guard: Guard, step: int) -> ProgramRaised:
         kind=type(error).__qualname__,
         message=_message(error),
         frames=[*frames, *_where_it_does_not_parse(error)],
+        caught=caught,
         in_backward=any(entry.tb_frame.f_code.co_name == "_engine_run_backward" for entry in entries),
     )
 

@@ -1,27 +1,91 @@
-"""Writing the trace from inside somebody else's program."""
+"""Writing the trace from inside somebody else's program: where every event gets its stamp."""
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
+import time
 from pathlib import Path
 
-from autograd_doctor.events import Event
-from autograd_doctor.trace import TraceWriter
+import msgspec
+
+from autograd_doctor import __version__
+from autograd_doctor.events import Event, RecordingStarted
+from autograd_doctor.plan import Plan
+from autograd_doctor.recording import FORMAT_LINE, encoded
 
 
 class Recorder:
-    """A trace writer whose troubles never reach the program: a full disk ends the recording, not the training."""
+    """Writes events to the file of a plan; its troubles never reach the program.
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._writer = TraceWriter(path.open("ab"))
+    A program may close every descriptor, and open something else under our number: so each write makes sure that the
+    descriptor is still that of the trace, and opens it again otherwise. What cannot be written, as on a full disk, ends
+    the recording but not the training: the trace then lacks its end, and whoever reads it sees that.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._path = Path(plan.trace).absolute()
+        self._rank = _number("RANK", 0)
+        self._began = time.monotonic()
+        self._sequence = 0
         self._lost = False
+        # A signal handler of the program's may train, hence write, while a write is under way.
+        self._lock = threading.RLock()
+        self._open(os.O_CREAT)
+        self._append(FORMAT_LINE)
+        self.write(_header(plan))
 
     def write(self, event: Event) -> None:
-        if self._lost:
-            return
+        """Stamp an event and append it. An event counts once it is written, whatever interrupts the thread."""
+        with self._lock:
+            if self._lost:
+                return
+            number = self._sequence + 1
+            seconds = round(time.monotonic() - self._began, 6)
+            self._append(encoded(msgspec.structs.replace(event, sequence=number, rank=self._rank, time=seconds)))
+            self._sequence = number
+
+    def _append(self, data: bytes) -> None:
         try:
-            self._writer.write(event)
-        except (OSError, ValueError) as error:
+            if not self._is_open():
+                self._open()
+            while data:
+                data = data[os.write(self._descriptor, data) :]
+        except OSError as error:
             self._lost = True
-            print(f"autograd_doctor: cannot go on writing {self._path}: {error}", file=sys.__stderr__)
+            print(f"autograd_doctor: cannot go on recording in {self._path}: {error.strerror}", file=sys.__stderr__)
+
+    def _open(self, flags: int = 0) -> None:
+        self._descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | flags, 0o600)
+        self._file = _identity(self._descriptor)
+
+    def _is_open(self) -> bool:
+        try:
+            return _identity(self._descriptor) == self._file
+        except OSError:
+            return False
+
+
+def _identity(descriptor: int) -> tuple[int, int]:
+    facts = os.fstat(descriptor)
+    return facts.st_dev, facts.st_ino
+
+
+def _header(plan: Plan) -> RecordingStarted:
+    return RecordingStarted(
+        tool=__version__,
+        began=time.time(),
+        world_size=_number("WORLD_SIZE", 1),
+        rules=plan.selected,
+        needs=plan.needs,
+        steps=plan.steps,
+        max_seconds=plan.max_seconds,
+        batches_per_epoch=plan.batches_per_epoch,
+    )
+
+
+def _number(variable: str, otherwise: int) -> int:
+    """What a launcher such as `torchrun` tells its processes."""
+    text = os.environ.get(variable, "")
+    return int(text) if text.isascii() and text.isdigit() else otherwise

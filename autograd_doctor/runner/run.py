@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import faulthandler
+import fcntl
+import functools
 import multiprocessing
 import os
 import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Literal, TextIO
+from typing import Literal, NoReturn, TextIO
 
-from autograd_doctor.events import Event, Noted, RunEnded
+from autograd_doctor.events import (
+    Event,
+    InstrumentAttached,
+    InstrumentFailed,
+    Noted,
+    ProcessStarted,
+    ProgramRaised,
+    RecordingStarted,
+    RunEnded,
+    RunStarted,
+)
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.functions import Functions
 from autograd_doctor.instruments.lineage import Lineage
@@ -23,20 +36,31 @@ from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.instruments.session import Session, needed_for
 from autograd_doctor.plan import STACKS, Plan
 from autograd_doctor.runner import crash
+from autograd_doctor.runner.caught import Caught
 from autograd_doctor.runner.function_mode import FunctionProgram
 from autograd_doctor.runner.model_mode import ConfigMistake, ModelProgram
 from autograd_doctor.runner.polite import Polite
+from autograd_doctor.runner.processes import Processes
 from autograd_doctor.runner.program import Program, become_main, load
 from autograd_doctor.runner.recorder import Recorder
 from autograd_doctor.runner.started import started
 from autograd_doctor.runner.stopping import Stop, Stopper, speaks_of_evaluation
+from autograd_doctor.signals.patches import Patches
 
-Reason = Literal["finished", "steps", "time", "exited", "raised", "interrupted"]
+Reason = Literal["finished", "steps", "time", "hung", "exited", "raised", "interrupted"]
 
 _ALWAYS = (Loaders, OptimizerSteps, Lineage)
 """Without them a run can neither count steps, taken by optimizers or by hand, nor cut passes."""
+EMITS: tuple[type[Event], ...] = (
+    *(RecordingStarted, InstrumentAttached, InstrumentFailed),
+    *(RunStarted, Noted, ProcessStarted, ProgramRaised, RunEnded),
+)
+"""What the runner itself states, without any instrument."""
+_leave = os._exit
 _USAGE = 2
 _INTERRUPTED = 130
+_OUT_OF_REACH = 500
+"""Programs close descriptors by the hundred to shake off what they inherited; ours that must stay goes above."""
 
 
 def run(plan: Plan) -> int:
@@ -44,18 +68,30 @@ def run(plan: Plan) -> int:
     if plan.stdout_to_stderr:
         os.dup2(2, 1)
     os.environ["AUTOGRAD_DOCTOR"] = "1"
-    stacks = Path(plan.scratch, STACKS).open("w")  # noqa: SIM115  # open as long as the process lives
-    faulthandler.register(signal.SIGUSR2, file=stacks, all_threads=True, chain=False)
+    faulthandler.register(signal.SIGUSR2, file=_out_of_reach(_stacks(plan)), all_threads=True, chain=False)
     return _Run(plan).go()
+
+
+def _stacks(plan: Plan) -> int:
+    """The file of the stacks, open as long as the process lives."""
+    return os.open(Path(plan.scratch, STACKS), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+
+
+def _out_of_reach(descriptor: int) -> int:
+    try:
+        return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _OUT_OF_REACH)
+    except OSError:  # where so many are not allowed, a program will not close so many
+        return descriptor
 
 
 class _Run:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._began = time.monotonic()
-        self._recorder = Recorder(Path(plan.trace))
+        self._recorder = Recorder(plan)
         self._session = Session(self._record)
-        self._course: Course | None = None
+        self._patches = Patches()
+        self._caught = Caught(self._session)
         self._stopper = Stopper(
             self._session.signals.guard,
             plan.steps,
@@ -68,16 +104,13 @@ class _Run:
         self._recorder.write(event)
         self._stopper.observe(event)
 
-    @property
-    def _step(self) -> int:
-        return self._course.steps if self._course is not None else 0
-
     def _note(self, text: str) -> None:
-        self._session.emit(Noted(step=self._step, text=text))
+        self._session.emit(Noted(step=self._session.step, text=text))
 
     def go(self) -> int:
         """Run the program to its end, its failure or the stop, and say which it was."""
         _let_threads_stop()
+        self._session.emit(InstrumentAttached(instrument="runner", emits=[event.__name__ for event in EMITS]))
         self._session.emit(started(self._plan.target))
         reason, code = self._run_program()
         # What Python does first at exit: wait for the threads of the program, which may still be training.
@@ -98,14 +131,24 @@ class _Run:
         if self._plan.polite:
             # Never undone: exit functions of the program may save, too.
             Polite(self._note, Path(self._plan.scratch)).install()
-        self._session.attach([*_ALWAYS, *needed_for(self._plan.events)])
-        loaders, self._course = self._session.find(Loaders), self._session.find(Course)
+        self._attach()
+        self._caught.listen(self._patches)
+        Processes(self._session).count(self._patches)
+        self._patches.replace(os, "_exit", self._exiting(os._exit))
+        program = self._program()
+        course = self._session.find(Course)
+        if course is not None:
+            self._stopper.start(course)
+        program.execute()
+
+    def _attach(self) -> None:
+        try:
+            self._session.attach([*_ALWAYS, *needed_for(self._plan.needs)])
+        except Exception as error:
+            self._session.failed("runner", "attach", error)
+        loaders = self._session.find(Loaders)
         if loaders is not None:
             loaders.limit = self._plan.batches_per_epoch
-        program = self._program()
-        if self._course is not None:
-            self._stopper.start(self._course)
-        program.execute()
 
     def _program(self) -> Program | ModelProgram | FunctionProgram:
         if self._plan.function is not None:
@@ -128,38 +171,72 @@ class _Run:
             self._note(text)
             return "finished", 0
         if isinstance(error, SystemExit):
-            return "exited", _exit_code(error)
+            code = _exit_code(error)
+            self._say_caught(self._caught.behind(error) if code else None)
+            return "exited", code
         if isinstance(error, ConfigMistake):
             print(f"error: {error}", file=sys.stderr)
             return "exited", _USAGE
         crash.peel(error)
         interrupted = isinstance(error, KeyboardInterrupt)
         if not interrupted:
-            self._session.emit(crash.raised(error, self._session.signals.guard, self._step))
+            self._session.emit(crash.raised(error, self._session.signals.guard, self._session.step))
         crash.report(error)
         return ("interrupted", _INTERRUPTED) if interrupted else ("raised", 1)
 
     def _finish(self, reason: Reason, code: int) -> int:
         self._stopper.over()
+        self._patches.close()
+        self._close_session()
         stopped = self._stopper.reason
+        self._say_ended(stopped or reason, 0 if stopped else code)
+        return 0 if stopped else code
+
+    def _close_session(self) -> None:
         try:
             self._session.close()
-        finally:
-            self._say_ended(stopped or reason, 0 if stopped else code)
-        return 0 if stopped else code
+        except Exception as error:
+            self._session.failed("runner", "close", error)
+
+    def _exiting(self, leave: Callable[[int], NoReturn]) -> Callable[[int], NoReturn]:
+        """`os._exit` of this process, but not of those that it forks, ends the recording first."""
+        process = os.getpid()
+
+        @functools.wraps(leave)
+        def _exit(status: int) -> NoReturn:
+            if os.getpid() == process:
+                self._left(status)
+            leave(status)
+
+        return _exit
+
+    def _left(self, status: int) -> None:
+        if self._stopper.reason is None:
+            self._say_caught(self._caught.now() if status else None)
+        if threading.current_thread() is threading.main_thread():
+            self._close_session()
+        stopped = self._stopper.reason
+        self._say_ended(stopped or "exited", 0 if stopped else status)
+
+    def _say_caught(self, caught: ProgramRaised | None) -> None:
+        if caught is not None:
+            self._session.emit(caught)
 
     def _say_ended(self, reason: Reason, code: int) -> None:
         seconds = round(time.monotonic() - self._began, 3)
-        self._session.emit(RunEnded(step=self._step, reason=reason, exit_code=code, seconds=seconds))
+        self._session.emit(RunEnded(step=self._session.step, reason=reason, exit_code=code, seconds=seconds))
 
     def _end_hard(self) -> None:
-        """The program was stopped and went on all the same."""
-        self._say_ended(self._stopper.reason or "time", 0)
+        """The program hangs, or was stopped and went on all the same."""
+        reason = self._stopper.reason or "time"
+        if reason == "hung":
+            faulthandler.dump_traceback(file=_stacks(self._plan), all_threads=True)
+        self._say_ended(reason, 0)
         for child in multiprocessing.active_children():
             child.terminate()
         for stream in (sys.stdout, sys.stderr):
             _flush(stream)
-        os._exit(0)
+        _leave(0)
 
 
 def _is_stop_iteration(error: BaseException) -> bool:
@@ -168,9 +245,9 @@ def _is_stop_iteration(error: BaseException) -> bool:
 
 
 def _exit_code(error: SystemExit) -> int:
-    """The exit code of `sys.exit(…)`; what is no number goes to standard error, as Python does it."""
+    """The exit code of `sys.exit(…)`, as the shell sees it; what is no number goes to standard error, as in Python."""
     if error.code is None or isinstance(error.code, int):
-        return error.code or 0
+        return (error.code or 0) & 0xFF
     print(error.code, file=sys.stderr)
     return 1
 

@@ -10,6 +10,8 @@ The means: a `BaseException` raised where an optimizer step has just taken effec
 Where no step comes, a thread raises it in the main thread with `PyThreadState_SetAsyncExc`. A timer signal would also
 interrupt blocking calls, but it takes the place of a handler of the program's own, and every system call of the
 program could return early because of it.
+
+A program that was training, and of which nothing moves any more when the time is up, hangs: it is ended, not stopped.
 """
 
 from __future__ import annotations
@@ -23,11 +25,12 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Literal
 
-from autograd_doctor.events import BatchDrawn, Event, ForwardRan
+from autograd_doctor.events import BatchDrawn, Event, ForwardRan, LengthShortened
 from autograd_doctor.instruments.course import Course
+from autograd_doctor.runner.standstill import Standstill
 from autograd_doctor.signals.guard import Guard
 
-StopReason = Literal["steps", "time"]
+StopReason = Literal["steps", "time", "hung"]
 
 _EXTENSION = 4
 _START_UP = 2
@@ -58,12 +61,14 @@ class Stopper:
         self._seconds = max_seconds
         self._end_hard = end_hard
         self._process = os.getpid()
-        self._deadline = time.monotonic() + _START_UP * max_seconds
+        self._deadline = math.inf
+        self._standstill = Standstill(time.monotonic(), max_seconds)
         self._training = False
         self._evaluated = False
         self._boundary: Literal["unknown", "near", "seen"] = "unknown"
         self._raised = 0
         self._raised_at = math.inf
+        self._unanswered = False
         self._lock = threading.Lock()
         self._program_over = False
         self._over = threading.Event()
@@ -71,6 +76,7 @@ class Stopper:
     def start(self, course: Course) -> None:
         """Listen to steps and backwards, after all instruments, and watch the time."""
         self._course = course
+        self._deadline = time.monotonic() + _START_UP * self._seconds
         course.step_taken.connect(self._stepped, owner="stopping", order=math.inf)
         course.backward_over.connect(self._trained, owner="stopping", order=math.inf)
         threading.Thread(target=self._watch_time, name="autograd_doctor clock", daemon=True).start()
@@ -87,12 +93,15 @@ class Stopper:
         self._over.set()
 
     def observe(self, event: Event) -> None:
-        """Take note of the phases that the program has shown."""
+        """Take note that the program moves, and of the phases that it has shown."""
+        self._standstill.signalled(time.monotonic())
         if isinstance(event, ForwardRan):
             self._evaluated |= not event.grad_enabled or not event.training
         elif isinstance(event, BatchDrawn):
             self.cut_a_pass |= event.cut
             self._observe_pass(event)
+        elif isinstance(event, LengthShortened):
+            self.cut_a_pass = True
 
     def _observe_pass(self, event: BatchDrawn) -> None:
         if self._boundary != "seen":
@@ -101,9 +110,12 @@ class Stopper:
             self._boundary = "seen" if seen else "near" if within_reach else "unknown"
 
     def _trained(self, course: Course) -> None:
+        now = time.monotonic()
+        self._standstill.signalled(now)
         if not self._training:
             self._training = True
-            self._deadline = time.monotonic() + self._seconds
+            self._standstill = Standstill(now, self._seconds)
+            self._deadline = now + self._seconds
 
     def _stepped(self, course: Course) -> None:
         if os.getpid() != self._process:
@@ -134,12 +146,22 @@ class Stopper:
     def _watch_time(self) -> None:
         while not self._over.wait(_TICK):
             now = time.monotonic()
-            if self.reason is None and now >= self._deadline + (
-                _STEP_IS_NEAR if self._course and self._course.steps else 0.0
-            ):
-                self._stop_between_steps(now)
+            self._standstill.look(now)
+            stepped = self._course is not None and self._course.steps > 0
+            if self.reason is None and now >= self._deadline + (_STEP_IS_NEAR if stepped else 0.0):
+                self._time_is_up(now)
             if now >= self._raised_at + _GRACE:
+                self._give_up(now)
+
+    def _time_is_up(self, now: float) -> None:
+        """Stop what moves and end what hangs; where nothing has moved for a while, wait until it is clear which."""
+        if self._training and self._standstill.is_hang(now):
+            with self._lock:
+                self.reason = self.reason or "hung"
+            if self.reason == "hung":
                 self._end_hard()
+        elif not (self._training and self._standstill.has_begun(now)):
+            self._stop_between_steps(now)
 
     def _stop_between_steps(self, now: float) -> None:
         with self._lock:
@@ -148,7 +170,24 @@ class Stopper:
             self.reason = "time"
             self._raised_at = now
             if not self._program_over:
-                _raise_in_main_thread(Stop)
+                self._unanswered = True
+                _raise_in_main_thread(self._interruption())
+
+    def _interruption(self) -> type[Stop]:
+        """`Stop` for another thread, which makes the exception at the moment when it takes it."""
+        stopper = self
+
+        class Interruption(Stop):
+            def __init__(self) -> None:
+                stopper._unanswered = False
+
+        return Interruption
+
+    def _give_up(self, now: float) -> None:
+        """The program did not end although it was stopped; it hung already if it never took notice."""
+        if self._training and self._unanswered and self._standstill.is_hang(now):
+            self.reason = "hung"
+        self._end_hard()
 
 
 def speaks_of_evaluation(code: CodeType) -> bool:

@@ -1,0 +1,211 @@
+"""A trace as a file: written as it happens, told when anything of it is missing, merged where several ranks wrote one.
+
+The file begins with a line that names its format and version. Records follow, each with its length, a checksum of
+length and content, and one event in MessagePack, which keeps NaN and Inf apart. The first event is
+`RecordingStarted`, the last of the program `RunEnded`. What cannot be read ends the trace with `RecordingDamaged`.
+"""
+
+from __future__ import annotations
+
+import heapq
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
+from operator import or_
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+
+from autograd_doctor import events
+from autograd_doctor.events import Event, RecordingDamaged, RecordingStarted, RunEnded
+from autograd_doctor.trace import Trace
+from autograd_doctor.wording import plural
+
+VERSION = 2
+_NAME = b"autograd_doctor trace "
+FORMAT_LINE = _NAME + b"%d\n" % VERSION
+
+EVENT_TYPES: tuple[type[Event], ...] = tuple(
+    value
+    for value in vars(events).values()
+    if isinstance(value, type) and issubclass(value, Event) and value is not Event
+)
+_ANY_EVENT: Any = reduce(or_, EVENT_TYPES)
+_LENGTH = 4
+_HEAD = 2 * _LENGTH
+_LONGEST_LINE = 64
+_encoder = msgspec.msgpack.Encoder()
+
+
+class TraceError(Exception):
+    """A file that is no trace, or one of another version; the message names the file and what is wrong with it."""
+
+
+def encoded(event: Event) -> bytes:
+    """An event as a record of the file."""
+    content = _encoder.encode(event)
+    length = len(content).to_bytes(_LENGTH, "little")
+    return length + _checksum(length, content) + content
+
+
+def _checksum(length: bytes, content: bytes) -> bytes:
+    return zlib.crc32(content, zlib.crc32(length)).to_bytes(_LENGTH, "little")
+
+
+class TraceWriter:
+    """Writes a trace to a file that is empty so far; each event is flushed as it comes."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        file.write(FORMAT_LINE)
+
+    def write(self, event: Event) -> None:
+        self._file.write(encoded(event))
+        self._file.flush()
+
+
+class TraceReader:
+    """Decodes the records of a file that may still be growing."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset = 0
+        self._damage: RecordingDamaged | None = None
+        self._decoder = msgspec.msgpack.Decoder(_ANY_EVENT)
+
+    def new_events(self) -> Iterator[Event]:
+        """Events written since the last call; an unfinished last record is left for the next one.
+
+        What follows a damaged record cannot be told apart any more: the damage is the last event. Raises `TraceError`
+        for a file that does not begin as a trace of this version does.
+        """
+        if self._damage:
+            return
+        try:
+            data = self._rest()
+        except OSError as error:
+            yield self._damaged(f"it cannot be read: {error.strerror}")
+            return
+        while (record := self._record(data)) is not None:
+            content, length = record
+            event = self._decoded(content)
+            if self._damage is None:
+                self._offset += length
+                data = data[length:]
+            yield event
+            if self._damage:
+                return
+
+    def ended(self) -> Iterator[Event]:
+        """The events that are left, now that nothing will be added, and whether the file ends within a record."""
+        yield from self.new_events()
+        if self._damage is None and (rest := self._rest()):
+            yield self._damaged(f"it is cut off in the middle of a record, {len(rest)} bytes into it")
+
+    def _rest(self) -> memoryview:
+        with self._path.open("rb") as file:
+            if self._offset == 0:
+                self._offset = _after_format_line(file.read(_LONGEST_LINE), self._path)
+            file.seek(self._offset)
+            return memoryview(file.read() if self._offset else b"")
+
+    def _record(self, data: memoryview) -> tuple[memoryview, int] | None:
+        """The first record with its length, None if it is not there in full."""
+        if len(data) < _HEAD:
+            return None
+        end = _HEAD + int.from_bytes(data[:_LENGTH], "little")
+        return (data[:end], end) if end <= len(data) else None
+
+    def _decoded(self, record: memoryview) -> Event:
+        content = bytes(record[_HEAD:])
+        if _checksum(bytes(record[:_LENGTH]), content) != record[_LENGTH:_HEAD]:
+            return self._damaged("a record is damaged")
+        try:
+            event: Event = self._decoder.decode(content)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            return self._damaged(f"a record is no event: {error}")
+        return event
+
+    def _damaged(self, what: str) -> RecordingDamaged:
+        self._damage = RecordingDamaged(reason=f"at byte {self._offset} {what}")
+        return self._damage
+
+
+def _after_format_line(data: bytes, path: Path) -> int:
+    """Where the records begin, 0 if the line that comes before them is not there yet. Raises `TraceError`."""
+    if data.startswith(FORMAT_LINE):
+        return len(FORMAT_LINE)
+    if FORMAT_LINE.startswith(data):
+        return 0
+    version = data.removeprefix(_NAME).partition(b"\n")[0]
+    if data.startswith(_NAME) and version.isdigit():
+        raise TraceError(f"{path}: a trace of version {version.decode()}, and this doctor reads version {VERSION}")
+    raise TraceError(f"{path}: not a saved trace, or one of a doctor older than this one")
+
+
+def load(path: Path) -> Trace:
+    """A trace from its file, whole or as far as it can be read. Raises `TraceError`."""
+    return Trace(tuple(TraceReader(path).ended()))
+
+
+def save(trace: Trace, file: BinaryIO, *last: Event) -> None:
+    """Write a trace that was recorded elsewhere, and what there is to add to it. The events keep their stamps."""
+    writer = TraceWriter(file)
+    for event in (*trace.events, *last):
+        writer.write(event)
+
+
+def merge(traces: Iterable[Trace]) -> Trace:
+    """The traces of several ranks as one: by time, on the clock of the one that began first.
+
+    The events of one rank keep their order whatever their times say, and at one time lower ranks come first.
+    """
+    whole = sorted((trace.events for trace in traces if trace.events), key=lambda happened: happened[0].rank)
+    began = [_began(happened) for happened in whole]
+    first = min(filter(None, began), default=0.0)
+    on_one_clock = [
+        _later(happened, start - first if start else 0.0) for happened, start in zip(whole, began, strict=True)
+    ]
+    return Trace(tuple(heapq.merge(*on_one_clock, key=lambda event: event.time)))
+
+
+def _began(happened: Sequence[Event]) -> float:
+    """When a trace began, in seconds since 1970; 0 if it does not say."""
+    return next((event.began for event in happened if isinstance(event, RecordingStarted)), 0.0)
+
+
+def _later(happened: Iterable[Event], seconds: float) -> Iterator[Event]:
+    """Events with their times moved; one that was not stamped happened no earlier than the one before it."""
+    latest = 0.0
+    for event in happened:
+        latest = max(latest, event.time + seconds)
+        yield msgspec.structs.replace(event, time=latest)
+
+
+def missing(trace: Trace) -> list[str]:
+    """What a trace lacks of the run that it tells of: damage, gaps between events, the end. Empty if it is whole."""
+    lacks = [f"the recording is damaged: {event.reason}" for event in trace.of(RecordingDamaged)]
+    for rank in sorted({event.rank for event in trace.events}):
+        of_rank = f" of rank {rank}" if rank else ""
+        own = [event for event in trace.events if event.rank == rank]
+        lost = _gaps([event.sequence for event in own if event.sequence])
+        if lost:
+            lacks.append(f"the recording{of_rank} lacks {plural(lost, 'event')}")
+        if not any(isinstance(event, RunEnded | RecordingDamaged) for event in own):
+            lacks.append(f"the end of the run{of_rank} was not recorded")
+    return [*lacks, *_absent_ranks(trace)] if trace.events else ["nothing was recorded"]
+
+
+def _absent_ranks(trace: Trace) -> list[str]:
+    """Of traces that were merged, the ranks that are not among them."""
+    started = trace.of(RecordingStarted)
+    absent = sorted(
+        {*range(max((event.world_size for event in started), default=0))} - {event.rank for event in started}
+    )
+    return [f"the trace of rank {rank} is missing" for rank in absent] if len(started) > 1 else []
+
+
+def _gaps(numbers: Sequence[int]) -> int:
+    """How many numbers of 1, 2, 3 … up to the last are not there."""
+    return max(numbers, default=0) - len(set(numbers))

@@ -1,0 +1,127 @@
+"""Whether a program that was training still moves: a hang must not be mistaken for "the time is up", nor the reverse.
+
+A program moves while it trains, while it or a process that it started uses the processor or waits for a disk, and while
+it is woken again and again, as by a network: a long step, an evaluation, a slow loader or an upload are no hang. One
+that waits for a lock, for a worker that is stuck or for a peer that is gone does none of these.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import resource
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+_LOOK_EVERY = 1.0
+_IDLE = 0.01
+"""Seconds of processor time per second that mere waiting takes: polling with a timeout, as queues do."""
+_WAKES = 20.0
+"""How often per second a program that merely waits may be woken: by polling, not by data that arrive."""
+_TIMES_THE_LONGEST = 10
+_SHORTEST, _LONGEST = 5.0, 10.0
+_WORTH_WAITING = 30.0
+_PROCESSES = Path("/proc")
+
+
+class Standstill:
+    """How long nothing of a program that trains has moved; looked after by one thread, which does not count itself.
+
+    It is a hang after as many seconds as the check was to take, but after 5 at least and 10 at most, and after ten
+    times the longest standstill that the program got over before.
+    """
+
+    def __init__(self, now: float, max_seconds: float) -> None:
+        self._patience = min(max(max_seconds, _SHORTEST), _LONGEST)
+        self._longest = 0.0
+        self._moved_at = self._signalled_at = self._looked_at = now
+        self._used: _Used | None = None
+
+    def signalled(self, now: float) -> None:
+        """A sign of life was recorded: an event, a backward or a step."""
+        self._moved(now)
+        self._signalled_at = now
+        self._used = None
+
+    def look(self, now: float) -> None:
+        """Where no sign has come for a while, see what was used since the last look."""
+        passed = now - self._looked_at
+        if passed < _LOOK_EVERY or now - self._signalled_at < _LOOK_EVERY:
+            return
+        used = _used()
+        if self._used is None or used.shows_movement(self._used, passed):
+            self._moved(now)
+        self._used, self._looked_at = used, now
+
+    def has_begun(self, now: float) -> bool:
+        """Whether nothing has moved for a while, so that waiting a little longer will show if it is a hang."""
+        return now - self._moved_at > 2 * _LOOK_EVERY and self._needed <= _WORTH_WAITING
+
+    def is_hang(self, now: float) -> bool:
+        return now - self._moved_at >= self._needed
+
+    @property
+    def _needed(self) -> float:
+        return max(self._patience, _TIMES_THE_LONGEST * self._longest)
+
+    def _moved(self, now: float) -> None:
+        stood_still = now - self._moved_at
+        # Between two looks, or before the first one, nothing is known.
+        if stood_still > 3 * _LOOK_EVERY:
+            self._longest = max(self._longest, stood_still)
+        self._moved_at = now
+
+
+class _Used(NamedTuple):
+    """What this process (without the thread that looks) and those that it started have used so far.
+
+    ticks: processor time of each process that it started; waits: whether one of them all waits for a disk.
+    """
+
+    seconds: float
+    wakes: int
+    ticks: dict[int, int]
+    waits: bool
+
+    def shows_movement(self, before: _Used, seconds: float) -> bool:
+        busy = self.seconds - before.seconds > _IDLE * seconds or self.wakes - before.wakes > _WAKES * seconds
+        return busy or self.waits or self.ticks != before.ticks
+
+
+def _used() -> _Used:
+    seconds = time.process_time() - time.thread_time()
+    wakes = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
+    if not _PROCESSES.is_dir():
+        # Nothing is known of what other processes do: as long as there are any, something may move.
+        return _Used(seconds, wakes, {}, bool(multiprocessing.active_children()))
+    facts = dict(_facts(_PROCESSES))
+    started = _descendants({process: int(fields[1]) for process, fields in facts.items()})
+    ticks = {process: int(facts[process][11]) + int(facts[process][12]) for process in started}
+    states = [facts[process][0] for process in started]
+    states += [fields[0] for _, fields in _facts(_PROCESSES / "self" / "task")]
+    return _Used(seconds, wakes, ticks, "D" in states)
+
+
+def _facts(folder: Path) -> Iterator[tuple[int, list[str]]]:
+    """Every process, or thread of one, with what `stat` says of it from its state on."""
+    for entry in os.listdir(folder):
+        if entry.isdigit():
+            try:
+                text = (folder / entry / "stat").read_text(errors="replace")
+            except OSError:  # gone since it was listed
+                continue
+            yield int(entry), text.rpartition(")")[2].split()
+
+
+def _descendants(parents: dict[int, int]) -> list[int]:
+    """Of processes with their parents, those that this one started, and those that they started in turn."""
+    found: list[int] = []
+    waiting = [os.getpid()]
+    while waiting:
+        above = waiting.pop()
+        below = [process for process, parent in parents.items() if parent == above]
+        found += below
+        waiting += below
+    return found

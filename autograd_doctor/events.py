@@ -50,7 +50,7 @@ class Noted(Event, frozen=True):
 
 
 class InstrumentAttached(Event, frozen=True):
-    """An instrument began to watch. emits: names of the events that it states. requires: the instruments that it reads."""
+    """An instrument began to watch. emits: names of the events that it states. requires: instruments that it reads."""
 
     instrument: str
     emits: list[str]
@@ -416,6 +416,28 @@ class OptimizerStepped(Event, frozen=True):
     in_backward: bool = False
     learning_rates: list[float] = []
     loss: float | None = None
+
+
+class ParametersCompared(Event, frozen=True):
+    """The values of parameters were compared with those that they had when they first came into view, in step `since`.
+
+    parameters: those that an optimizer holds, or that a backward wrote a gradient to. changed: those that had another
+    value at this look or at an earlier one.
+    """
+
+    parameters: list[int]
+    changed: list[int]
+    since: int = 0
+
+
+class UpdatesDiscarded(Event, frozen=True):
+    """New values were computed from parameters and their gradients, and died before any operation took them in.
+
+    It is said when the next backward begins, which reached these very parameters again. location: of the first.
+    """
+
+    parameters: list[int]
+    location: Location | None
 
 
 class GradientsCleared(Event, frozen=True):

@@ -17,9 +17,12 @@ Decision = tuple[Verdict, ExitCode, str]
 
 
 def decide(
-    findings: Sequence[ReportedFinding], run: Run, outcome: Outcome, *, fail_on: str, min_steps: int
+    findings: Sequence[ReportedFinding], run: Run, outcome: Outcome, *, fail_on: str, min_steps: int, awaited: str = ""
 ) -> Decision:
-    """Findings come first; then a program that failed; and what was not seen is never called healthy."""
+    """Findings come first; then a program that failed; and what was not seen is never called healthy.
+
+    `awaited` says what held learning up over the whole run, and would not have done so for ever.
+    """
     failing = _failing(findings, fail_on)
     explained = any(finding.code != PROGRAM_CRASHED for finding in failing)
     if run.stopped_by == "interrupted":
@@ -31,6 +34,8 @@ def decide(
     if run.stopped_by == "killed" or (run.stopped_by == "timeout" and run.steps):
         ended = f"the program {_end(run, outcome)} after {steps(run.steps)}, which no rule explains"
         return "program-failed", ExitCode.PROGRAM_FAILED, ended
+    if awaited:
+        return "not-judged", ExitCode.NOT_JUDGED, awaited
     if run.steps < max(1, min_steps):
         return "not-judged", ExitCode.NOT_JUDGED, _too_few(run, min_steps)
     return "passed", ExitCode.OK, f"no finding at or above `{fail_on}` in {steps(run.steps)} of training"

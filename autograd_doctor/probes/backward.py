@@ -123,6 +123,8 @@ class Backward:
         self._count += 1
         _, retain, create, inputs, *_ = args
         walk = GraphWalk(watch, roots, number)
+        for listener in watch.backward_begins:
+            listener(walk.leaves.values())
         made = watch.tensors.get(roots[0])
         facts = self._root_facts(roots[0], made)
         finite = facts.nan + facts.inf == 0

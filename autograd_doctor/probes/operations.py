@@ -88,6 +88,8 @@ class Operations(TorchFunctionMode):
         self, kind: Kind, name: str, args: Sequence[Any], kwargs: dict[str, Any], result: Any, gradients: bool
     ) -> None:
         """Record what an operation did; `gradients` tells whether the program had them switched on."""
+        for listener in self._watch.operated:
+            listener(args, kwargs, result)
         if kind is Kind.ESCAPE:
             made = self._tensors.derive(Made(name, user_place(), self._watch.step), tensors_in(args))
             self._escapes.left(made, result)

@@ -21,6 +21,7 @@ from autograd_doctor.events import (
 )
 from autograd_doctor.findings import Location
 from autograd_doctor.watching.care import careful
+from autograd_doctor.watching.fingerprints import Numbered, fingerprints
 from autograd_doctor.watching.naming import setting
 from autograd_doctor.watching.patching import Patches
 from autograd_doctor.watching.places import here
@@ -28,8 +29,6 @@ from autograd_doctor.watching.watch import Watch
 
 _STEPS_LOOKED_AT = 6
 """Steps of each optimizer in which the values of its parameters are compared."""
-
-Numbered = list[tuple[int, torch.Tensor]]
 
 
 @dataclass
@@ -186,11 +185,7 @@ class Optimizers:
     def _fingerprints(self, optimizer: int | None, numbered: Numbered) -> dict[int, int]:
         """The values of parameters around one of the first steps, as numbers that tell whether they changed."""
         looked = self._looks.get(optimizer, 0) < _STEPS_LOOKED_AT
-        dense = [(n, p) for n, p in numbered if p.layout is torch.strided and p.numel()] if looked else []
-        if not dense:
-            return {}
-        sums = torch.stack([_fingerprint(parameter).cpu() for _, parameter in dense]).tolist()
-        return {number: int(value) for (number, _), value in zip(dense, sums, strict=True)}
+        return fingerprints(numbered) if looked else {}
 
     def _moved(self, step: _Step) -> tuple[list[int] | None, list[int]]:
         """Parameters that the step changed, None if it was not looked at; and those that its predecessor had changed
@@ -256,16 +251,6 @@ class Optimizers:
         )
         if not skipped:
             self._watch.gradients.stepped(step.with_gradient, step.location)
-
-
-def _fingerprint(parameter: torch.Tensor) -> torch.Tensor:
-    """The squared bits of a tensor added up as integers: equal for equal tensors, and hardly ever for others.
-
-    Plain sums would miss updates that cancel, as those of a bias under a softmax do.
-    """
-    bits = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-    values = torch.view_as_real(parameter.detach()) if parameter.is_complex() else parameter.detach()
-    return values.view(bits[values.dtype.itemsize]).square().sum()
 
 
 PROBE = Optimizers

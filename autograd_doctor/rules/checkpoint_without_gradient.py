@@ -99,5 +99,5 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good, good_frozen_segment),
-    folds=("AD202", "AD203", "AD506", "AD802"),
+    folds=("AD202", "AD203", "AD506", "AD802", "AD116"),
 )

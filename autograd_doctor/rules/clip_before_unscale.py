@@ -155,5 +155,5 @@ RULE = Rule(
     bad=(bad, bad_unscaled_too_late),
     good=(good, good_limit_scaled_too),
     tunables={"minimum_repeats": 2},
-    folds=("AD111",),
+    folds=("AD111", "AD116"),
 )

@@ -144,5 +144,5 @@ RULE = Rule(
     bad=(bad, bad_guarded),
     good=(good, good_final_evaluation),
     needs_phases=(),
-    folds=("AD201", "AD202", "AD203", "AD103", "AD104", "AD111", "AD211", "AD506", "AD599"),
+    folds=("AD201", "AD202", "AD203", "AD103", "AD104", "AD111", "AD211", "AD506", "AD599", "AD116"),
 )

@@ -118,5 +118,5 @@ RULE = Rule(
     bad=(bad, bad_statistics),
     good=(good,),
     needs_phases=(),
-    folds=("AD201", "AD202", "AD103", "AD104", "AD506", "AD512", "AD599"),
+    folds=("AD201", "AD202", "AD103", "AD104", "AD506", "AD512", "AD599", "AD116"),
 )

@@ -230,5 +230,5 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_where, bad_norm),
     good=(good, good_masked_before, good_skipped_by_scaler),
-    folds=("AD401", "AD403", "AD405", "AD406", "AD413", "AD111", "AD599"),
+    folds=("AD401", "AD403", "AD405", "AD406", "AD413", "AD111", "AD599", "AD116"),
 )

@@ -222,5 +222,5 @@ RULE = Rule(
     bad=(bad, bad_division, bad_empty_softmax),
     good=(good, good_mask_of_infinities, good_infinity_removed),
     needs_phases=(),
-    folds=("AD402", "AD403", "AD405", "AD406", "AD413", "AD111", "AD599"),
+    folds=("AD402", "AD403", "AD405", "AD406", "AD413", "AD111", "AD599", "AD116"),
 )

@@ -161,5 +161,5 @@ RULE = Rule(
     bad=(bad, bad_file, bad_uninitialised),
     good=(good,),
     needs_phases=(),
-    folds=("AD401", "AD402", "AD405", "AD406", "AD413", "AD111", "AD599"),
+    folds=("AD401", "AD402", "AD405", "AD406", "AD413", "AD111", "AD599", "AD116"),
 )

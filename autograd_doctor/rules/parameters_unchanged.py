@@ -196,4 +196,5 @@ RULE = Rule(
     bad=(bad, bad_bfloat16_weights),
     good=(good, good_frozen_tied_and_normalised),
     tunables={"minimum_repeats": 3, "noise": 0.01},
+    folds=("AD116",),
 )

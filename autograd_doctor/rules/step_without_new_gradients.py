@@ -295,5 +295,5 @@ RULE = Rule(
     good=(good, good_experts_that_take_turns, good_closure, good_gradients_made_by_hand),
     tunables={"minimum_repeats": 2},
     needs_phases=(),
-    folds=("AD111", "AD203"),
+    folds=("AD111", "AD203", "AD116"),
 )

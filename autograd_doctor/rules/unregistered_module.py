@@ -162,5 +162,5 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_dictionary),
     good=(good, good_shared),
-    folds=("AD204", "AD203", "AD101"),
+    folds=("AD204", "AD203", "AD101", "AD116"),
 )

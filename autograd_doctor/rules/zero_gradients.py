@@ -245,5 +245,5 @@ RULE = Rule(
     bad=(bad, bad_clamp, bad_mask),
     good=(good, good_low_rank_adapter, good_zero_initialised_head, good_rare_rows, good_critic),
     tunables={"minimum_steps": 5},
-    folds=("AD111", "AD407", "AD408"),
+    folds=("AD111", "AD407", "AD408", "AD116"),
 )

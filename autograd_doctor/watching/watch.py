@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 import torch
@@ -38,9 +38,10 @@ os.register_at_fork(after_in_child=_after_fork)
 class Watch:
     """Shared by all probes of a run; holds no tensors alive.
 
-    `stepped` is called after each optimizer step that took effect, `backward_finished` after each backward: a probe
-    that needs a seam appends a function to its list instead of patching the same thing again. `asked_about` is the
-    custom function for whose sake the program runs, if it does.
+    `stepped` is called after each optimizer step that took effect, `backward_begins` before each backward with the
+    leaves of its graph, `backward_finished` after it, `operated` after each operation with its arguments and result: a
+    probe that needs a seam appends a function to its list instead of patching the same thing again. `asked_about` is
+    the custom function for whose sake the program runs, if it does.
     """
 
     def __init__(self, record: Callable[[Event], None]) -> None:
@@ -69,7 +70,9 @@ class Watch:
         self.steps_per_epoch: int | None = None
         self.asked_about: type | None = None
         self.stepped: list[Callable[[], None]] = []
+        self.backward_begins: list[Callable[[Iterable[torch.Tensor]], None]] = []
         self.backward_finished: list[Callable[[], None]] = []
+        self.operated: list[Callable[[Sequence[Any], dict[str, Any], Any], None]] = []
 
     def emit(self, event: Event) -> None:
         """Write an event, unless this is a forked child of the program."""

@@ -353,11 +353,6 @@ class BackwardRan(Event, frozen=True):
     reduction: Literal["", "mean", "sum"] = ""
     error: str = ""
 
-    @property
-    def lacks_graph(self) -> bool:
-        """Whether it failed because its roots, or the tensors asked for, are not in any graph."""
-        return "does not require grad" in self.error or "not have been used in the graph" in self.error
-
 
 class GraphRetained(Event, frozen=True):
     """A graph kept by `retain_graph` or `create_graph` came to its end. `used_again`: a later backward ran through."""

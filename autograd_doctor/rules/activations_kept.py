@@ -9,15 +9,15 @@ from autograd_doctor.events import ModuleSeen, Survivor, SurvivorsCounted
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.holdings import Holding
+from autograd_doctor.views.holdings import Holding, holdings, kept_by_module
 from autograd_doctor.wording import in_bytes
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    for holding in trace.holdings:
+    for holding in holdings(trace):
         kept = holding.latest
         lasting = not kept.bounded and kept.made_in_steps >= tunables["steps"]
-        if lasting and holding.grows(_kept_bytes) and trace.kept_by_module(kept):
+        if lasting and holding.grows(_kept_bytes) and kept_by_module(trace, kept):
             yield _finding(holding)
 
 

@@ -8,6 +8,7 @@ from autograd_doctor.events import BackwardRan, GradModeLeftOff, OptimizerBuilt,
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.crash import lacks_graph
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -20,7 +21,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 def _suffered(backward: BackwardRan, left: GradModeLeftOff) -> bool:
     """Whether a backward had no graph while gradients were off. Evaluation at the end of a program needs none."""
-    return backward.step >= left.step and backward.lacks_graph and backward.rewrapped_at is None
+    return backward.step >= left.step and lacks_graph(backward) and backward.rewrapped_at is None
 
 
 def _idle(step: OptimizerStepped) -> bool:

@@ -36,7 +36,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         elif len(overwritten) >= tunables["minimum_repeats"] and len(overwritten) == len(steps):
             yield _overwritten(trace, optimizer, overwritten)
         elif len(losses) >= tunables["minimum_repeats"] and len(losses) == len(steps):
-            yield from _starved(trace, optimizer, losses)
+            yield from _stepped_on_nothing(trace, optimizer, losses)
 
 
 def _losses(trace: Trace, optimizer: int) -> list[Loss]:
@@ -92,14 +92,14 @@ def _kept_only_the_last(trace: Trace, loss: Loss) -> bool:
     )
 
 
-def _starved(trace: Trace, optimizer: int, losses: list[Loss]) -> Iterator[Finding]:
+def _stepped_on_nothing(trace: Trace, optimizer: int, losses: list[Loss]) -> Iterator[Finding]:
     """Parameters that lose their gradients before every step, while no step of any optimizer ever finds one."""
     found = {p for step in trace.steps for use in step.uses if not is_empty(use) for p in use.parameters}
     parameters = [p for p in losses[0][3] if p not in found and all(p in loss[3] for loss in losses)]
     if parameters:
         first, cleared, backward, _ = losses[0]
-        starved = [(first, cleared, backward, parameters), *losses[1:]]
-        yield _emptied(trace, optimizer, len(losses), starved, left="found none of them")
+        empty = [(first, cleared, backward, parameters), *losses[1:]]
+        yield _emptied(trace, optimizer, len(losses), empty, left="found none of them")
 
 
 def _emptied(trace: Trace, optimizer: int, total: int, losses: list[Loss], left: str = "ran on nothing") -> Finding:

@@ -9,6 +9,8 @@ from autograd_doctor.events import BackwardRan, Cut, ForwardRan, OptimizerBuilt,
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.connectivity import missed_by
+from autograd_doctor.views.crash import lacks_graph
 
 _HELP = {
     "detach": "remove the `detach`, or keep it only on the side that must not learn",
@@ -51,7 +53,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         for p in held.intersection(cut.parameters)
     }
     for backward in trace.of(BackwardRan):
-        if backward.rewrapped_at is None and (backward.kind == "backward" or backward.lacks_graph):
+        if backward.rewrapped_at is None and (backward.kind == "backward" or lacks_graph(backward)):
             _gather(trace, backward, taught - teaches.get(backward.backward, frozenset()), found)
     for one in found.values():
         yield _finding(trace, one)
@@ -73,7 +75,7 @@ def _parameters_stepped_after(trace: Trace) -> dict[int, frozenset[int]]:
 def _gather(
     trace: Trace, backward: BackwardRan, others: set[int], found: dict[tuple[str, Location | None], _Found]
 ) -> None:
-    """Blame each deprived parameter on the first operation that cut it; later ones on its way are only related.
+    """Blame each parameter that was missed on the first operation that cut it; later ones on its way are only related.
 
     `others` are the parameters that another loss is to teach, as a generator's where a discriminator learns.
     """
@@ -91,10 +93,10 @@ def _gather(
 
 
 def _lost(trace: Trace, backward: BackwardRan, cut: Cut) -> set[int]:
-    if cut.reason == "zero-derivative" and not backward.lacks_graph:
+    if cut.reason == "zero-derivative" and not lacks_graph(backward):
         norms = trace.gradient_norms
         return {p for p in cut.parameters if p in norms and not any(norms[p]) and p not in trace.frozen}
-    return set(trace.deprived(backward, cut.parameters) & _still_used(trace, backward))
+    return set(missed_by(trace, backward, cut.parameters) & _still_used(trace, backward))
 
 
 def _still_used(trace: Trace, backward: BackwardRan) -> frozenset[int]:

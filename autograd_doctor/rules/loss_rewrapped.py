@@ -18,7 +18,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for backwards in by_place.values():
         behind = {parameter for backward in backwards for parameter in backward.values or ()}
         traced = any(backward.values is not None for backward in backwards)
-        lost = sorted((behind if behind or traced else trace.optimized) & trace.starved)
+        lost = sorted((behind if behind or traced else trace.optimized) & trace.without_gradient)
         if lost or behind & trace.optimized:
             yield _finding(trace, backwards, lost, sorted(behind & trace.optimized))
 

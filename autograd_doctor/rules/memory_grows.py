@@ -9,15 +9,15 @@ from autograd_doctor.events import ModuleSeen, Survivor, SurvivorsCounted
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.holdings import Holding
+from autograd_doctor.views.holdings import Holding, holdings, kept_by_module
 from autograd_doctor.wording import in_bytes
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    for holding in trace.holdings:
+    for holding in holdings(trace):
         kept = holding.latest
         known = kept.holder_kind != "variable"  # a variable holds one tensor: it is not what holds them all
-        plain = known and not kept.has_graph and not kept.bounded and not trace.kept_by_module(kept)
+        plain = known and not kept.has_graph and not kept.bounded and not kept_by_module(trace, kept)
         lasting = plain and kept.made_in_steps >= tunables["steps"] and holding.grows(_tensor_bytes)
         if lasting and holding.per_step(_tensor_bytes) >= tunables["bytes_per_step"]:
             yield _finding(holding)

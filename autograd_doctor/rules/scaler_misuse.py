@@ -10,21 +10,18 @@ from autograd_doctor.events import BackwardRan, OptimizerBuilt, OptimizerStepped
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.crash import crash_of, died_of
 from autograd_doctor.views.step_cycle import called, has_new, ordinal, related, share, steps_by_optimizer
-
-_NO_UPDATE = "since the last update"
-_NO_SCALE = "_scale is None"
-_NO_CHECK = "No inf checks were recorded"
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     repeats = int(tunables["minimum_repeats"])
     for optimizer, steps in steps_by_optimizer(trace).items():
         scaled = [step for step in steps if step.scaled_by > 1.0] or _behind_the_scaler(trace, optimizer, steps)
-        if len(scaled) >= repeats or (scaled and _died_of(trace, _NO_CHECK)):
+        if len(scaled) >= repeats or (scaled and died_of(trace, "scaler_without_check")):
             yield _stepped_scaled(trace, optimizer, scaled, len(steps))
     backwards = [event for event in trace.of(BackwardRan) if event.kind == "backward"]
-    if backwards and _died_of(trace, _NO_SCALE):
+    if backwards and died_of(trace, "scaler_without_scale"):
         yield _unscaled_finding(trace, backwards, None)
     for scaler in sorted({event.scaler for event in trace.of(ScalerUsed)}):
         uses = [event for event in trace.of(ScalerUsed) if event.scaler == scaler]
@@ -51,15 +48,11 @@ def _behind_the_scaler(trace: Trace, optimizer: int | None, steps: list[Optimize
     return found
 
 
-def _died_of(trace: Trace, words: str) -> bool:
-    return trace.crash is not None and words in trace.crash.message
-
-
 def _never_updated(trace: Trace, uses: list[ScalerUsed], steps: list[ScalerUsed], repeats: int) -> bool:
     """A second step without an update between them is refused by torch, which ends the run."""
     if any(use.call == "update" for use in uses):
         return False
-    return _died_of(trace, _NO_UPDATE) or len({step.step for step in steps}) > repeats
+    return died_of(trace, "scaler_without_update") is not None or len({step.step for step in steps}) > repeats
 
 
 def _unscaled_backwards(trace: Trace, scaler: int) -> dict[Location | None, list[BackwardRan]]:
@@ -115,7 +108,7 @@ def _scaled_at(trace: Trace) -> Location | None:
 
 
 def _never_updated_finding(trace: Trace, steps: list[ScalerUsed]) -> Finding:
-    refused = "; torch refused the next one" if _died_of(trace, _NO_UPDATE) else ""
+    refused = "; torch refused the next one" if died_of(trace, "scaler_without_update") else ""
     return RULE.finding(
         f"the scaler stepped {len(steps)} times and was never updated, so that the scale stayed at "
         f"{steps[-1].scale:g}{refused}",
@@ -130,6 +123,7 @@ def _never_updated_finding(trace: Trace, steps: list[ScalerUsed]) -> Finding:
 
 def _unscaled_finding(trace: Trace, backwards: list[BackwardRan], step: ScalerUsed | None) -> Finding:
     first, count = backwards[0], len(backwards)
+    crash = crash_of(trace)
     divides = f"divides the gradients by {step.scale:g}" if step else "refused to unscale the gradients"
     return RULE.finding(
         f"{count} backward{'s' if count > 1 else ''} ran on a loss that was not scaled, while the scaler's step "
@@ -138,7 +132,7 @@ def _unscaled_finding(trace: Trace, backwards: list[BackwardRan], step: ScalerUs
         location=first.location,
         help="call `scaler.scale(loss).backward()`",
         evidence={"backwards": count, **({"loss_scale": step.scale} if step else {})},
-        related=related(("this step takes the scale out", step.location if step else trace.crash_site)),
+        related=related(("this step takes the scale out", step.location if step else crash.site if crash else None)),
         step_first=ordinal(first),
         step_count=count,
         parameters=first.wrote,

@@ -24,7 +24,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         missing = Counter(parameter for step in steps for parameter in step.missing)
         idle = sorted(
             parameter
-            for parameter in held & trace.starved - used - evaluated
+            for parameter in held & trace.without_gradient - used - evaluated
             if missing[parameter] == len(steps) >= tunables["minimum_steps"]
             and _pattern(trace.parameter_name(parameter)) not in conditional
         )

@@ -3,18 +3,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from autograd_doctor.events import FunctionJudged, ProgramRaised
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.wording import first_line
-
-_REFUSED = re.compile(
-    r"[Ff]unction (?P<function>\w+)Backward returned an (?:incorrect number of gradients|invalid gradient at index)"
-)
+from autograd_doctor.views.crash import Crash, died_of
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -24,9 +19,9 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             yield _wrong(event)
         elif event.verdict == "surrogate" or (event.verdict == "not judged" and not event.requested):
             yield _set_aside(event)
-    refused = _REFUSED.search(trace.crash.message) if trace.crash else None
-    if trace.crash and refused and refused["function"] not in {event.function for event in judged}:
-        yield _refused(trace, trace.crash, refused["function"])
+    crash = died_of(trace, "custom_gradient")
+    if crash is not None and crash.function not in {event.function for event in judged}:
+        yield _refused(crash)
 
 
 def _wrong(event: FunctionJudged) -> Finding:
@@ -66,14 +61,14 @@ def _set_aside(event: FunctionJudged) -> Finding:
     )
 
 
-def _refused(trace: Trace, crash: ProgramRaised, function: str) -> Finding:
+def _refused(crash: Crash) -> Finding:
     return RULE.finding(
-        f"autograd refused what the backward of `{function}` returned: {first_line(crash.message)}",
-        subject=function,
-        location=trace.crash_site,
+        f"autograd refused what the backward of `{crash.function}` returned: {crash.said}",
+        subject=crash.function,
+        location=crash.site,
         help="return one gradient per input of `forward`, with that input's shape, and `None` for inputs without one",
-        evidence={"error": first_line(crash.message)},
-        step_first=crash.step + 1,
+        evidence={"error": crash.said},
+        step_first=crash.step_first,
     )
 
 

@@ -198,7 +198,7 @@ def test_switch_left_off_is_one_finding_of_its_own() -> None:
 def test_steps_on_nothing_after_the_switch_are_enough() -> None:
     left = GradModeLeftOff(step=1, switch=switch("call", kind="set_grad_enabled"), work=at(18))
     (finding,) = examined(grad_mode_left_off.RULE, WHO, left, [stepped(s, missing=[ENCODER, HEAD]) for s in (1, 2)])
-    assert finding.evidence["steps without gradients"] == 2
+    assert finding.evidence["steps_without_gradients"] == 2
 
 
 def test_evaluation_at_the_end_of_a_program_may_leave_gradients_off() -> None:

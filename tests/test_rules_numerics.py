@@ -52,7 +52,7 @@ def test_birth_is_named_with_operation_ranges_and_rows() -> None:
     assert finding.message == (
         "`log` made 3 NaN and 2 Inf out of finite values: `rate` of shape [32, 1] from 0 to 1.25"
     )
-    assert finding.evidence["rows of the batch"] == "3, 7"
+    assert finding.evidence["rows_of_the_batch"] == "3, 7"
     assert finding.related[0].location == at(8)
     assert "clamp_min" in finding.help
 

@@ -11,7 +11,7 @@ from autograd_doctor.judging.consequences import PROGRAM_CRASHED
 from autograd_doctor.plan import Outcome
 from autograd_doctor.report import ReportedFinding, Run, Verdict
 from autograd_doctor.trace import Trace
-from autograd_doctor.wording import tensor
+from autograd_doctor.wording import plural, tensor
 
 Decision = tuple[Verdict, ExitCode, str]
 
@@ -26,19 +26,23 @@ def decide(
     failing = _failing(findings, fail_on)
     explained = any(finding.code != PROGRAM_CRASHED for finding in failing)
     if run.stopped_by == "interrupted":
-        return "interrupted", ExitCode.INTERRUPTED, f"asked to stop after {steps(run.steps)}"
+        return "interrupted", ExitCode.INTERRUPTED, f"asked to stop after {plural(run.steps, 'step')}"
     if run.steps == 0 and not explained and _failed(run):
         return "program-failed", ExitCode.PROGRAM_FAILED, f"the program {_end(run, outcome)} before any training step"
     if failing:
-        return "faults", ExitCode.FINDINGS, f"{len(failing)} of {_findings(len(findings))} at or above `{fail_on}`"
+        return (
+            "faults",
+            ExitCode.FINDINGS,
+            f"{len(failing)} of {plural(len(findings), 'finding')} at or above `{fail_on}`",
+        )
     if run.stopped_by == "killed" or (run.stopped_by == "timeout" and run.steps):
-        ended = f"the program {_end(run, outcome)} after {steps(run.steps)}, which no rule explains"
+        ended = f"the program {_end(run, outcome)} after {plural(run.steps, 'step')}, which no rule explains"
         return "program-failed", ExitCode.PROGRAM_FAILED, ended
     if awaited:
         return "not-judged", ExitCode.NOT_JUDGED, awaited
     if run.steps < max(1, min_steps):
         return "not-judged", ExitCode.NOT_JUDGED, _too_few(run, min_steps)
-    return "passed", ExitCode.OK, f"no finding at or above `{fail_on}` in {steps(run.steps)} of training"
+    return "passed", ExitCode.OK, f"no finding at or above `{fail_on}` in {plural(run.steps, 'step')} of training"
 
 
 def decide_on_function(
@@ -53,7 +57,11 @@ def decide_on_function(
     if _failed(run) and all(finding.code == PROGRAM_CRASHED for finding in failing):
         return "program-failed", ExitCode.PROGRAM_FAILED, f"it {_end(run, outcome)} before it could be judged"
     if failing:
-        return "faults", ExitCode.FINDINGS, f"{len(failing)} of {_findings(len(findings))} at or above `{fail_on}`"
+        return (
+            "faults",
+            ExitCode.FINDINGS,
+            f"{len(failing)} of {plural(len(findings), 'finding')} at or above `{fail_on}`",
+        )
     if open_question is not None:
         return "not-judged", ExitCode.NOT_JUDGED, open_question.reason
     if not judged:
@@ -70,13 +78,8 @@ def _right(judged: Sequence[FunctionJudged]) -> str:
     return f"{what} with difference quotients on {' and '.join(map(tensor, judged[0].judged_on))}"
 
 
-def steps(count: int) -> str:
-    """ "1 step", "30 steps"."""
-    return f"{count} step{'' if count == 1 else 's'}"
-
-
-def _findings(count: int) -> str:
-    return f"{count} finding{'' if count == 1 else 's'}"
+def _at_or_above(fail_on: str, failing: int, findings: int) -> str:
+    return f"{failing} of {plural(findings, 'finding')} at or above `{fail_on}`"
 
 
 def _failing(findings: Sequence[ReportedFinding], fail_on: str) -> list[ReportedFinding]:
@@ -107,7 +110,7 @@ def _signal_name(number: int) -> str:
 
 def _too_few(run: Run, min_steps: int) -> str:
     if run.steps:
-        return f"only {steps(run.steps)} of training seen, {min_steps} are needed to judge"
+        return f"only {plural(run.steps, 'step')} of training seen, {min_steps} are needed to judge"
     if run.stopped_by == "timeout":
         return "no training step was seen before the program hung"
     return "no training step was seen"

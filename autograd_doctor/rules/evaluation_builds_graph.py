@@ -61,7 +61,7 @@ def _finding(trace: Trace, idle: list[ForwardsWithoutBackward]) -> Finding:
         confidence="high" if evaluating else "medium",
         evidence={
             "passes": passes,
-            "bytes kept per pass": held,
+            "bytes_kept_per_pass": held,
             "seconds": round(seconds, 4),
             "mode": "train" if idle[0].training else "eval",
         },

@@ -19,6 +19,7 @@ from autograd_doctor.views.step_cycle import (
     steps_before_backward,
     steps_by_optimizer,
 )
+from autograd_doctor.wording import plural
 
 Loss = tuple[OptimizerStepped, GradientsCleared, BackwardRan, list[int]]
 """A step, the clearing before it, the backward whose gradients were lost, and the parameters that lost them."""
@@ -125,7 +126,7 @@ def _overwritten(trace: Trace, optimizer: int, losses: list[Loss]) -> Finding:
     first, cleared, backward, parameters = losses[0]
     return RULE.finding(
         f"gradients were cleared after each backward, so that every step of {called(trace, optimizer)} used the last "
-        f"of several backwards only, in all {len(losses)} steps",
+        f"of several backwards only, in all {plural(len(losses), 'step')}",
         subject=trace.optimizer_name(optimizer),
         location=cleared.location,
         help="to accumulate gradients over several backwards, clear them only once per step",

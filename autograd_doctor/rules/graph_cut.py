@@ -125,8 +125,8 @@ def _finding(trace: Trace, one: _Found) -> Finding:
         help=_help(cut),
         evidence={
             "operation": cut.operation,
-            "parameters without gradient": [trace.parameter_name(parameter) for parameter in parameters[:20]],
-            "number of parameters": len(parameters),
+            "parameters_without_gradient": [trace.parameter_name(parameter) for parameter in parameters[:20]],
+            "number_of_parameters": len(parameters),
             "backwards": len(one.backwards),
         },
         related=tuple(related),

@@ -11,7 +11,7 @@ from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.crash import died_of
-from autograd_doctor.wording import first_line
+from autograd_doctor.wording import first_line, plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -41,7 +41,7 @@ def _second_contains_first(runs: Sequence[BackwardRan]) -> bool:
 def _growing(runs: Sequence[BackwardRan]) -> Finding:
     last = runs[-1]
     return RULE.finding(
-        f"the graph of step {last.step + 1} reaches back through {last.reaches_back} earlier steps"
+        f"the graph of step {last.step + 1} reaches back through {plural(last.reaches_back, 'earlier step')}"
         f"{_carrier(last)}: it grew from {runs[0].nodes} to {last.nodes} nodes",
         subject=last.carried_by,
         location=last.reaches_back_at or last.location,

@@ -10,6 +10,7 @@ from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.learning import may_rise
 from autograd_doctor.views.step_cycle import called, groups_of, ordinal, related, steps_by_optimizer
+from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -41,7 +42,7 @@ def _finding(trace: Trace, optimizer: int, steps: list[OptimizerStepped], still:
     total = len(steps[-1].learning_rates)
     which = "" if len(still) == total else f" of {len(still)} of its {total} parameter groups"
     return RULE.finding(
-        f"the learning rate{which} of {called(trace, optimizer)} was 0 in all {len(steps)} steps: "
+        f"the learning rate{which} of {called(trace, optimizer)} was 0 in all {plural(len(steps), 'step')}: "
         f"{trace.parameter_names(parameters)} did not learn",
         subject=trace.optimizer_name(optimizer),
         location=_cause(trace, optimizer) or steps[0].location,

@@ -41,9 +41,9 @@ def _finding(trace: Trace, backwards: list[BackwardRan], lost: list[int], behind
         severity=None if lost else "warning",
         confidence="high" if behind and lost else "medium",
         evidence={
-            "rewrapped by": first.rewrapped_by,
-            "parameters behind it": [trace.parameter_name(parameter) for parameter in (lost or behind)[:20]],
-            "number of parameters": len(lost or behind),
+            "rewrapped_by": first.rewrapped_by,
+            "parameters_behind_it": [trace.parameter_name(parameter) for parameter in (lost or behind)[:20]],
+            "number_of_parameters": len(lost or behind),
             "backwards": len(backwards),
         },
         related=tuple(origin),

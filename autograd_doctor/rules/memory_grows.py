@@ -10,7 +10,7 @@ from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.holdings import Holding, holdings, kept_by_module
-from autograd_doctor.wording import in_bytes
+from autograd_doctor.wording import in_bytes, plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -33,7 +33,8 @@ def _finding(holding: Holding) -> Finding:
     forecast = holding.epoch_forecast(_tensor_bytes)
     holder = f"`{kept.holder}`" if kept.holder else "something that no variable names"
     return RULE.finding(
-        f"{holder} holds {kept.count} tensors from {kept.made_in_steps} steps, {in_bytes(kept.tensor_bytes)} in all, "
+        f"{holder} holds {plural(kept.count, 'tensor')} from {plural(kept.made_in_steps, 'step')}, "
+        f"{in_bytes(kept.tensor_bytes)} in all, "
         f"{growth} more with every step",
         subject=kept.holder,
         location=holding.location,

@@ -9,6 +9,7 @@ from autograd_doctor.findings import Confidence, Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.step_cycle import called, ordinal, related
+from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -77,10 +78,11 @@ def _finding(
     sure = finished or thrown_away > 1 or bool(trace.steps)
     confidence: Confidence = "high" if sure else "low"
     name = called(trace, optimizer)
-    cleared = f", and were cleared unused {thrown_away} times" if thrown_away else ""
+    cleared = f", and were cleared unused {plural(thrown_away, 'time')}" if thrown_away else ""
     parameters = [parameter for parameter in backwards[0].wrote if parameter in waiting]
     return RULE.finding(
-        f"{len(backwards)} backwards wrote gradients for {trace.parameter_names(parameters)}{cleared}, but {name}, "
+        f"{plural(len(backwards), 'backward')} wrote gradients for {trace.parameter_names(parameters)}{cleared}, but "
+        f"{name}, "
         f"which holds them, never stepped{'' if finished else ' before the run was stopped'}",
         subject=trace.optimizer_name(optimizer),
         location=backwards[0].location,

@@ -91,9 +91,9 @@ def _finding(trace: Trace, switch: GradSwitch, parameters: list[int], backwards:
         severity=None if whole or slip else "warning",
         confidence="high" if whole and first.cuts else "medium",
         evidence={
-            "switched off by": switch.kind,
-            "parameters without gradient": [trace.parameter_name(parameter) for parameter in parameters[:20]],
-            "number of parameters": len(parameters),
+            "switched_off_by": switch.kind,
+            "parameters_without_gradient": [trace.parameter_name(parameter) for parameter in parameters[:20]],
+            "number_of_parameters": len(parameters),
             "backwards": len(backwards),
         },
         related=(Related("this backward needs the graph", first.location),) if first.location else (),

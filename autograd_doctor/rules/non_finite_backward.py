@@ -87,8 +87,8 @@ def _finding(trace: Trace, bad: NonFiniteGradient) -> Finding:
         evidence={
             "node": bad.node,
             "operation": operation,
-            "parameters spoiled": [trace.parameter_name(parameter) for parameter in bad.parameters[:20]],
-            "number of parameters": len(bad.parameters),
+            "parameters_spoiled": [trace.parameter_name(parameter) for parameter in bad.parameters[:20]],
+            "number_of_parameters": len(bad.parameters),
             **operands,
         },
         related=(Related("this backward ran into it", backward.location),) if backward and backward.location else (),

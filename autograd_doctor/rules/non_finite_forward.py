@@ -82,9 +82,9 @@ def _finding(born: NonFiniteProduced) -> Finding:
         evidence={
             "operation": born.operation,
             "values": output.numel,
-            "NaN": output.nan,
-            "Inf": output.inf,
-            **({"rows of the batch": ", ".join(map(str, born.rows))} if born.rows else {}),
+            "nan_values": output.nan,
+            "inf_values": output.inf,
+            **({"rows_of_the_batch": ", ".join(map(str, born.rows))} if born.rows else {}),
             **operands,
         },
         related=tuple(

@@ -10,6 +10,7 @@ from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.step_cycle import ordinal, steps_by_optimizer
+from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -73,7 +74,7 @@ def _finding(trace: Trace, builds: list[OptimizerBuilt], lives: list[int]) -> Fi
     each = f"every {longest} steps" if min(lives) == longest > 1 else each
     name = again.name or again.kind
     return RULE.finding(
-        f"`{name}` ({again.kind}) was built {len(builds)} times over the same {len(parameters)} parameters, "
+        f"`{name}` ({again.kind}) was built {len(builds)} times over the same {plural(len(parameters), 'parameter')}, "
         f"{each}, and lost its state each time",
         subject=name,
         location=again.location,

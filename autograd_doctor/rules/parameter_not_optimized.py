@@ -10,6 +10,7 @@ from autograd_doctor.events import BackwardRan, ForwardRan, ModuleSeen, Optimize
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -83,17 +84,18 @@ def _finding(trace: Trace, left_out: list[int], trained: set[int], ratio: float)
     optimizers = [optimizer for optimizer, held in trace.optimizer_parameters.items() if held & trained]
     backwards = sum(bool(set(backward.wrote) & set(left_out)) for backward in trace.of(BackwardRan))
     return RULE.finding(
-        f"{trace.parameter_names(left_out)} got gradients from {backwards} backwards, and no optimizer holds them",
+        f"{trace.parameter_names(left_out)} got gradients from {plural(backwards, 'backward')}, and no optimizer holds "
+        "them",
         subject=trace.parameter_name(left_out[0]),
         location=trace.optimizers[optimizers[0]].location if optimizers else None,
         help=_help(trace, left_out, reason),
         severity="info" if reason else None,
         confidence="medium" if reason else "high",
         evidence={
-            "not optimized": [trace.parameter_name(parameter) for parameter in left_out[:20]],
-            "number of parameters": len(left_out),
-            "elements not optimized": _size(trace, left_out),
-            "elements optimized": _size(trace, trained),
+            "not_optimized": [trace.parameter_name(parameter) for parameter in left_out[:20]],
+            "number_of_parameters": len(left_out),
+            "elements_not_optimized": _size(trace, left_out),
+            "elements_optimized": _size(trace, trained),
             "backwards": backwards,
         },
         notes=(f"this may be meant: {reason}",) if reason else (),

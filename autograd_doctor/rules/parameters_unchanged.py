@@ -10,6 +10,7 @@ from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.step_cycle import called, groups_of, ordinal, related, steps_by_optimizer
+from autograd_doctor.wording import plural
 
 _ENDS_BY_ITSELF = ("LBFGS",)  # it does not move once its gradient is below a tolerance
 _LOW_PRECISION = ("bfloat16", "float16")
@@ -80,7 +81,7 @@ def _finding(
     elif not undone:
         advice = "raise the learning rate: the updates are smaller than the precision of the weights"
     return RULE.finding(
-        f"{len(steps)} steps of {called(trace, optimizer)} {how} {trace.parameter_names(parameters)} "
+        f"{plural(len(steps), 'step')} of {called(trace, optimizer)} {how} {trace.parameter_names(parameters)} "
         f"({', '.join(dtypes)}), with a gradient norm of {norm:.2g} and a rate of {rates[0]:g}",
         subject=trace.parameter_name(parameters[0]),
         location=first.location,

@@ -12,6 +12,7 @@ from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.crash import crash_of, died_of
 from autograd_doctor.views.step_cycle import called, has_new, ordinal, related, share, steps_by_optimizer
+from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -110,7 +111,7 @@ def _scaled_at(trace: Trace) -> Location | None:
 def _never_updated_finding(trace: Trace, steps: list[ScalerUsed]) -> Finding:
     refused = "; torch refused the next one" if died_of(trace, "scaler_without_update") else ""
     return RULE.finding(
-        f"the scaler stepped {len(steps)} times and was never updated, so that the scale stayed at "
+        f"the scaler stepped {plural(len(steps), 'time')} and was never updated, so that the scale stayed at "
         f"{steps[-1].scale:g}{refused}",
         subject="the gradient scaler",
         location=steps[0].location,
@@ -126,8 +127,7 @@ def _unscaled_finding(trace: Trace, backwards: list[BackwardRan], step: ScalerUs
     crash = crash_of(trace)
     divides = f"divides the gradients by {step.scale:g}" if step else "refused to unscale the gradients"
     return RULE.finding(
-        f"{count} backward{'s' if count > 1 else ''} ran on a loss that was not scaled, while the scaler's step "
-        f"{divides}",
+        f"{plural(count, 'backward')} ran on a loss that was not scaled, while the scaler's step {divides}",
         subject=first.root.name or "the loss",
         location=first.location,
         help="call `scaler.scale(loss).backward()`",

@@ -11,6 +11,7 @@ from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.step_cycle import ordinal, related, steps_by_optimizer
+from autograd_doctor.wording import plural
 
 _MEANT_TO_OSCILLATE = ("CyclicLR", "CosineAnnealingWarmRestarts", "ReduceLROnPlateau")
 _ROUNDING = 1 + 1e-6
@@ -118,7 +119,8 @@ def _finding(trace: Trace, calls: Calls, steps: list[OptimizerStepped], seen: st
     name = first.name or first.kind
     rates = _rates(calls)
     return RULE.finding(
-        f"`{name}` ({first.kind}) was stepped {len(taken)} times in {len(steps)} optimizer steps: {seen}",
+        f"`{name}` ({first.kind}) was stepped {plural(len(taken), 'time')} in {plural(len(steps), 'optimizer step')}: "
+        f"{seen}",
         subject=name,
         location=first.location,
         help=f"call `{name}.step()` {advice}, or give the schedule its length in the unit in which it is stepped",

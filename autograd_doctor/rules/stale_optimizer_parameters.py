@@ -65,8 +65,8 @@ def _finding(trace: Trace, optimizer: int, stale: list[int], fresh: list[int], s
         "`add_param_group`",
         evidence={
             "stale": [trace.parameter_name(parameter) for parameter in stale[:20]],
-            "number of stale parameters": len(stale),
-            "not optimized": [trace.parameter_name(parameter) for parameter in fresh[:20]],
+            "number_of_stale_parameters": len(stale),
+            "not_optimized": [trace.parameter_name(parameter) for parameter in fresh[:20]],
             "steps": steps,
         },
         related=_related(where),

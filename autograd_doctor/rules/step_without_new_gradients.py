@@ -18,6 +18,7 @@ from autograd_doctor.views.step_cycle import (
     steps_before_backward,
     steps_by_optimizer,
 )
+from autograd_doctor.wording import plural
 
 Steps = list[OptimizerStepped]
 
@@ -100,7 +101,8 @@ def _ran_on_nothing(trace: Trace, optimizer: int, hungry: Steps, total: int) -> 
         seen = "since the gradients had been used, or cleared, before"
         advice = "step once per backward, and before the gradients are cleared"
     return RULE.finding(
-        f"{called(trace, optimizer)} stepped without a gradient for any of its {len(held)} parameters, {seen}, in "
+        f"{called(trace, optimizer)} stepped without a gradient for any of its {plural(len(held), 'parameter')}, "
+        f"{seen}, in "
         f"{share(len(hungry), total)}",
         subject=trace.optimizer_name(optimizer),
         location=first.location,
@@ -136,7 +138,8 @@ def _delayed(trace: Trace, optimizer: int, steps: Steps) -> Finding:
     backward = first_backward_on(trace, held)
     return RULE.finding(
         f"{called(trace, optimizer)} stepped before the backward of its own batch: on nothing in step "
-        f"{ordinal(steps[0])}, and on the gradients of the batch before in the {len(steps) - 1} steps after it",
+        f"{ordinal(steps[0])}, and on the gradients of the batch before in the {plural(len(steps) - 1, 'step')} after "
+        "it",
         subject=trace.optimizer_name(optimizer),
         location=steps[0].location,
         help="move the step after `backward()`",

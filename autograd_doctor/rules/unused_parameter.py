@@ -11,6 +11,7 @@ from autograd_doctor.events import BackwardRan, ForwardRan, ModuleSeen, Optimize
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.wording import plural
 
 _NUMBER = re.compile(r"(?<=[.\[])\d+(?=[.\]])|\.\d+$")
 
@@ -62,15 +63,16 @@ def _finding(trace: Trace, optimizer: int, idle: list[int], steps: int) -> Findi
     held = trace.optimizer_parameters[optimizer]
     name = trace.optimizer_name(optimizer)
     return RULE.finding(
-        f"{trace.parameter_names(idle)} took no part in any forward pass that led to one of {steps} steps of `{name}`",
+        f"{trace.parameter_names(idle)} took no part in any forward pass that led to one of {plural(steps, 'step')} of "
+        f"`{name}`",
         subject=trace.parameter_name(idle[0]),
         location=trace.optimizers[optimizer].location,
         help="call the layer in `forward`, or take it out of the model if it is not needed",
         confidence="high" if any(event.values is not None for event in trace.of(BackwardRan)) else "medium",
         evidence={
             "unused": [trace.parameter_name(parameter) for parameter in idle[:20]],
-            "number of parameters": len(idle),
-            "held by the optimizer": len(held),
+            "number_of_parameters": len(idle),
+            "held_by_the_optimizer": len(held),
             "steps": steps,
         },
         step_first=1,

@@ -9,6 +9,7 @@ from autograd_doctor.events import BackwardRan, Cut, OptimizerBuilt, OptimizerSt
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.wording import plural
 
 _NUMBER = re.compile(r"(?<=[.\[])\d+(?=[.\]])|\.\d+$")
 _SCALES = frozenset({"mul", "mul_", "__mul__", "__rmul__", "__imul__", "multiply"})
@@ -71,7 +72,8 @@ def _finding(trace: Trace, parameters: list[int], zeroing: Zeroing | None, backw
     built = trace.optimizers.get(holder) if holder is not None else None
     location = zeroing.location if zeroing else None
     return RULE.finding(
-        f"{operation}{trace.parameter_names(parameters)} got gradients of exactly zero in all of {steps} steps",
+        f"{operation}{trace.parameter_names(parameters)} got gradients of exactly zero in all of "
+        f"{plural(steps, 'step')}",
         subject=trace.parameter_name(parameters[0]),
         location=location or (built.location if built else None),
         help="look at the operation's inputs: units that are never active, values beyond a clamp, a factor or mask of 0"
@@ -81,7 +83,7 @@ def _finding(trace: Trace, parameters: list[int], zeroing: Zeroing | None, backw
         confidence="high" if zeroing and not beside else "medium",
         evidence={
             "parameters": [trace.parameter_name(parameter) for parameter in parameters[:20]],
-            "number of parameters": len(parameters),
+            "number_of_parameters": len(parameters),
             "steps": steps,
             **({"operation": zeroing.operation} if zeroing else {}),
         },

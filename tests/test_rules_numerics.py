@@ -220,7 +220,7 @@ def test_rounding_is_left_to_the_rule_on_cuts() -> None:
 
 
 def test_expert_with_a_closed_gate_has_siblings_that_open_now_and_then() -> None:
-    experts = [seen(number, f"model.experts.{number}.weight") for number in range(3)]
+    experts = [seen(number, f"model.experts.{number}.weight", series="model.experts.*.weight") for number in range(3)]
     facts = {"wrote": [0, 1, 2], "reached": [0, 1, 2], "loss": 1.0}
     chosen = [
         event for s in range(6) for event in (backward(s, **facts), stepped(s, {s % 2: 1.0, 1 - s % 2: 0.0, 2: 0.0}))

@@ -193,6 +193,7 @@ class Backward:
                 retain_graph=call.retain and not call.create,
                 create_graph=call.create,
                 inputs=call.inputs,
+                inside_step=watch.inside_steps[-1] if watch.inside_steps else None,
                 nodes=len(walk.nodes),
                 reaches_back=watch.step - walk.oldest_step,
                 reaches_back_at=locate(walk.crossing),

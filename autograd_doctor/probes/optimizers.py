@@ -153,9 +153,11 @@ class Optimizers:
     def _wrap(self, closure: Any, optimizer: Optimizer, step: _Step) -> Callable[[], Any]:
         def wrapped() -> Any:
             self._watch.in_optimizer -= 1
+            self._watch.inside_steps.append(step.optimizer)
             try:
                 return closure()
             finally:
+                self._watch.inside_steps.pop()
                 self._watch.in_optimizer += 1
                 self._look_at_gradients(optimizer, step)
 
@@ -244,6 +246,7 @@ class Optimizers:
                 scaled_by=1.0 if fused else step.scale,
                 in_closure=step.in_closure,
                 in_backward=self._watch.backward_running is not None,
+                keeps_state=any(optimizer.state.values()),
                 learning_rates=[setting(group, "lr") for group in optimizer.param_groups],
                 loss=self._watch.last_loss,
             )

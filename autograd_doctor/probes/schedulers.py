@@ -7,7 +7,7 @@ from functools import wraps
 from typing import Any, ClassVar, Self
 
 from torch.optim import Optimizer, lr_scheduler
-from torch.optim.lr_scheduler import LRScheduler
+from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
 from autograd_doctor.events import Event, SchedulerStepped
 from autograd_doctor.watching.care import careful
@@ -84,6 +84,7 @@ class Schedulers:
                 learning_rates=[setting(group, "lr") for group in optimizer.param_groups] if known else [],
                 length=_length(scheduler),
                 first=self._constructing > 0,
+                follows_metric=isinstance(scheduler, ReduceLROnPlateau),
             )
         )
 

@@ -17,7 +17,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for holding in holdings(trace):
         kept = holding.latest
         lasting = not kept.bounded and kept.made_in_steps >= tunables["steps"]
-        if lasting and holding.grows(_kept_bytes) and kept_by_module(trace, kept):
+        if lasting and holding.grows(_kept_bytes) and kept_by_module(kept):
             yield _finding(holding)
 
 

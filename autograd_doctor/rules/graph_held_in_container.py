@@ -17,7 +17,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for holding in holdings(trace):
         kept = holding.latest
         lasting = kept.has_graph and not kept.bounded and kept.made_in_steps >= tunables["steps"]
-        piles_up = lasting and holding.grows(_count) and not kept_by_module(trace, kept)
+        piles_up = lasting and holding.grows(_count) and not kept_by_module(kept)
         if piles_up and not awaits_backward(trace, holding):
             yield _finding(holding)
 

@@ -17,7 +17,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         return
     failed = crash.operation
     leaf = _leaf(crash)
-    name = _name(trace, leaf)
+    name = leaf.name if leaf else ""
     what = f"`{name}`" if name else "a tensor"
     operation = f"`{failed.operation}`" if failed else "an in-place operation"
     view = "a view of " if "a view of a leaf" in crash.raised.message else ""
@@ -38,15 +38,6 @@ def _leaf(crash: Crash) -> TensorFacts | None:
         return next((facts for facts in crash.operation.operands if facts.is_leaf and facts.requires_grad), None)
     leaves = [facts for facts in crash.tensors if facts.is_leaf and facts.requires_grad]
     return leaves[0] if len(leaves) == 1 else None
-
-
-def _name(trace: Trace, leaf: TensorFacts | None) -> str:
-    """The leaf's name; a number that stands for one is looked up, and says nothing if it was never introduced."""
-    name = leaf.name if leaf else ""
-    number = name.removeprefix("parameter ")
-    if not number.isdigit():
-        return name
-    return trace.parameters[int(number)].name if int(number) in trace.parameters else ""
 
 
 def bad() -> None:

@@ -66,9 +66,10 @@ def _thrown_away(trace: Trace, optimizer: int, waiting: frozenset[int]) -> int:
 
 
 def _judgeable(trace: Trace, optimizer: int) -> bool:
-    """Optimizers that search along a line may be in the middle of their first step; after a crash anything may."""
+    """An optimizer with a closure may be in the middle of its first step; after a crash anything may."""
     end = trace.end.reason if trace.end else "time"
-    return end == "finished" or (end != "raised" and trace.optimizers[optimizer].kind != "LBFGS")
+    inside = any(event.inside_step == optimizer for event in trace.of(BackwardRan))
+    return end == "finished" or (end != "raised" and not inside)
 
 
 def _finding(

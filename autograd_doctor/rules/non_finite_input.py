@@ -17,7 +17,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for event in (*trace.of(NonFiniteInput), *_imported(trace)):
         if spoiled is not None and event.step > spoiled:
             continue  # the weights were spoiled by an earlier backward
-        if _is_parameter(trace, event):
+        if _is_parameter(event):
             if event.step == 0:
                 yield _finding(event, "the parameter", None)
         else:
@@ -31,9 +31,8 @@ def _imported(trace: Trace) -> Iterator[NonFiniteInput]:
             yield NonFiniteInput(step=born.step, tensor=born.output, location=born.location, rows=born.rows)
 
 
-def _is_parameter(trace: Trace, event: NonFiniteInput) -> bool:
-    names = {seen.name for seen in trace.parameters.values()}
-    return event.tensor.name in names or (event.tensor.is_leaf and event.tensor.requires_grad)
+def _is_parameter(event: NonFiniteInput) -> bool:
+    return event.tensor.parameter is not None or (event.tensor.is_leaf and event.tensor.requires_grad)
 
 
 def _drawn(trace: Trace, event: NonFiniteInput) -> BatchDrawn | None:

@@ -39,17 +39,14 @@ def _rebuilt_in_place(trace: Trace) -> Iterator[list[OptimizerBuilt]]:
 
     Plain gradient descent has none to lose; another rate or other parameters begin another phase.
     """
+    stateless = {step.optimizer for step in trace.steps} - {step.optimizer for step in trace.steps if step.keeps_state}
     places: dict[Location | None, list[OptimizerBuilt]] = {}
     for build in trace.optimizers.values():
-        if not _stateless(build):
+        if build.optimizer not in stateless:
             places.setdefault(build.location, []).append(build)
     for builds in places.values():
         for _, run in groupby(builds, key=lambda build: (build.kind, build.groups)):
             yield list(run)
-
-
-def _stateless(build: OptimizerBuilt) -> bool:
-    return build.kind == "SGD" and not any(group.momentum for group in build.groups)
 
 
 def _one_pass_each(trace: Trace, builds: list[OptimizerBuilt]) -> bool:

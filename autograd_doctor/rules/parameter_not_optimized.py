@@ -16,11 +16,17 @@ from autograd_doctor.wording import plural
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     steps = Counter(parameter for step in trace.steps for use in step.uses for parameter in use.parameters)
     trained = {parameter for parameter, count in steps.items() if count >= tunables["minimum_steps"]}
-    if not trained:
+    if not trained or _only_inputs(trace, trained):
         return
     left_out = _left_out(trace, trained, int(tunables["minimum_steps"]))
     if left_out:
         yield _finding(trace, sorted(left_out), trained & trace.optimized, tunables["backbone_ratio"])
+
+
+def _only_inputs(trace: Trace, trained: set[int]) -> bool:
+    """Whether what is optimized are leaves of the program's own: inputs, for the sake of which a model is probed."""
+    seen = [trace.parameters[parameter] for parameter in trained if parameter in trace.parameters]
+    return all(event.kind == "tensor" and not event.module_kind for event in seen)
 
 
 def _left_out(trace: Trace, trained: set[int], minimum: int) -> set[int]:
@@ -163,13 +169,13 @@ def good_input_optimization() -> None:
         optimizer.step()
 
 
-def good_fixed_backbone() -> None:
+def bad_backbone_that_is_not_frozen() -> None:
     import torch
     from torch import nn
 
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(6, 32), nn.ReLU(), nn.Linear(32, 2))
-    optimizer = torch.optim.SGD(model[2].parameters(), lr=0.05)
+    optimizer = torch.optim.SGD(model[2].parameters(), lr=0.05)  # <- AD204
     x = torch.randn(32, 6)
     labels = (x[:, 0] > 0).long()
     for _ in range(8):
@@ -211,7 +217,7 @@ RULE = Rule(
     "adapter, or the module runs in eval mode, this is an `info`: freezing the rest would save time and memory.",
     needs=(BackwardRan, ForwardRan, ModuleSeen, OptimizerBuilt, OptimizerStepped),
     examine=examine,
-    bad=(bad, bad_late_layer),
-    good=(good, good_input_optimization, good_fixed_backbone, good_alternating),
+    bad=(bad, bad_late_layer, bad_backbone_that_is_not_frozen),
+    good=(good, good_input_optimization, good_alternating),
     tunables={"minimum_steps": 3, "backbone_ratio": 2.0},
 )

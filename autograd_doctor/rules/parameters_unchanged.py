@@ -12,7 +12,6 @@ from autograd_doctor.trace import Trace
 from autograd_doctor.views.step_cycle import called, groups_of, ordinal, related, steps_by_optimizer
 from autograd_doctor.wording import plural
 
-_ENDS_BY_ITSELF = ("LBFGS",)  # it does not move once its gradient is below a tolerance
 _LOW_PRECISION = ("bfloat16", "float16")
 
 
@@ -20,7 +19,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for optimizer, steps in steps_by_optimizer(trace).items():
         looked = [step for step in steps if step.moved is not None]
         built = trace.optimizers.get(optimizer) if optimizer is not None else None
-        if optimizer is None or built is None or not looked or built.kind in _ENDS_BY_ITSELF:
+        if optimizer is None or built is None or not looked or built.has_tolerance:
             continue
         pushed, stuck, undone = _counts(trace, optimizer, looked, tunables["noise"])
         repeats = tunables["minimum_repeats"]

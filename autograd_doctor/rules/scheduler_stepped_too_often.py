@@ -13,7 +13,6 @@ from autograd_doctor.trace import Trace
 from autograd_doctor.views.step_cycle import ordinal, related, steps_by_optimizer
 from autograd_doctor.wording import plural
 
-_MEANT_TO_OSCILLATE = ("CyclicLR", "CosineAnnealingWarmRestarts", "ReduceLROnPlateau")
 _ROUNDING = 1 + 1e-6
 Calls = list[SchedulerStepped]
 
@@ -21,7 +20,7 @@ Calls = list[SchedulerStepped]
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for calls in _calls_by_scheduler(trace).values():
         steps = steps_by_optimizer(trace).get(calls[-1].optimizer, [])
-        if calls[0].kind in _MEANT_TO_OSCILLATE or len(calls) < tunables["minimum_calls"] or not steps:
+        if calls[0].follows_metric or len(calls) < tunables["minimum_calls"] or not steps:
             continue
         if _per_step(calls, steps):
             seen = _collapsed(calls, steps, tunables) or _will_collapse(trace, calls, tunables)
@@ -61,7 +60,8 @@ def _collapsed(calls: Calls, steps: list[OptimizerStepped], tunables: Tunables) 
         if position > 1 and peak > 0 and rate <= _ROUNDING * tunables["small_fraction"] * peak:
             before = sum(step.step < calls[position].step for step in steps)
             after = len(steps) - before
-            if 0 < before <= after:
+            comes_back = calls[0].length is None and max(rates[position:]) > rate / tunables["small_fraction"] / 2
+            if 0 < before <= after and not comes_back:
                 return (
                     f"the rate fell from {peak:g} to {rate:g} within {before} steps, and {after} more steps were taken "
                     f"after that{_length(calls)}"

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from autograd_doctor.events import ModuleSeen, OperationFailed, ProgramRaised, TensorFacts
 from autograd_doctor.findings import Finding, Related
@@ -25,13 +25,13 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         return
     raised = crash.raised
     if crash.operation is not None:
-        yield _explained(trace, crash, crash.operation)
+        yield _explained(crash, crash.operation)
     elif not raised.in_backward and raised.frames and not raised.frames[-1].own:
         yield _unexplained(crash)
 
 
-def _explained(trace: Trace, crash: Crash, failed: OperationFailed) -> Finding:
-    operands = _named(trace, failed.operands)
+def _explained(crash: Crash, failed: OperationFailed) -> Finding:
+    operands = _operands(failed)
     made = [(f"{tensor(facts)} comes from here", facts.made_at) for facts in operands]
     within = f" in `{failed.module}`" if failed.module else ""
     return RULE.finding(
@@ -48,10 +48,9 @@ def _explained(trace: Trace, crash: Crash, failed: OperationFailed) -> Finding:
     )
 
 
-def _named(trace: Trace, operands: Sequence[TensorFacts]) -> list[TensorFacts]:
+def _operands(failed: OperationFailed) -> list[TensorFacts]:
     """The operands, the parameters among them last: what reached a layer matters more than its own weights."""
-    parameters = {event.name for event in trace.parameters.values()}
-    return sorted(operands, key=lambda facts: facts.name in parameters)
+    return sorted(failed.operands, key=lambda facts: facts.parameter is not None)
 
 
 def _unexplained(crash: Crash) -> Finding:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import dropwhile
@@ -13,12 +12,10 @@ from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural
 
-_NUMBER = re.compile(r"(?<=[.\[])\d+(?=[.\]])|\.\d+$")
-
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     used = {parameter for backward in trace.of(BackwardRan) for parameter in backward.values or ()}
-    conditional = {_pattern(trace.parameter_name(parameter)) for parameter in _sometimes_used(trace)}
+    conditional = {_series(trace, parameter) for parameter in _sometimes_used(trace)} - {""}
     evaluated = _only_evaluated(trace)
     for optimizer, held in trace.optimizer_parameters.items():
         steps = [step for step in trace.steps if step.optimizer == optimizer]
@@ -27,7 +24,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             parameter
             for parameter in held & trace.without_gradient - used - evaluated
             if missing[parameter] == len(steps) >= tunables["minimum_steps"]
-            and _pattern(trace.parameter_name(parameter)) not in conditional
+            and _series(trace, parameter) not in conditional
         )
         if idle and held & trace.connected:
             yield _finding(trace, optimizer, idle, len(steps))
@@ -43,9 +40,9 @@ def _sometimes_used(trace: Trace) -> set[int]:
     return {p for p, norms in begun.items() if norms and (p in missing or not all(norms))}
 
 
-def _pattern(name: str) -> str:
-    """A name without the numbers in it: an expert that no sample chose has siblings that were chosen now and then."""
-    return _NUMBER.sub("*", name)
+def _series(trace: Trace, parameter: int) -> str:
+    """What an expert that no sample chose shares with its siblings, which were chosen now and then."""
+    return trace.parameters[parameter].series if parameter in trace.parameters else ""
 
 
 def _only_evaluated(trace: Trace) -> set[int]:

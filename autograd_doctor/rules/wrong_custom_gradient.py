@@ -17,8 +17,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for event in judged:
         if event.verdict == "wrong":
             yield _wrong(event)
-        elif event.verdict == "surrogate" or (event.verdict == "not judged" and not event.requested):
-            yield _set_aside(event)
+        elif event.verdict == "surrogate" and event.requested:
+            yield _surrogate(event)
     crash = died_of(trace, "custom_gradient")
     if crash is not None and crash.function not in {event.function for event in judged}:
         yield _refused(crash)
@@ -48,10 +48,11 @@ def _wrong(event: FunctionJudged) -> Finding:
     )
 
 
-def _set_aside(event: FunctionJudged) -> Finding:
-    judged = "is a surrogate by design" if event.verdict == "surrogate" else "was not judged"
+def _surrogate(event: FunctionJudged) -> Finding:
+    """Said only to somebody who asked about this very function: it is a way to train, and no fault."""
     return RULE.finding(
-        f"the backward of `{event.function}` {judged}: {event.reason or 'its forward is piecewise constant'}",
+        f"the backward of `{event.function}` is a surrogate by design: "
+        f"{event.reason or 'its forward is piecewise constant'}",
         subject=event.function,
         location=event.location or event.applied_at,
         severity="info",
@@ -297,7 +298,7 @@ RULE = Rule(
     why="autograd believes what a custom backward returns: training runs, in a wrong direction",
     fix="return the derivative of the forward, one gradient per input and in their order",
     fine="straight-through and other surrogate gradients, gradients that are changed on purpose while the forward is "
-    "the identity (both are named as info); functions with randomness or side effects are said not to be judged",
+    "the identity (`doctor gradcheck` names both); functions with randomness or side effects, which cannot be judged",
     needs=(FunctionJudged, ProgramRaised),
     examine=examine,
     bad=(bad, bad_gradients_swapped, bad_number_of_gradients, bad_mask_forgotten),

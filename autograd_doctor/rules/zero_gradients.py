@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from autograd_doctor.events import BackwardRan, Cut, OptimizerBuilt, OptimizerStepped, Zeroing
@@ -11,7 +10,6 @@ from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural
 
-_NUMBER = re.compile(r"(?<=[.\[])\d+(?=[.\]])|\.\d+$")
 _SCALES = frozenset({"mul", "mul_", "__mul__", "__rmul__", "__imul__", "multiply"})
 
 
@@ -35,13 +33,13 @@ def _always_zero(trace: Trace, minimum: int) -> set[int]:
     """Parameters that backwards with a nonzero loss wrote to, and whose gradient was zero in every step."""
     written = {p for event in trace.of(BackwardRan) if event.loss != 0.0 for p in event.wrote}
     zero = {p for p, norms in trace.gradient_norms.items() if len(norms) >= minimum and not any(norms)}
-    chosen = {_pattern(trace, p) for p, norms in trace.gradient_norms.items() if any(norms) and not all(norms)}
-    return {p for p in zero & written - trace.frozen if _pattern(trace, p) not in chosen}
+    chosen = {_series(trace, p) for p, norms in trace.gradient_norms.items() if any(norms) and not all(norms)} - {""}
+    return {p for p in zero & written - trace.frozen if _series(trace, p) not in chosen}
 
 
-def _pattern(trace: Trace, parameter: int) -> str:
-    """A name without its numbers: an expert with a gate of zero has siblings that were chosen in some step."""
-    return _NUMBER.sub("*", trace.parameter_name(parameter))
+def _series(trace: Trace, parameter: int) -> str:
+    """What an expert with a gate of zero shares with its siblings, which were chosen in some step."""
+    return trace.parameters[parameter].series if parameter in trace.parameters else ""
 
 
 def _is_cut(cut: Cut) -> bool:

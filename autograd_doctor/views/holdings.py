@@ -13,6 +13,10 @@ from autograd_doctor.wording import in_bytes
 
 Size = Callable[[Survivor], int]
 ENOUGH_CENSUSES = 3
+"""Two points always lie on a line; three that rise are a trend."""
+
+BYTES_OF_A_RECORD = 16
+"""A pair of numbers in double precision, such as a loss and a score, is kept as a record and not for its values."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +59,10 @@ def holdings(trace: Trace) -> list[Holding]:
     return list(_follow(trace.of(SurvivorsCounted), _epoch_ends(trace)))
 
 
-def kept_by_module(trace: Trace, survivor: Survivor) -> bool:
+def kept_by_module(survivor: Survivor) -> bool:
     """Whether these are activations in a hook, a cache or an attribute of a module; lone numbers are records."""
-    roots = {name.split(".")[0] for module in trace.modules.values() if (name := module.name)}
-    held = survivor.module or survivor.holder_kind == "hook" or survivor.holder.partition(".")[0] in roots
-    return bool(held) and not survivor.scalars and survivor.tensor_bytes > 16 * survivor.count
+    held = survivor.module or survivor.holder_kind == "hook"
+    return bool(held) and not survivor.scalars and survivor.tensor_bytes > BYTES_OF_A_RECORD * survivor.count
 
 
 def awaits_backward(trace: Trace, holding: Holding) -> bool:

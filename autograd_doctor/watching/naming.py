@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _CONTAINER_LIMIT = 64
 _ATTEMPTS = 4
+_TOLERANCES = ("tolerance_grad", "tolerance_change")  # of `torch.optim.LBFGS`, and of those written after it
 
 
 def variable_name(wanted: object, frame: FrameType | None = None) -> str:
@@ -112,6 +113,19 @@ class Numbers:
                 yield number, value
 
 
+_CONTAINERS = (nn.ModuleList, nn.ModuleDict, nn.ParameterList, nn.ParameterDict)
+
+
+def _series(module: nn.Module, prefix: str, path: str) -> str:
+    """The path of a parameter with a star for its member of each container on the way, "" if there is none."""
+    part: nn.Module | None = module
+    words: list[str] = []
+    for word in path.split("."):
+        words.append("*" if isinstance(part, _CONTAINERS) else word)
+        part = part._modules.get(word) if part is not None else None
+    return ".".join([prefix, *words]) if "*" in words else ""
+
+
 class Parameters:
     """The leaves that can learn."""
 
@@ -156,18 +170,28 @@ class Parameters:
     def name(self, number: int) -> str:
         return self._names.get(number, f"parameter {number}")
 
+    def known_name(self, number: int) -> str:
+        """The name under which a parameter was introduced, "" if it was not."""
+        return self._names.get(number, "")
+
     def name_module(self, module: nn.Module, prefix: str) -> list[int]:
         """Introduce every parameter of a module as `prefix.path`, and return their numbers."""
         numbers = []
         for path, parameter in module.named_parameters():
             number = self.number(parameter)
             if number in self._unnamed or self._names[number].startswith("tensor of shape"):
-                self._introduce(number, parameter, f"{prefix}.{path}" if prefix else path)
+                series = _series(module, prefix, path)
+                self._introduce(number, parameter, f"{prefix}.{path}" if prefix else path, series=series)
             numbers.append(number)
         return numbers
 
     def _introduce(
-        self, number: int, tensor: torch.Tensor, name: str, attribute: tuple[int, str, str] | None = None
+        self,
+        number: int,
+        tensor: torch.Tensor,
+        name: str,
+        attribute: tuple[int, str, str] | None = None,
+        series: str = "",
     ) -> None:
         self._names[number] = name
         self._unnamed.discard(number)
@@ -182,6 +206,7 @@ class Parameters:
                 kind="parameter" if isinstance(tensor, nn.Parameter) else "tensor",
                 module=attribute[0] if attribute is not None else None,
                 module_kind=attribute[1] if attribute is not None else "",
+                series=series,
             )
         )
 
@@ -261,6 +286,7 @@ class Optimizers:
                 groups=groups,
                 rebuilds=self._rebuilds(number),
                 duplicates=sorted(parameter for parameter, count in Counter(flat).items() if count > 1),
+                has_tolerance=any(name in group for group in optimizer.param_groups for name in _TOLERANCES),
             )
             self._watch.emit(self._built[number])
         return number

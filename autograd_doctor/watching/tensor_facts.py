@@ -17,6 +17,7 @@ def describe(
     operation: str = "",
     made_at: Location | None = None,
     ranges: bool = True,
+    parameter: int | None = None,
 ) -> TensorFacts:
     """Shape, dtype and, with `ranges`, the extremes of the finite values and the counts of NaN and Inf.
 
@@ -37,6 +38,7 @@ def describe(
         nan=nan,
         inf=inf,
         numel=tensor.numel(),
+        parameter=parameter,
     )
 
 

@@ -60,6 +60,7 @@ class Watch:
         self.gradients = Ledger(self)
         self.scalers: Scalers | None = None
         self.in_optimizer = 0
+        self.inside_steps: list[int | None] = []
         self.backward_since_step = True
         self._stepped_since_backward: set[int | None] = set()
         self._step_pending = False
@@ -90,7 +91,8 @@ class Watch:
         number = self.parameters.get(tensor)
         return describe(
             tensor,
-            name=variable_name(tensor) or ("" if number is None else self.parameters.name(number)),
+            name=variable_name(tensor) or ("" if number is None else self.parameters.known_name(number)),
+            parameter=number,
             operation=made.operation if made else "",
             made_at=locate(made.place) if made else None,
         )

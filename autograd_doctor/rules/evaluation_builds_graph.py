@@ -160,5 +160,6 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good, good_adversarial_examples, good_frozen_network),
+    # Half of the smallest block that the caching allocator takes from a GPU (2 MiB): less is lost in it.
     tunables={"minimum_passes": 2, "noticeable_bytes": 2**20},
 )

@@ -161,5 +161,6 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_gradients_recorded),
     good=(good, good_replay_buffer_with_a_size, good_cache_that_settles),
+    # 64 KiB a step are 6 GiB in 100,000 steps; below that, books that a program keeps of its steps.
     tunables={"steps": 4, "bytes_per_step": 65536},
 )

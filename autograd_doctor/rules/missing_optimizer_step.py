@@ -261,6 +261,7 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_second_optimizer_forgotten, bad_steps_the_wrong_optimizer, bad_generator_never_stepped),
     good=(good, good_long_accumulation, good_steps_inside_backward, good_gradients_collected_on_purpose),
+    # Two backwards before a step are common (two losses, two micro-batches).
     tunables={"minimum_backwards": 3},
     folds=("AD116",),
 )

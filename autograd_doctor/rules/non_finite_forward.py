@@ -39,6 +39,7 @@ _ALIKE = {
 _LIKE = {other: name for name, others in _ALIKE.items() for other in others.split()}
 _IMPORTS = frozenset({"tensor", "as_tensor", "from_numpy", "asarray", "new_tensor"})
 _HUGE = 1e15
+"""Values that have grown this far were on their way out of float32 (3e38), whatever operation came last."""
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:

@@ -219,6 +219,7 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_every_epoch),
     good=(good, good_once_per_phase_and_fold, good_inner_loop, good_reptile),
+    # Adam forgets half of its first moment in 7 steps: below 12 it never gets going.
     tunables={"minimum_rebuilds": 2, "longest_life": 12},
     folds=("AD108",),
 )

@@ -219,5 +219,6 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_late_layer, bad_backbone_that_is_not_frozen),
     good=(good, good_input_optimization, good_alternating),
+    # A head or an adapter is smaller than what it stands on; a forgotten layer usually is not that much larger.
     tunables={"minimum_steps": 3, "backbone_ratio": 2.0},
 )

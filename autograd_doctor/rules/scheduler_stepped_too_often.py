@@ -14,6 +14,8 @@ from autograd_doctor.views.step_cycle import ordinal, related, steps_by_optimize
 from autograd_doctor.wording import plural
 
 _ROUNDING = 1 + 1e-6
+_FEWEST_BATCHES = 4
+"""Of an epoch: any length is a multiple of one, two or three."""
 Calls = list[SchedulerStepped]
 
 
@@ -101,7 +103,7 @@ def _ends_early(calls: Calls, batches: int | None, tunables: Tunables) -> str:
 def _crawls(trace: Trace, calls: Calls) -> str:
     """One call per epoch on a schedule as long as whole epochs of batches."""
     length, batches = calls[0].length, _batches_per_epoch(trace)
-    if length is None or batches is None or batches < 4 or length < batches or length % batches:
+    if length is None or batches is None or batches < _FEWEST_BATCHES or length < batches or length % batches:
         return ""
     epochs = length // batches
     return f"it is stepped once per epoch and {length} steps long, which is {epochs} epochs of {batches} batches"
@@ -222,5 +224,6 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_cosine_over_epochs),
     good=(good, good_as_long_as_the_run),
+    # The usual schedules end at 0 to 1% of the rate, and not before three quarters of the run.
     tunables={"minimum_calls": 3, "small_fraction": 0.01, "first_part": 0.25},
 )

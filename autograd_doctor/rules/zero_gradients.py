@@ -244,6 +244,7 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_clamp, bad_mask),
     good=(good, good_low_rank_adapter, good_zero_initialised_head, good_rare_rows, good_critic),
+    # ReLU units that are inactive for a batch or two are not dead.
     tunables={"minimum_steps": 5},
     folds=("AD111", "AD407", "AD408", "AD116"),
 )

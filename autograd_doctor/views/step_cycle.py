@@ -16,6 +16,9 @@ from autograd_doctor.findings import Location, Related
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural
 
+MEASURES_ONLY = 1e6
+"""From this limit on, clipping is a way to read the norm: `clip_grad_norm_(parameters, float("inf"))` and its like."""
+
 
 def steps_by_optimizer(trace: Trace) -> dict[int | None, list[OptimizerStepped]]:
     """The steps that took effect, by optimizer; updates written by hand are under None."""

@@ -10,12 +10,16 @@ Numbered = list[tuple[int, torch.Tensor]]
 
 
 def fingerprints(numbered: Numbered) -> dict[int, int]:
-    """The fingerprints of those tensors whose values lie in memory of this process, read back in one go."""
-    dense = [(number, tensor) for number, tensor in numbered if _is_readable(tensor)]
-    if not dense:
-        return {}
-    sums = torch.stack([_fingerprint(tensor).cpu() for _, tensor in dense]).tolist()
-    return {number: int(value) for (number, _), value in zip(dense, sums, strict=True)}
+    """The fingerprints of those tensors whose values lie in memory of this process, read back once per device."""
+    by_device: dict[torch.device, Numbered] = {}
+    for number, tensor in numbered:
+        if _is_readable(tensor):
+            by_device.setdefault(tensor.device, []).append((number, tensor))
+    found: dict[int, int] = {}
+    for members in by_device.values():
+        values = torch.stack([_fingerprint(tensor) for _, tensor in members]).tolist()
+        found.update(zip((number for number, _ in members), values, strict=True))
+    return found
 
 
 def _is_readable(tensor: torch.Tensor) -> bool:

@@ -59,7 +59,7 @@ def _never_updated(trace: Trace, uses: list[ScalerUsed], steps: list[ScalerUsed]
 def _unscaled_backwards(trace: Trace, scaler: int) -> dict[Location | None, list[BackwardRan]]:
     """Backwards on losses that no `scale` call made or preceded, by line, whose gradients a step of the scaler used.
 
-    A call pays for one backward; a line that ever ran on a scaled loss is beyond suspicion.
+    A call scales the loss of one backward; a line that ever ran on a scaled loss is beyond suspicion.
     """
     calls = [use for use in trace.of(ScalerUsed) if use.scaler == scaler]
     optimizers = {use.optimizer for use in calls if use.call == "step"}
@@ -67,17 +67,17 @@ def _unscaled_backwards(trace: Trace, scaler: int) -> dict[Location | None, list
     scaling_lines = {(use.location.path, use.location.line) for use in calls if use.call == "scale" and use.location}
     unscaled: dict[Location | None, list[BackwardRan]] = {}
     fine: set[Location | None] = set()
-    paid = 0
+    scaled = 0
     for event in trace.events:
         if isinstance(event, ScalerUsed) and event.scaler == scaler:
-            paid = paid + 1 if event.call == "scale" else 0 if event.call == "update" else paid
+            scaled = scaled + 1 if event.call == "scale" else 0 if event.call == "update" else scaled
         elif isinstance(event, BackwardRan) and event.kind == "backward":
             made_at = event.root.made_at
-            if paid or (made_at and (made_at.path, made_at.line) in scaling_lines):
+            if scaled or (made_at and (made_at.path, made_at.line) in scaling_lines):
                 fine.add(event.location)
             elif event.backward in used:
                 unscaled.setdefault(event.location, []).append(event)
-            paid = max(paid - 1, 0)
+            scaled = max(scaled - 1, 0)
     return {location: events for location, events in unscaled.items() if location not in fine}
 
 

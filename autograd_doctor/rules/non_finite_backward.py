@@ -75,7 +75,7 @@ def _finding(trace: Trace, bad: NonFiniteGradient) -> Finding:
     reached = "every gradient ended finite all the same" if bad.absorbed else trace.parameter_names(bad.parameters)
     spoiled = f", which spoils {reached}" if bad.parameters and not bad.absorbed else ""
     spoiled = f", and {reached}" if bad.absorbed else spoiled
-    operands = {f"operand {place}": _described(operand) for place, operand in enumerate(bad.operands, start=1)}
+    operands = {f"operand_{place}": _described(operand) for place, operand in enumerate(bad.operands, start=1)}
     culprit = next((operand for operand in bad.operands if _at_the_edge(operand)), None)
     where = f" at {_described(culprit)}" if culprit else ""
     return RULE.finding(

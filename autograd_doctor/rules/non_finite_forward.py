@@ -72,7 +72,7 @@ def _finding(born: NonFiniteProduced) -> Finding:
         help += "missing normalisation or clipping, a sum where a mean was meant"
     kind = " and ".join(f"{count} {name}" for name, count in (("NaN", output.nan), ("Inf", output.inf)) if count)
     from_what = "; ".join(operand.described for operand in born.operands)
-    operands = {f"operand {place}": operand.described for place, operand in enumerate(born.operands, start=1)}
+    operands = {f"operand_{place}": operand.described for place, operand in enumerate(born.operands, start=1)}
     return RULE.finding(
         f"`{born.operation}` made {kind or 'NaN or Inf'} out of finite values"
         + (f": {from_what}" if from_what else ""),

@@ -19,6 +19,7 @@ from autograd_doctor.report import SCHEMA_VERSION, Checks, Report, ReportedFindi
 from autograd_doctor.rules import Rule, all_rules
 from autograd_doctor.settings.mistakes import nearest
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.learning import awaited
 
 
 def judge(
@@ -49,7 +50,9 @@ def judge(
     if target.kind == "function":
         verdict, exit_code, reason = decide_on_function(findings, trace, run, outcome, doubts, fail_on=fail_on)
     else:
-        verdict, exit_code, reason = decide(findings, run, outcome, doubts, fail_on=fail_on, min_steps=min_steps)
+        verdict, exit_code, reason = decide(
+            findings, run, outcome, doubts, fail_on=fail_on, min_steps=min_steps, awaited=awaited(trace)
+        )
     return Report(
         schema_version=SCHEMA_VERSION,
         tool=Tool("autograd_doctor", __version__),

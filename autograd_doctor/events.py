@@ -133,7 +133,8 @@ class CheckEnded(Event, frozen=True):
 class TensorFacts(Struct, frozen=True, omit_defaults=True):
     """What is worth saying about a tensor. `low` and `high` are taken over its finite values.
 
-    `name` is the variable that held it, empty if none was found; `made_at` the user's line that computed it.
+    `name` is the variable that held it, empty if none was found; `made_at` the user's line that computed it;
+    `parameter` its number if it is a parameter.
     """
 
     shape: list[int]
@@ -149,6 +150,7 @@ class TensorFacts(Struct, frozen=True, omit_defaults=True):
     nan: int = 0
     inf: int = 0
     numel: int = 0
+    parameter: int | None = None
 
     @property
     def described(self) -> str:
@@ -187,6 +189,8 @@ class ParameterSeen(Event, frozen=True):
     """A leaf that can learn came into view; seen again under the same number when a better name is known.
 
     module/module_kind: the module that ran, and the class of that part of it, of which a plain tensor is an attribute.
+    series: the same for parameters at the same place in the members of one container of modules or of parameters (a
+    `ModuleList`, `ModuleDict`, `ParameterList` …), any of which may be called; "" for all others.
     """
 
     parameter: int
@@ -197,6 +201,7 @@ class ParameterSeen(Event, frozen=True):
     kind: Literal["parameter", "tensor"] = "parameter"
     module: int | None = None
     module_kind: str = ""
+    series: str = ""
 
 
 class ParameterGroup(Struct, frozen=True):
@@ -209,7 +214,10 @@ class ParameterGroup(Struct, frozen=True):
 
 
 class OptimizerBuilt(Event, frozen=True):
-    """An optimizer was constructed. `rebuilds` is an earlier optimizer over (some of) the same parameters."""
+    """An optimizer was constructed. `rebuilds` is an earlier optimizer over (some of) the same parameters.
+
+    has_tolerance: a setting of its own lets it leave parameters as they are, once gradients or changes are small.
+    """
 
     optimizer: int
     name: str
@@ -218,6 +226,7 @@ class OptimizerBuilt(Event, frozen=True):
     groups: list[ParameterGroup]
     rebuilds: int | None = None
     duplicates: list[int] = []
+    has_tolerance: bool = False
 
 
 class ParametersAdded(Event, frozen=True):
@@ -370,6 +379,7 @@ class BackwardRan(Event, frozen=True):
     cuts: where the paths of `values` minus `reached` were dropped.
     rewrapped_at: the line that turned the root into a fresh leaf.
     inputs: how many tensors were asked for (`grad(…, inputs)`), 0 for an ordinary backward.
+    inside_step: the optimizer in whose unfinished step, by its closure, it ran.
     reaches_back: how many earlier steps the graph goes back to, with the line of the oldest operation crossed into.
     reused: backwards that had already run through part of the graph.
     contains: those of them whose root lies in this graph, so that their whole loss went backward once more.
@@ -392,6 +402,7 @@ class BackwardRan(Event, frozen=True):
     retain_graph: bool = False
     create_graph: bool = False
     inputs: int = 0
+    inside_step: int | None = None
     nodes: int = 0
     reaches_back: int = 0
     reaches_back_at: Location | None = None
@@ -400,11 +411,6 @@ class BackwardRan(Event, frozen=True):
     contains: list[int] = []
     reduction: Literal["", "mean", "sum"] = ""
     error: str = ""
-
-    @property
-    def lacks_graph(self) -> bool:
-        """Whether it failed because its roots, or the tensors asked for, are not in any graph."""
-        return "does not require grad" in self.error or "not have been used in the graph" in self.error
 
 
 class GraphRetained(Event, frozen=True):
@@ -447,7 +453,7 @@ class OptimizerStepped(Event, frozen=True):
     skipped: a gradient scaler suppressed the update. scaled_by: loss scale still multiplied into the gradients.
     undone: parameters whose values, bit for bit, were those before the last step of this optimizer, which moved them.
     rewritten: parameters whose values were not those that the last step of any optimizer had left, where that is known.
-    scaler_found_inf follows from `skipped`. in_closure: the optimizer was given a closure.
+    in_closure: the optimizer was given a closure. keeps_state: it held a state for its parameters after the step.
     """
 
     optimizer: int | None
@@ -462,8 +468,31 @@ class OptimizerStepped(Event, frozen=True):
     scaled_by: float = 1.0
     in_closure: bool = False
     in_backward: bool = False
+    keeps_state: bool = False
     learning_rates: list[float] = []
     loss: float | None = None
+
+
+class ParametersCompared(Event, frozen=True):
+    """The values of parameters were compared with those that they had when they first came into view, in step `since`.
+
+    parameters: those that an optimizer holds, or that a backward wrote a gradient to. changed: those that had another
+    value at this look or at an earlier one.
+    """
+
+    parameters: list[int]
+    changed: list[int]
+    since: int = 0
+
+
+class UpdatesDiscarded(Event, frozen=True):
+    """New values were computed from parameters and their gradients, and died before any operation took them in.
+
+    It is said when the next backward begins, which reached these very parameters again. location: of the first.
+    """
+
+    parameters: list[int]
+    location: Location | None
 
 
 class GradientsCleared(Event, frozen=True):
@@ -508,7 +537,7 @@ class SchedulerStepped(Event, frozen=True):
     """A learning-rate scheduler stepped. `first` marks the call that its constructor makes.
 
     `length` is the number of its steps after which the schedule has run through (`T_max`, `total_steps`, the last
-    milestone), None if it has no end or tells none.
+    milestone), None if it has no end or tells none. `follows_metric`: the rate depends on a value that it is given.
     """
 
     scheduler: int
@@ -519,6 +548,7 @@ class SchedulerStepped(Event, frozen=True):
     learning_rates: list[float] = []
     first: bool = False
     length: int | None = None
+    follows_metric: bool = False
 
 
 # ------------------------------------------------------------------------------------------------------------- data

@@ -9,22 +9,16 @@ from typing import TypeVar
 
 from autograd_doctor.events import (
     BackwardRan,
-    BatchDrawn,
     Event,
     ForwardRan,
     ModuleSeen,
-    OperationFailed,
     OptimizerBuilt,
     OptimizerStepped,
     ParametersAdded,
     ParameterSeen,
     ProgramRaised,
     RunEnded,
-    Survivor,
-    SurvivorsCounted,
 )
-from autograd_doctor.findings import Location
-from autograd_doctor.views.holdings import Holding, follow
 
 E = TypeVar("E", bound=Event)
 
@@ -159,17 +153,10 @@ class Trace:
         return frozenset(seen.union(*(event.frozen for event in self.of(OptimizerStepped))))
 
     @cached_property
-    def starved(self) -> frozenset[int]:
+    def without_gradient(self) -> frozenset[int]:
         """Parameters that an optimizer stepped without a gradient, and that nothing in the run ever made learn."""
         missing: set[int] = set().union(*(event.missing for event in self.steps))
         return frozenset(missing - self.connected - self.frozen)
-
-    def deprived(self, backward: BackwardRan, parameters: Iterable[int]) -> frozenset[int]:
-        """Those of the parameters that this backward should have reached and could not, and no other one did."""
-        if not backward.lacks_graph:
-            return self.starved & frozenset(parameters)
-        wanted = frozenset(parameters) - self.frozen
-        return wanted & self.optimized if self.optimized else wanted
 
     @cached_property
     def evaluations(self) -> tuple[ForwardRan, ...]:
@@ -200,56 +187,6 @@ class Trace:
     @cached_property
     def crash(self) -> ProgramRaised | None:
         return next(iter(self.of(ProgramRaised)), None)
-
-    @cached_property
-    def crash_site(self) -> Location | None:
-        """The user's innermost line of the crash."""
-        frames = self.crash.frames if self.crash else []
-        return next((frame.location for frame in reversed(frames) if frame.own), None)
-
-    @cached_property
-    def fatal_operation(self) -> OperationFailed | None:
-        """The operation whose failure the program died of; failures that it caught do not count."""
-        failed = (event for event in reversed(self.of(OperationFailed)) if self._killed_by(event.error))
-        return next(failed, None)
-
-    @cached_property
-    def fatal_backward(self) -> BackwardRan | None:
-        """The backward whose failure the program died of."""
-        return next((event for event in reversed(self.of(BackwardRan)) if self._killed_by(event.error)), None)
-
-    def _killed_by(self, error: str) -> bool:
-        message = error.partition(": ")[2]
-        return bool(message) and self.crash is not None and message == self.crash.message
-
-    @cached_property
-    def holdings(self) -> tuple[Holding, ...]:
-        """Who keeps tensors beyond their step, as of the latest census or the end of an epoch."""
-        return tuple(follow(self.of(SurvivorsCounted), self._epoch_ends))
-
-    @cached_property
-    def _epoch_ends(self) -> frozenset[int]:
-        """The steps at which a pass over a loader ended, during which there were steps."""
-        begun: dict[int, int] = {}
-        ends: set[int] = set()
-        for drawn in self.of(BatchDrawn):
-            if not drawn.ended:
-                begun[drawn.loader] = drawn.step
-            elif drawn.step > begun.get(drawn.loader, drawn.step):
-                ends.add(drawn.step)
-        return frozenset(ends)
-
-    def kept_by_module(self, survivor: Survivor) -> bool:
-        """Whether these are activations in a hook, a cache or an attribute of a module; lone numbers are records."""
-        roots = {name.split(".")[0] for module in self.modules.values() if (name := module.name)}
-        held = survivor.module or survivor.holder_kind == "hook" or survivor.holder.partition(".")[0] in roots
-        return bool(held) and not survivor.scalars and survivor.tensor_bytes > 16 * survivor.count
-
-    def awaits_backward(self, holding: Holding) -> bool:
-        """Whether a graph may be kept for an optimizer that had not stepped by then, as an episode's is."""
-        first, last = holding.steps[0], holding.steps[-1]
-        stepped = {event.optimizer for event in self.steps if first <= event.step < last}
-        return not holding.latest.freed and bool(self.optimizers.keys() - stepped)
 
     @cached_property
     def end(self) -> RunEnded | None:

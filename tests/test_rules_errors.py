@@ -215,11 +215,15 @@ def test_gradient_where_the_forward_is_flat_is_less_sure() -> None:
     assert finding.confidence == "medium"
 
 
-@pytest.mark.parametrize("verdict", ["surrogate", "not judged"])
-def test_what_is_meant_or_unknown_is_only_named(verdict: str) -> None:
-    (finding,) = findings("AD507", judged(verdict, reason="it is what it is"))
+def test_a_surrogate_is_named_to_who_asked_about_it() -> None:
+    (finding,) = findings("AD507", judged("surrogate", reason="it is what it is", requested=True))
     assert finding.severity == "info"
     assert "it is what it is" in finding.message
+
+
+@pytest.mark.parametrize("verdict", ["surrogate", "not judged"])
+def test_what_is_meant_or_unknown_is_no_finding(verdict: str) -> None:
+    assert findings("AD507", judged(verdict, reason="it is what it is")) == []
 
 
 def test_right_gradients_are_silent() -> None:
@@ -330,9 +334,8 @@ def test_device_of_a_target_is_no_matter_of_its_values() -> None:
 
 def test_mismatched_operands_are_shown_with_where_they_come_from() -> None:
     hidden = facts("hidden", (16, 16), operation="tanh", made_at=at(8))
-    weight = facts("head.weight", (1, 32))
-    seen = ParameterSeen(parameter=0, name="head.weight", shape=[1, 32], dtype="float32", requires_grad=True)
-    (finding,) = findings("AD512", seen, failed("linear", MISMATCH, weight, hidden), crash(MISMATCH))
+    weight = facts("head.weight", (1, 32), parameter=0)
+    (finding,) = findings("AD512", failed("linear", MISMATCH, weight, hidden), crash(MISMATCH))
     assert "shapes do not go together: `hidden` (from `tanh`" in finding.message
     assert [related.location.line for related in finding.related] == [8]
 

@@ -52,7 +52,7 @@ def test_birth_is_named_with_operation_ranges_and_rows() -> None:
     assert finding.message == (
         "`log` made 3 NaN and 2 Inf out of finite values: `rate` of shape [32, 1] from 0 to 1.25"
     )
-    assert finding.evidence["rows of the batch"] == "3, 7"
+    assert finding.evidence["rows_of_the_batch"] == "3, 7"
     assert finding.related[0].location == at(8)
     assert "clamp_min" in finding.help
 
@@ -220,7 +220,7 @@ def test_rounding_is_left_to_the_rule_on_cuts() -> None:
 
 
 def test_expert_with_a_closed_gate_has_siblings_that_open_now_and_then() -> None:
-    experts = [seen(number, f"model.experts.{number}.weight") for number in range(3)]
+    experts = [seen(number, f"model.experts.{number}.weight", series="model.experts.*.weight") for number in range(3)]
     facts = {"wrote": [0, 1, 2], "reached": [0, 1, 2], "loss": 1.0}
     chosen = [
         event for s in range(6) for event in (backward(s, **facts), stepped(s, {s % 2: 1.0, 1 - s % 2: 0.0, 2: 0.0}))

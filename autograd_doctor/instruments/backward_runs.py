@@ -14,6 +14,7 @@ from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.ledger import Ledger
 from autograd_doctor.instruments.lineage import Lineage
+from autograd_doctor.instruments.optimizers import Optimizers
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.graph_walk import (
@@ -48,6 +49,7 @@ class _Run:
     made: Made | None
     gradients: GradientWatch
     reduction: Any
+    inside_step: int | None
 
 
 class BackwardRuns(Instrument):
@@ -56,11 +58,19 @@ class BackwardRuns(Instrument):
     emits: ClassVar[tuple[type[Event], ...]] = (BackwardRan, NonFiniteGradient)
 
     def __init__(
-        self, site: Site, course: Course, parameters: Parameters, tensors: Tensors, ledger: Ledger, lineage: Lineage
+        self,
+        site: Site,
+        course: Course,
+        parameters: Parameters,
+        optimizers: Optimizers,
+        tensors: Tensors,
+        ledger: Ledger,
+        lineage: Lineage,
     ) -> None:
         super().__init__(site)
         self._course = course
         self._parameters = parameters
+        self._optimizers = optimizers
         self._tensors = tensors
         self._ledger = ledger
         self._lineage = lineage
@@ -95,7 +105,9 @@ class BackwardRuns(Instrument):
             looking=self._guard.looking,
             made_of=self._tensors.get,
         )
-        self._run = _Run(call, walk, here(), facts, made, gradients, reduction_of(root))
+        optimizer = self._course.closure_of
+        inside_step = self._optimizers.number(optimizer) if optimizer is not None else None
+        self._run = _Run(call, walk, here(), facts, made, gradients, reduction_of(root), inside_step)
 
     def _follow_gradients(self, call: BackwardCall) -> None:
         """Hook the nodes when nobody else differentiates any more."""
@@ -140,6 +152,7 @@ class BackwardRuns(Instrument):
                 retain_graph=call.retain_graph and not call.create_graph,
                 create_graph=call.create_graph,
                 inputs=call.inputs,
+                inside_step=run.inside_step,
                 nodes=len(walk.nodes),
                 reaches_back=self._course.steps - walk.oldest_step,
                 reaches_back_at=locate(walk.crossing),

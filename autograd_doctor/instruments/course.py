@@ -37,6 +37,7 @@ class Course(Instrument):
         self._stepped_since_backward: set[int | None] = set()
         self._step_pending = False
         self._stepping: list[_Step] = []
+        self._closures: list[Optimizer] = []
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.backward.began, self._backward_began, last=True)
@@ -100,10 +101,17 @@ class Course(Instrument):
         self._stepping.append(_Step(call.optimizer))
         self._mute()
 
+    @property
+    def closure_of(self) -> Optimizer | None:
+        """The optimizer in whose step a closure of the program is running."""
+        return self._closures[-1] if self._closures else None
+
     def _closure_began(self, call: StepCall) -> None:
+        self._closures.append(call.optimizer)
         self._guard.muted = 0
 
     def _closure_ended(self, call: StepCall) -> None:
+        self._closures.pop()
         self._mute()
 
     def _step_ended(self, call: StepCall) -> None:

@@ -61,7 +61,7 @@ class ForwardWrites(Instrument):
         self._parameters = parameters
         self._operations = site.signals.operations
         self._suspects: set[int] = set()
-        self._left: dict[int, tuple[int, int]] = {}
+        self._left: dict[int, tuple[int, int | None]] = {}
         self._armed: _Armed | None = None
 
     def detach(self) -> None:
@@ -116,8 +116,8 @@ class ForwardWrites(Instrument):
         for number, parameter in armed.parameters:
             if number in written and parameter.numel() <= _VALUES:
                 now = fingerprints([parameter])[0]
-                step, before = self._left.get(number, (armed.step, 0))
-                if step < armed.step and now == before:
+                step, before = self._left.get(number, (armed.step, None))
+                if step < armed.step and now is not None and now == before:
                     undone.append(number)
                 self._left[number] = (armed.step, now)
         return sorted(undone)

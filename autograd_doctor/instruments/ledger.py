@@ -95,6 +95,10 @@ class Ledger(Instrument):
 
     # -------------------------------------------------------------------------------------------- between seams
 
+    def forget(self, parameter: int) -> None:
+        """Another leaf has taken the place of this parameter, and has no gradient yet."""
+        self._gradients.pop(parameter, None)
+
     def written_by_hand(self, parameter: int, location: Location | None) -> None:
         """The program itself changed a parameter: an update, if it has a fresh gradient and no optimizer holds it."""
         if parameter in self._written or not self.fresh(parameter) or self._optimizers.holds(parameter):

@@ -105,7 +105,7 @@ class OptimizerSteps(Instrument):
         looked = self._looks.get(optimizer, 0) < _STEPS_LOOKED_AT
         some = [(number, parameter) for number, parameter in numbered if parameter.numel()] if looked else []
         values = fingerprints([parameter for _, parameter in some])
-        return {number: value for (number, _), value in zip(some, values, strict=True)}
+        return {number: value for (number, _), value in zip(some, values, strict=True) if value is not None}
 
     def _moved(self, step: _Step) -> tuple[list[int] | None, list[int]]:
         """Parameters that the step changed, None if it was not looked at; and those that its predecessor had changed
@@ -157,6 +157,7 @@ class OptimizerSteps(Instrument):
                 scaled_by=1.0 if fused else step.scale,
                 in_closure=step.in_closure,
                 in_backward=self._course.running is not None,
+                keeps_state=any(optimizer.state.values()),
                 learning_rates=[setting(group, "lr") for group in optimizer.param_groups],
                 loss=self._course.last_loss,
             )

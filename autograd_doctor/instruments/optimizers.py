@@ -22,6 +22,8 @@ from autograd_doctor.signals import Signals
 from autograd_doctor.signals.optimizers import GroupAdded
 
 _ATTEMPTS = 4
+_TOLERANCES = ("tolerance_grad", "tolerance_change")
+"""Settings of `torch.optim.LBFGS`, and of those written after it, by which a step may end without an update."""
 
 
 def setting(group: dict[str, Any], name: str) -> float:
@@ -92,6 +94,7 @@ class Optimizers(Instrument):
                 groups=groups,
                 rebuilds=self._rebuilds(number),
                 duplicates=sorted(parameter for parameter, count in Counter(flat).items() if count > 1),
+                has_tolerance=any(name in group for group in optimizer.param_groups for name in _TOLERANCES),
             )
             self.emit(self._built[number])
         return number

@@ -22,6 +22,18 @@ from autograd_doctor.reading.places import own_frames
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.reading.without_running import is_a
 
+_CONTAINERS = (nn.ModuleList, nn.ModuleDict, nn.ParameterList, nn.ParameterDict)
+
+
+def _series(module: nn.Module, prefix: str, path: str) -> str:
+    """The path of a parameter with a star for its member of each container on the way, "" if there is none."""
+    part: nn.Module | None = module
+    words: list[str] = []
+    for word in path.split("."):
+        words.append("*" if isinstance(part, _CONTAINERS) else word)
+        part = part._modules.get(word) if part is not None else None
+    return ".".join([prefix, *words]) if "*" in words else ""
+
 
 class Parameters(Instrument):
     """The leaves that can learn. They are introduced by name when whoever needs their numbers asks for that.
@@ -51,6 +63,10 @@ class Parameters(Instrument):
             self._unnamed.add(number)
         return number
 
+    def carry_on(self, number: int, leaf: torch.Tensor) -> None:
+        """A new leaf has taken the place of one that is known."""
+        self._numbers.carry_on(number, leaf)
+
     def introduce(self) -> None:
         """Introduce the leaves that came into view, named after what the user's frames hold now."""
         if not self._unnamed:
@@ -71,18 +87,28 @@ class Parameters(Instrument):
     def name_of(self, number: int) -> str:
         return self._names.get(number, f"parameter {number}")
 
+    def known_name(self, number: int) -> str:
+        """The name under which a parameter was introduced, "" if it was not."""
+        return self._names.get(number, "")
+
     def name_module(self, module: nn.Module, prefix: str) -> list[int]:
         """Introduce every parameter of a module as `prefix.path`, and return their numbers."""
         numbers = []
         for path, parameter in module.named_parameters():
             number = self.number(parameter)
             if number in self._unnamed or (number in self._provisional and not is_lazy(parameter)):
-                self._introduce(number, parameter, f"{prefix}.{path}" if prefix else path)
+                series = _series(module, prefix, path)
+                self._introduce(number, parameter, f"{prefix}.{path}" if prefix else path, series=series)
             numbers.append(number)
         return numbers
 
     def _introduce(
-        self, number: int, tensor: torch.Tensor, name: str, attribute: tuple[int, str, str] | None = None
+        self,
+        number: int,
+        tensor: torch.Tensor,
+        name: str,
+        attribute: tuple[int, str, str] | None = None,
+        series: str = "",
     ) -> None:
         shape = [] if is_lazy(tensor) else list(tensor.shape)
         self._unnamed.discard(number)
@@ -99,5 +125,6 @@ class Parameters(Instrument):
                 kind="parameter" if isinstance(tensor, nn.Parameter) else "tensor",
                 module=attribute[0] if attribute is not None else None,
                 module_kind=attribute[1] if attribute is not None else "",
+                series=series,
             )
         )

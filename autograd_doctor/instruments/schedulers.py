@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from torch.optim import Optimizer
-from torch.optim.lr_scheduler import LRScheduler
+from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
 from autograd_doctor.events import Event, SchedulerStepped
 from autograd_doctor.instruments.course import Course
@@ -61,6 +61,7 @@ class Schedulers(Instrument):
                 learning_rates=[setting(group, "lr") for group in optimizer.param_groups] if known else [],
                 length=_length(scheduler),
                 first=constructing,
+                follows_metric=isinstance(scheduler, ReduceLROnPlateau),
             )
         )
 

@@ -73,7 +73,8 @@ class Tensors(Instrument):
         number = self._parameters.get(tensor)
         return describe(
             tensor,
-            name=variable_name(tensor) or ("" if number is None else self._parameters.name_of(number)),
+            name=variable_name(tensor) or ("" if number is None else self._parameters.known_name(number)),
+            parameter=number,
             operation=made.operation if made else "",
             made_at=locate(made.place) if made else None,
         )

@@ -84,5 +84,5 @@ def _rule_crashed(rule: Rule, error: Exception) -> Finding:
         subject=rule.code,
         location=None,
         help="the other findings stand; report this as a bug of autograd_doctor, with the trace (`--save-trace`)",
-        evidence={"raised at": f"{PurePath(last.filename).name}:{last.lineno}"},
+        evidence={"raised_at": f"{PurePath(last.filename).name}:{last.lineno}"},
     )

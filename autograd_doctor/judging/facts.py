@@ -7,7 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 
-from autograd_doctor.events import InstrumentFailed, Noted, ProcessStarted, RunEnded, RunStarted
+from autograd_doctor.events import FunctionJudged, InstrumentFailed, Noted, ProcessStarted, RunEnded, RunStarted
 from autograd_doctor.plan import Outcome, Target
 from autograd_doctor.report import Environment, OptimizerFacts, Run, StoppedBy, TargetFacts
 from autograd_doctor.trace import Trace
@@ -100,7 +100,7 @@ def _program_exit(trace: Trace, outcome: Outcome) -> int | None:
 
 def notes(trace: Trace, outcome: Outcome) -> list[str]:
     """What the doctor changed or left out, and what was odd about the end, each once."""
-    said = list(dict.fromkeys(event.text for event in trace.of(Noted)))
+    said = list(dict.fromkeys([*(event.text for event in trace.of(Noted)), *_functions_not_judged(trace)]))
     said += [f"`{failed.look}` failed: {failed.error}" for failed in trace.of(InstrumentFailed)]
     if outcome.cut_before:
         said.append(f"in a first run, {outcome.cut_before}; this is a second run, in which no pass was cut")
@@ -108,3 +108,10 @@ def notes(trace: Trace, outcome: Outcome) -> list[str]:
         running = f"; this was running:\n{outcome.stacks.rstrip()}" if outcome.stacks else ""
         said.append(f"the program hung and was ended{running}")
     return said
+
+
+def _functions_not_judged(trace: Trace) -> Iterator[str]:
+    """Custom functions that the program merely uses; where one was asked about, the verdict says it."""
+    for event in trace.of(FunctionJudged):
+        if event.verdict == "not judged" and not event.requested:
+            yield f"the gradient of `{event.function}` was not checked: {event.reason}"

@@ -30,9 +30,19 @@ class Doubts(NamedTuple):
 
 
 def decide(
-    findings: Sequence[ReportedFinding], run: Run, outcome: Outcome, doubts: Doubts, *, fail_on: str, min_steps: int
+    findings: Sequence[ReportedFinding],
+    run: Run,
+    outcome: Outcome,
+    doubts: Doubts,
+    *,
+    fail_on: str,
+    min_steps: int,
+    awaited: str = "",
 ) -> Decision:
-    """Findings come first; then a failure of ours; then one of the program; and what was not seen is never healthy."""
+    """Findings come first; then a failure of ours; then one of the program; and what was not seen is never healthy.
+
+    `awaited` says what held learning up over the whole run, and would not have done so for ever.
+    """
     failing = _failing(findings, fail_on)
     explained = any(finding.code != PROGRAM_CRASHED for finding in failing)
     if run.stopped_by == "interrupted":
@@ -53,6 +63,8 @@ def decide(
         return "program-failed", ExitCode.PROGRAM_FAILED, ended
     if doubt := _not_seen(run, outcome, doubts):
         return "not-judged", ExitCode.NOT_JUDGED, doubt
+    if awaited:
+        return "not-judged", ExitCode.NOT_JUDGED, awaited
     if run.steps < max(1, min_steps):
         return "not-judged", ExitCode.NOT_JUDGED, _too_few(run, min_steps)
     return "passed", ExitCode.OK, f"no finding at or above `{fail_on}` in {plural(run.steps, 'step')} of training"

@@ -29,6 +29,11 @@ class Numbers:
         self._by_id[id(new)] = (weakref.ref(new), number)
         return number
 
+    def carry_on(self, number: int, new: object) -> None:
+        """Give the number of an object to another one that has taken its place."""
+        self._by_id = {key: entry for key, entry in self._by_id.items() if entry[1] != number}
+        self._by_id[id(new)] = (weakref.ref(new), number)
+
     def living(self) -> Iterator[tuple[int, Any]]:
         """Numbers and objects that are still alive, in the order in which they came into view."""
         for reference, number in list(self._by_id.values()):

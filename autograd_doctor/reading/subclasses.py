@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import torch
+from torch.nn.parameter import is_lazy
 
 _PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
 _PLAIN_DISPATCH = torch.Tensor.__torch_dispatch__
@@ -19,8 +20,11 @@ def dispatches(tensor: torch.Tensor) -> bool:
 def plain_parts(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
     """The dense tensors of this process that hold the values: the values of a sparse one, the shard of a `DTensor`.
 
-    None for those that hold no values (meta, fakes), or do not say which (`__tensor_flatten__` is how classes say it).
+    None for those that hold no values (lazy, meta, fakes, freed by a framework), or do not say which
+    (`__tensor_flatten__` is how classes say it).
     """
+    if is_lazy(tensor):
+        return
     if dispatches(tensor):
         flatten = getattr(type(tensor), "__tensor_flatten__", None)
         inner = [getattr(tensor, name, None) for name in flatten(tensor)[0]] if flatten is not None else []
@@ -29,7 +33,7 @@ def plain_parts(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
                 yield from plain_parts(part)
     elif tensor.layout is not torch.strided:
         yield tensor.detach().coalesce()._values() if tensor.layout is torch.sparse_coo else tensor.detach().values()
-    elif not tensor.is_meta and not tensor.is_nested:
+    elif not tensor.is_meta and not tensor.is_nested and (tensor.untyped_storage().nbytes() or not tensor.numel()):
         yield tensor.detach()
 
 

@@ -19,6 +19,7 @@ def describe(
     operation: str = "",
     made_at: Location | None = None,
     ranges: bool = True,
+    parameter: int | None = None,
 ) -> TensorFacts:
     """Shape, dtype and, with `ranges`, the extremes of the finite values and the counts of NaN and Inf.
 
@@ -39,6 +40,7 @@ def describe(
         nan=nan,
         inf=inf,
         numel=tensor.numel(),
+        parameter=parameter,
     )
 
 
@@ -89,16 +91,16 @@ def norms(tensors: list[torch.Tensor]) -> list[float]:
     return found
 
 
-def fingerprints(tensors: list[torch.Tensor]) -> list[int]:
-    """For each tensor the squared bits of its values in this process, added up as integers.
+def fingerprints(tensors: list[torch.Tensor]) -> list[int | None]:
+    """For each tensor the squared bits of its values in this process, added up as integers; None if it has none here.
 
     Equal for equal tensors, and hardly ever for others. Plain sums would miss updates that cancel, as those of a bias
     under a softmax do.
     """
     parts = [(position, part) for position, tensor in enumerate(tensors) for part in plain_parts(tensor)]
-    found = [0] * len(tensors)
+    found: list[int | None] = [None] * len(tensors)
     for (position, _), value in zip(parts, _read([_squared_bits(part) for _, part in parts]), strict=True):
-        found[position] += value
+        found[position] = value + (found[position] or 0)
     return found
 
 

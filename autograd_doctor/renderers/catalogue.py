@@ -21,8 +21,8 @@ from autograd_doctor.renderers import MIN_WIDTH, Options
 from autograd_doctor.renderers.canvas import FAINT, SEVERITY_STYLES, Canvas
 from autograd_doctor.renderers.drawing import highlighted
 from autograd_doctor.renderers.printable import code_line
-from autograd_doctor.renderers.wording import count
 from autograd_doctor.rules import Example, Rule
+from autograd_doctor.wording import plural
 
 _HUNDREDS = {
     "1": "the step life cycle",
@@ -127,7 +127,7 @@ def _table(canvas: Canvas, rules: Sequence[Rule]) -> Iterator[Text]:
         for rule in members:
             yield from _row(canvas, rule, widest)
         yield Text("")
-    yield Text(f"{count(len(rules), 'rule')}; `doctor explain CODE` tells all about one", style=FAINT)
+    yield Text(f"{plural(len(rules), 'rule')}; `doctor explain CODE` tells all about one", style=FAINT)
 
 
 def _row(canvas: Canvas, rule: Rule, widest: int) -> Iterator[Text]:

@@ -12,8 +12,9 @@ from autograd_doctor.renderers.canvas import GUTTER, SEVERITY_STYLES, Canvas
 from autograd_doctor.renderers.drawing import Drawing
 from autograd_doctor.renderers.frames import Frame, Mark, frames
 from autograd_doctor.renderers.printable import one_line, printable
-from autograd_doctor.renderers.wording import count, measured
+from autograd_doctor.renderers.wording import measured
 from autograd_doctor.report import Place, ReportedFinding
+from autograd_doctor.wording import plural
 
 _CONFIDENCE = {"medium": "medium: the cause was inferred, not observed", "low": "low: a heuristic, look twice"}
 
@@ -67,7 +68,7 @@ def _rows(canvas: Canvas, finding: ReportedFinding, digits: int) -> Iterator[Tex
     if finding.evidence:
         yield from _table(canvas, digits, finding.evidence)
     if finding.step_count > 1:
-        seen = f"in {count(finding.step_count, 'step')}, first in step {finding.step_first}"
+        seen = f"in {plural(finding.step_count, 'step')}, first in step {finding.step_first}"
         yield from _row(canvas, digits, "seen", seen)
     if finding.confidence in _CONFIDENCE:
         yield from _row(canvas, digits, "confidence", _CONFIDENCE[finding.confidence])

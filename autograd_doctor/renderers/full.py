@@ -11,8 +11,9 @@ from autograd_doctor.renderers import Options
 from autograd_doctor.renderers.canvas import FAINT, GOOD, SEVERITY_STYLES, Canvas
 from autograd_doctor.renderers.detail import finding_lines
 from autograd_doctor.renderers.printable import one_line
-from autograd_doctor.renderers.wording import count, listed, stopped, summary
+from autograd_doctor.renderers.wording import listed, stopped, summary
 from autograd_doctor.report import OptimizerFacts, Report
+from autograd_doctor.wording import plural
 
 NAME = "full"
 
@@ -61,7 +62,7 @@ def _seen(report: Report) -> list[str]:
     if _is_function(report):
         return []
     phases = ", ".join(report.run.phases_seen)
-    facts = [f"{count(report.run.steps, 'step')}{f' of {_optimizers(report)}' if report.run.optimizers else ''}"]
+    facts = [f"{plural(report.run.steps, 'step')}{f' of {_optimizers(report)}' if report.run.optimizers else ''}"]
     return facts + ([f"saw {phases}"] if phases else []) + [stopped(report.run)]
 
 

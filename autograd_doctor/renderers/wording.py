@@ -8,7 +8,7 @@ from msgspec import UNSET
 
 from autograd_doctor.findings import SEVERITIES, Number
 from autograd_doctor.report import Report, Run, StoppedBy, Verdict
-from autograd_doctor.wording import in_bytes
+from autograd_doctor.wording import in_bytes, plural
 
 _STOPPED: dict[StoppedBy, str] = {
     "finished": "the program ran to its end",
@@ -26,11 +26,6 @@ _STOPPED: dict[StoppedBy, str] = {
 _NOT_JUDGED: tuple[Verdict, ...] = ("doctor-failed", "program-failed", "not-judged", "interrupted")
 
 
-def count(number: int, noun: str) -> str:
-    """ "1 error", "30 steps"."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def listed(items: Sequence[str], limit: int) -> str:
     """Up to `limit` items and how many more there are."""
     shown = ", ".join(items[:limit])
@@ -40,18 +35,18 @@ def listed(items: Sequence[str], limit: int) -> str:
 def summary(report: Report) -> str:
     """The one line that says how it went."""
     counts = [
-        count(n, s) if s != "info" else f"{n} info" for s in SEVERITIES if (n := report.statistics.by_severity[s])
+        plural(n, s) if s != "info" else f"{n} info" for s in SEVERITIES if (n := report.statistics.by_severity[s])
     ]
     if report.target.function is not UNSET:
         return _summary_of_function(report, counts)
-    steps, took = count(report.run.steps, "step"), seconds(report.run.seconds)
+    steps, took = plural(report.run.steps, "step"), seconds(report.run.seconds)
     seen = f"in {steps} of training, {took}" if report.run.steps else f"before the first step of training, {took}"
     if report.verdict in _NOT_JUDGED:
         sentence = f"{report.verdict.replace('-', ' ')}: {report.exit_reason} in {took}"
         return ", ".join([sentence, *counts])
     ending = f"; {stopped(report.run)}" if _ended_badly(report.run) else ""
     if not counts:
-        checks = count(len(report.checks.ran), "check")
+        checks = plural(len(report.checks.ran), "check")
         return f"{report.target.name} is healthy: {checks} found nothing {seen}{ending}{_blind(report)}"
     return f"{', '.join(counts)} {seen}{ending}"
 

@@ -24,11 +24,10 @@ Example = Callable[[], None]
 class Rule:
     """One entry of the catalogue.
 
-    `needs` are the events that `examine` reads; the engine installs only the probes that some selected rule needs.
+    `needs` are the events that `examine` reads; only the instruments that some selected rule needs are attached.
     Each `bad` example is a whole training program that must yield this rule's code on the line marked
-    `# <- ADxxx`; each `good` example is one about which *no* rule says more than the infos that it states itself, by
-    `# info: ADxxx` at the end of their lines. `folds` are the codes that are mere consequences of this fault: the
-    engine turns such findings into notes of this one.
+    `# <- ADxxx`; each `good` example is one on which *every* rule must stay silent. `folds` are the codes that are
+    mere consequences of this fault: the engine turns such findings into notes of this one.
     """
 
     code: str

@@ -10,8 +10,6 @@ from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.step_cycle import called, ordinal, related, same_objective, share, steps_by_optimizer
 
-_SCALE_FREE = ("Adam", "AdamW", "NAdam", "RAdam", "Adamax", "RMSprop", "Adagrad", "Adadelta", "Rprop")
-
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for optimizer, steps in steps_by_optimizer(trace).items():
@@ -42,8 +40,6 @@ def _finding(
     counts = sorted({len(used) for _, used in summed})
     count = counts[-1]
     spread = f"{count}" if len(counts) == 1 else f"{counts[0]} to {count}"
-    kind = trace.optimizers[optimizer].kind if optimizer in trace.optimizers and optimizer is not None else ""
-    notes = (f"`{kind}` divides by the size of its gradients, so that clipping and epsilon notice the factor most",)
     return RULE.finding(
         f"{called(trace, optimizer)} stepped on the sum of {spread} backwards, each of a mean over its micro-batch, in "
         f"{share(len(summed), total)}: the gradient is {count} times that of one batch",
@@ -53,7 +49,6 @@ def _finding(
         confidence="medium",
         evidence={"micro_batches": count, "steps": len(summed)},
         related=related(("the sum is used by this step", step.location)),
-        notes=notes if kind in _SCALE_FREE else (),
         step_first=ordinal(step),
         step_count=len(summed),
         parameters=backwards[0].wrote,

@@ -9,15 +9,15 @@ from autograd_doctor.events import ModuleSeen, Survivor, SurvivorsCounted
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.holdings import Holding
-from autograd_doctor.wording import in_bytes
+from autograd_doctor.views.holdings import Holding, holdings, kept_by_module
+from autograd_doctor.wording import in_bytes, plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    for holding in trace.holdings:
+    for holding in holdings(trace):
         kept = holding.latest
         lasting = not kept.bounded and kept.made_in_steps >= tunables["steps"]
-        if lasting and holding.grows(_kept_bytes) and trace.kept_by_module(kept):
+        if lasting and holding.grows(_kept_bytes) and kept_by_module(kept):
             yield _finding(holding)
 
 
@@ -31,7 +31,7 @@ def _finding(holding: Holding) -> Finding:
     made = kept.made_at if kept.made_at and kept.made_at != holding.location else None
     forecast = holding.epoch_forecast(_kept_bytes)
     return RULE.finding(
-        f"`{kept.holder}` holds {kept.count} activations from {kept.made_in_steps} steps, "
+        f"`{kept.holder}` holds {plural(kept.count, 'activation')} from {plural(kept.made_in_steps, 'step')}, "
         f"{in_bytes(_kept_bytes(kept))} in all, {growth} more with every step{_graph(kept)}",
         subject=kept.module or kept.holder,
         location=holding.location,

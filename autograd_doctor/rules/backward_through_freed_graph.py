@@ -8,25 +8,24 @@ from autograd_doctor.events import BackwardRan, ProgramRaised
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.crash import died_of
 from autograd_doctor.wording import plural
-
-_ERROR = "Trying to backward through the graph a second time"
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    if trace.crash is None or _ERROR not in trace.crash.message:
+    crash = died_of(trace, "freed_graph")
+    if crash is None:
         return
-    failed = trace.fatal_backward
+    failed = crash.backward
     first = trace.backwards.get(failed.reused[-1]) if failed and failed.reused else None
-    location = (failed.location if failed else None) or trace.crash_site
     yield RULE.finding(
         _message(failed, first),
         subject=failed.carried_by or failed.root.name if failed else "",
-        location=location,
+        location=crash.location,
         help=_help(failed, first),
         evidence=_evidence(failed, first),
-        related=tuple(_related(failed, first, location)),
-        step_first=trace.crash.step + 1,
+        related=tuple(_related(failed, first, crash.location)),
+        step_first=crash.step_first,
         step_count=1,
     )
 

@@ -8,35 +8,34 @@ from autograd_doctor.events import BackwardRan, ProgramRaised, TensorFacts
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.crash import Crash, died_of
 from autograd_doctor.wording import tensor
-
-_ERROR = "does not require grad and does not have a grad_fn"
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    if trace.crash is None or _ERROR not in trace.crash.message:
+    crash = died_of(trace, "no_graph")
+    if crash is None:
         return
-    failed = trace.fatal_backward
-    root = failed.root if failed else _only_candidate(trace)
+    failed = crash.backward
+    root = failed.root if failed else _only_candidate(crash)
     made_at = root.made_at if root else None
     values = sorted(failed.values or ()) if failed else []
     yield RULE.finding(
         f"backward ran on {tensor(root) if root else 'a tensor'}, which has no graph{_depends(trace, values)}",
         subject=root.name if root else "",
-        location=(failed.location if failed else None) or trace.crash_site,
+        location=crash.location,
         help="compute the loss from the outputs of modules with parameters that require a gradient, gradients being on",
         evidence={"parameters_in_its_value": len(values), "operation": root.operation if root else ""},
         related=(Related("computed here", made_at),) if made_at else (),
-        step_first=trace.crash.step + 1,
+        step_first=crash.step_first,
         step_count=1,
         parameters=values,
     )
 
 
-def _only_candidate(trace: Trace) -> TensorFacts | None:
+def _only_candidate(crash: Crash) -> TensorFacts | None:
     """The only single number in the frame that raised."""
-    own = [frame for frame in trace.crash.frames if frame.own] if trace.crash else []
-    scalars = [facts for frame in own[-1:] for facts in frame.tensors if facts.numel == 1 and not facts.requires_grad]
+    scalars = [facts for facts in crash.tensors if facts.numel == 1 and not facts.requires_grad]
     return scalars[0] if len(scalars) == 1 else None
 
 

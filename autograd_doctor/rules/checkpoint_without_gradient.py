@@ -8,6 +8,7 @@ from autograd_doctor.events import CheckpointRan, ParameterSeen
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -20,7 +21,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         function = f"`{event.function}`" if event.function else "this segment"
         yield RULE.finding(
             f"no input of the checkpoint of {function} requires grad, so that no gradient reaches its "
-            f"{len(event.parameters)} parameters: {trace.parameter_names(event.parameters)}",
+            f"{plural(len(event.parameters), 'parameter')}: {trace.parameter_names(event.parameters)}",
             subject=event.function,
             location=event.location,
             help="pass `use_reentrant=False`",
@@ -99,5 +100,5 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good, good_frozen_segment),
-    folds=("AD202", "AD203", "AD506", "AD802"),
+    folds=("AD202", "AD203", "AD506", "AD802", "AD116"),
 )

@@ -8,9 +8,8 @@ from autograd_doctor.events import BackwardRan, GradientsClipped, ScalerUsed
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.step_cycle import ordinal, related, share
+from autograd_doctor.views.step_cycle import MEASURES_ONLY, ordinal, related, share
 
-_MEASURING = 1e6
 _SCALED_LIMIT = 0.1
 """A limit that is at least this share of the loss scale was multiplied by the scale itself."""
 
@@ -18,7 +17,7 @@ _SCALED_LIMIT = 0.1
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     places: dict[Location | None, list[GradientsClipped]] = {}
     for clip in trace.of(GradientsClipped):
-        if clip.fresh and clip.limit < _MEASURING and _SCALED_LIMIT * clip.loss_scale > clip.limit:
+        if clip.fresh and clip.limit < MEASURES_ONLY and _SCALED_LIMIT * clip.loss_scale > clip.limit:
             places.setdefault(clip.location, []).append(clip)
     for clips in places.values():
         scaled = [clip for clip in clips if clip.loss_scale > 1.0]
@@ -155,5 +154,5 @@ RULE = Rule(
     bad=(bad, bad_unscaled_too_late),
     good=(good, good_limit_scaled_too),
     tunables={"minimum_repeats": 2},
-    folds=("AD111",),
+    folds=("AD111", "AD116"),
 )

@@ -8,10 +8,7 @@ from autograd_doctor.events import BackwardRan, GradientsClipped, OptimizerBuilt
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.step_cycle import is_handmade, ordinal, related, same_objective, share
-
-_MEASURING = 1e6
-"""From this limit on, clipping is a way to read the norm."""
+from autograd_doctor.views.step_cycle import MEASURES_ONLY, is_handmade, ordinal, related, same_objective, share
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -32,7 +29,7 @@ def _by_place(trace: Trace) -> dict[Location | None, list[GradientsClipped]]:
     handmade = {p for step in trace.steps for use in step.uses if is_handmade(use) for p in use.parameters}
     grouped: dict[Location | None, list[GradientsClipped]] = {}
     for clip in trace.of(GradientsClipped):
-        if clip.limit < _MEASURING and handmade.isdisjoint(clip.parameters):
+        if clip.limit < MEASURES_ONLY and handmade.isdisjoint(clip.parameters):
             grouped.setdefault(clip.location, []).append(clip)
     return grouped
 

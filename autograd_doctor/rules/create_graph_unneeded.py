@@ -9,7 +9,7 @@ from autograd_doctor.events import BackwardRan, GraphRetained
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.wording import in_bytes
+from autograd_doctor.wording import in_bytes, plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -29,7 +29,8 @@ def _finding(trace: Trace, location: Location | None, retained: Sequence[GraphRe
     numbers = {event.backward for event in retained}
     again = any(not numbers.isdisjoint(later.reused) for later in trace.backwards.values())
     return RULE.finding(
-        f"the gradients of {len(retained)} backwards were given graphs and none was differentiated again; each kept up "
+        f"the gradients of {plural(len(retained), 'backward')} were given graphs and none was differentiated again; "
+        "each kept up "
         f"to {in_bytes(most)} of saved activations",
         subject="",
         location=location,

@@ -26,8 +26,10 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         by_place.setdefault((event.module, event.location), []).append(event)
     if trace.steps:
         for idle in by_place.values():
-            if sum(event.passes for event in idle) >= tunables["minimum_passes"]:
-                yield _finding(trace, idle)
+            evaluating = not any(event.training or _part_of_training(trace, event) for event in idle)
+            noticeable = max(event.bytes_held for event in idle) >= tunables["noticeable_bytes"]
+            if (evaluating or noticeable) and sum(event.passes for event in idle) >= tunables["minimum_passes"]:
+                yield _finding(trace, idle, evaluating)
 
 
 def _part_of_training(trace: Trace, idle: ForwardsWithoutBackward) -> bool:
@@ -43,11 +45,10 @@ def _part_of_training(trace: Trace, idle: ForwardsWithoutBackward) -> bool:
     return any(not trains or own.isdisjoint(loss.reached) for loss in losses)
 
 
-def _finding(trace: Trace, idle: list[ForwardsWithoutBackward]) -> Finding:
+def _finding(trace: Trace, idle: list[ForwardsWithoutBackward], evaluating: bool) -> Finding:
     """In eval mode the purpose is plain; rollouts and teachers, part of training, only waste some memory."""
     passes = sum(event.passes for event in idle)
     held, seconds = max(event.bytes_held for event in idle), sum(event.seconds for event in idle)
-    evaluating = not any(event.training or _part_of_training(trace, event) for event in idle)
     name = trace.module_name(idle[0].module)
     size = f", each keeping {held:,} bytes for a backward" if held else ""
     return RULE.finding(
@@ -61,7 +62,7 @@ def _finding(trace: Trace, idle: list[ForwardsWithoutBackward]) -> Finding:
         confidence="high" if evaluating else "medium",
         evidence={
             "passes": passes,
-            "bytes kept per pass": held,
+            "bytes_kept_per_pass": held,
             "seconds": round(seconds, 4),
             "mode": "train" if idle[0].training else "eval",
         },
@@ -153,10 +154,12 @@ RULE = Rule(
     fix="Put evaluation under `torch.no_grad()` or `torch.inference_mode()`.",
     fine="Saliency, adversarial examples and other evaluation whose gradients are used; frozen networks, which build "
     "no graph; a line that training uses too, as that of a policy's rollouts and losses. Rollouts, and teachers whose "
-    "output a loss uses, are an `info`.",
+    "output a loss uses, are an `info`, and only if a pass keeps a noticeable amount of memory (`noticeable_bytes`, by "
+    "default a mebibyte).",
     needs=(ForwardsWithoutBackward, IdleForwardUsed, ForwardRan, ModuleSeen, BackwardRan, OptimizerStepped),
     examine=examine,
     bad=(bad,),
     good=(good, good_adversarial_examples, good_frozen_network),
-    tunables={"minimum_passes": 2},
+    # Half of the smallest block that the caching allocator takes from a GPU (2 MiB): less is lost in it.
+    tunables={"minimum_passes": 2, "noticeable_bytes": 2**20},
 )

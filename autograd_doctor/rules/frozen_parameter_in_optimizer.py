@@ -38,7 +38,7 @@ def _finding(trace: Trace, optimizer: int, parameters: list[int], steps: int, *,
         severity="warning" if moved else None,
         evidence={
             "frozen": [trace.parameter_name(parameter) for parameter in parameters[:20]],
-            "number of parameters": len(parameters),
+            "number_of_parameters": len(parameters),
             "steps": steps,
         },
         step_first=1,

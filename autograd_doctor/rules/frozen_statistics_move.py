@@ -49,7 +49,7 @@ def _finding(trace: Trace, seen: ModuleSeen, frozen: dict[str, set[int]], passes
         location=passes[0].location,
         help="call `eval()` on the frozen part after `train()` on the model",
         confidence="medium" if whole else "high",
-        evidence={"statistics moved": names[:20], "number of normalisations": len(names), "steps": steps},
+        evidence={"statistics_moved": names[:20], "number_of_normalisations": len(names), "steps": steps},
         step_first=passes[0].step + 1,
         step_count=steps,
     )

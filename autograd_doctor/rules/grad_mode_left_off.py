@@ -8,6 +8,8 @@ from autograd_doctor.events import BackwardRan, GradModeLeftOff, OptimizerBuilt,
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.crash import lacks_graph
+from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -20,7 +22,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 def _suffered(backward: BackwardRan, left: GradModeLeftOff) -> bool:
     """Whether a backward had no graph while gradients were off. Evaluation at the end of a program needs none."""
-    return backward.step >= left.step and backward.lacks_graph and backward.rewrapped_at is None
+    return backward.step >= left.step and lacks_graph(backward) and backward.rewrapped_at is None
 
 
 def _idle(step: OptimizerStepped) -> bool:
@@ -28,7 +30,9 @@ def _idle(step: OptimizerStepped) -> bool:
 
 
 def _finding(trace: Trace, left: GradModeLeftOff, failed: BackwardRan | None, idle: list[OptimizerStepped]) -> Finding:
-    consequence = "the backward after it found no graph" if failed else f"{len(idle)} steps after it had no gradients"
+    consequence = (
+        "the backward after it found no graph" if failed else f"{plural(len(idle), 'step')} after it had no gradients"
+    )
     related = [Related("this ran with gradients off", left.work)] if left.work else []
     if failed is not None and failed.location is not None:
         related.append(Related("this backward needs the graph", failed.location))
@@ -39,7 +43,7 @@ def _finding(trace: Trace, left: GradModeLeftOff, failed: BackwardRan | None, id
         subject=left.switch.function or left.switch.kind,
         location=left.switch.location,
         help="use it as a block (`with torch.no_grad():`), which restores the mode at its end",
-        evidence={"steps before": left.step, "steps without gradients": len(idle)},
+        evidence={"steps_before": left.step, "steps_without_gradients": len(idle)},
         related=tuple(related),
         notes=(f"the backward failed: {failed.error}",) if failed else (),
         step_first=left.step + 1,
@@ -144,5 +148,5 @@ RULE = Rule(
     bad=(bad, bad_guarded),
     good=(good, good_final_evaluation),
     needs_phases=(),
-    folds=("AD201", "AD202", "AD203", "AD103", "AD104", "AD111", "AD211", "AD506", "AD599"),
+    folds=("AD201", "AD202", "AD203", "AD103", "AD104", "AD111", "AD211", "AD506", "AD599", "AD116"),
 )

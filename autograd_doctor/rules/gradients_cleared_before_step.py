@@ -19,6 +19,7 @@ from autograd_doctor.views.step_cycle import (
     steps_before_backward,
     steps_by_optimizer,
 )
+from autograd_doctor.wording import plural
 
 Loss = tuple[OptimizerStepped, GradientsCleared, BackwardRan, list[int]]
 """A step, the clearing before it, the backward whose gradients were lost, and the parameters that lost them."""
@@ -36,7 +37,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         elif len(overwritten) >= tunables["minimum_repeats"] and len(overwritten) == len(steps):
             yield _overwritten(trace, optimizer, overwritten)
         elif len(losses) >= tunables["minimum_repeats"] and len(losses) == len(steps):
-            yield from _starved(trace, optimizer, losses)
+            yield from _stepped_on_nothing(trace, optimizer, losses)
 
 
 def _losses(trace: Trace, optimizer: int) -> list[Loss]:
@@ -92,14 +93,14 @@ def _kept_only_the_last(trace: Trace, loss: Loss) -> bool:
     )
 
 
-def _starved(trace: Trace, optimizer: int, losses: list[Loss]) -> Iterator[Finding]:
+def _stepped_on_nothing(trace: Trace, optimizer: int, losses: list[Loss]) -> Iterator[Finding]:
     """Parameters that lose their gradients before every step, while no step of any optimizer ever finds one."""
     found = {p for step in trace.steps for use in step.uses if not is_empty(use) for p in use.parameters}
     parameters = [p for p in losses[0][3] if p not in found and all(p in loss[3] for loss in losses)]
     if parameters:
         first, cleared, backward, _ = losses[0]
-        starved = [(first, cleared, backward, parameters), *losses[1:]]
-        yield _emptied(trace, optimizer, len(losses), starved, left="found none of them")
+        empty = [(first, cleared, backward, parameters), *losses[1:]]
+        yield _emptied(trace, optimizer, len(losses), empty, left="found none of them")
 
 
 def _emptied(trace: Trace, optimizer: int, total: int, losses: list[Loss], left: str = "ran on nothing") -> Finding:
@@ -125,7 +126,7 @@ def _overwritten(trace: Trace, optimizer: int, losses: list[Loss]) -> Finding:
     first, cleared, backward, parameters = losses[0]
     return RULE.finding(
         f"gradients were cleared after each backward, so that every step of {called(trace, optimizer)} used the last "
-        f"of several backwards only, in all {len(losses)} steps",
+        f"of several backwards only, in all {plural(len(losses), 'step')}",
         subject=trace.optimizer_name(optimizer),
         location=cleared.location,
         help="to accumulate gradients over several backwards, clear them only once per step",
@@ -299,5 +300,5 @@ RULE = Rule(
     ),
     good=(good, good_saliency_before_each_step, good_bad_batches_thrown_away),
     tunables={"minimum_repeats": 2},
-    folds=("AD103", "AD104", "AD105", "AD111"),
+    folds=("AD103", "AD104", "AD105", "AD111", "AD116"),
 )

@@ -9,6 +9,8 @@ from autograd_doctor.events import BackwardRan, Cut, ForwardRan, OptimizerBuilt,
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.connectivity import missed_by
+from autograd_doctor.views.crash import lacks_graph
 
 _HELP = {
     "detach": "remove the `detach`, or keep it only on the side that must not learn",
@@ -51,7 +53,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         for p in held.intersection(cut.parameters)
     }
     for backward in trace.of(BackwardRan):
-        if backward.rewrapped_at is None and (backward.kind == "backward" or backward.lacks_graph):
+        if backward.rewrapped_at is None and (backward.kind == "backward" or lacks_graph(backward)):
             _gather(trace, backward, taught - teaches.get(backward.backward, frozenset()), found)
     for one in found.values():
         yield _finding(trace, one)
@@ -73,7 +75,7 @@ def _parameters_stepped_after(trace: Trace) -> dict[int, frozenset[int]]:
 def _gather(
     trace: Trace, backward: BackwardRan, others: set[int], found: dict[tuple[str, Location | None], _Found]
 ) -> None:
-    """Blame each deprived parameter on the first operation that cut it; later ones on its way are only related.
+    """Blame each parameter that was missed on the first operation that cut it; later ones on its way are only related.
 
     `others` are the parameters that another loss is to teach, as a generator's where a discriminator learns.
     """
@@ -91,10 +93,10 @@ def _gather(
 
 
 def _lost(trace: Trace, backward: BackwardRan, cut: Cut) -> set[int]:
-    if cut.reason == "zero-derivative" and not backward.lacks_graph:
+    if cut.reason == "zero-derivative" and not lacks_graph(backward):
         norms = trace.gradient_norms
         return {p for p in cut.parameters if p in norms and not any(norms[p]) and p not in trace.frozen}
-    return set(trace.deprived(backward, cut.parameters) & _still_used(trace, backward))
+    return set(missed_by(trace, backward, cut.parameters) & _still_used(trace, backward))
 
 
 def _still_used(trace: Trace, backward: BackwardRan) -> frozenset[int]:
@@ -125,8 +127,8 @@ def _finding(trace: Trace, one: _Found) -> Finding:
         help=_help(cut),
         evidence={
             "operation": cut.operation,
-            "parameters without gradient": [trace.parameter_name(parameter) for parameter in parameters[:20]],
-            "number of parameters": len(parameters),
+            "parameters_without_gradient": [trace.parameter_name(parameter) for parameter in parameters[:20]],
+            "number_of_parameters": len(parameters),
             "backwards": len(one.backwards),
         },
         related=tuple(related),
@@ -424,8 +426,8 @@ def good_temporal_difference() -> None:
     for step in range(10):
         state, following = torch.randn(32, 4), torch.randn(32, 4)
         action, reward = torch.randint(0, 2, (32, 1)), torch.randn(32)
-        best = q(following).argmax(1, keepdim=True)  # info: AD209
-        goal = reward + 0.9 * target(following).gather(1, best).squeeze(1).detach()  # info: AD209
+        best = q(following).argmax(1, keepdim=True)
+        goal = reward + 0.9 * target(following).gather(1, best).squeeze(1).detach()
         loss = nn.functional.smooth_l1_loss(q(state).gather(1, action).squeeze(1), goal)
         optimizer.zero_grad()
         loss.backward()
@@ -506,7 +508,7 @@ def good_distillation() -> None:
     optimizer = torch.optim.Adam(student.parameters(), lr=0.01)
     x = torch.randn(64, 6)
     for _ in range(10):
-        wanted = teacher(x).detach().softmax(dim=1)  # info: AD209
+        wanted = teacher(x).detach().softmax(dim=1)
         loss = nn.functional.cross_entropy(student(x), wanted)
         optimizer.zero_grad()
         loss.backward()
@@ -550,5 +552,5 @@ RULE = Rule(
         good_truncated_backpropagation,
         good_distillation,
     ),
-    folds=("AD410", "AD203", "AD103", "AD104", "AD111", "AD506", "AD599"),
+    folds=("AD410", "AD203", "AD103", "AD104", "AD111", "AD506", "AD599", "AD116"),
 )

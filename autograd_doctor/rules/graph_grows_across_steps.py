@@ -10,15 +10,17 @@ from autograd_doctor.events import BackwardRan, ProgramRaised
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.wording import first_line
+from autograd_doctor.views.crash import died_of
+from autograd_doctor.wording import first_line, plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     by_line: dict[Location | None, list[BackwardRan]] = defaultdict(list)
     for event in trace.of(BackwardRan):
         by_line[event.location].append(event)
+    crash = died_of(trace, "freed_graph", "in_place")
     for runs in by_line.values():
-        if runs[-1] is trace.fatal_backward and _second_contains_first(runs):
+        if crash is not None and runs[-1] is crash.backward and _second_contains_first(runs):
             yield _failed(runs[-1], runs[-2])
         elif _grows(runs, int(tunables["steps"])):
             yield _growing(runs)
@@ -39,7 +41,7 @@ def _second_contains_first(runs: Sequence[BackwardRan]) -> bool:
 def _growing(runs: Sequence[BackwardRan]) -> Finding:
     last = runs[-1]
     return RULE.finding(
-        f"the graph of step {last.step + 1} reaches back through {last.reaches_back} earlier steps"
+        f"the graph of step {last.step + 1} reaches back through {plural(last.reaches_back, 'earlier step')}"
         f"{_carrier(last)}: it grew from {runs[0].nodes} to {last.nodes} nodes",
         subject=last.carried_by,
         location=last.reaches_back_at or last.location,

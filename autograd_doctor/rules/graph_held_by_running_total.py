@@ -9,17 +9,17 @@ from autograd_doctor.events import BackwardRan, OptimizerBuilt, OptimizerStepped
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.holdings import Holding
+from autograd_doctor.views.holdings import Holding, awaits_backward, holdings
 from autograd_doctor.wording import in_bytes
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     crossed = {_line(event.reaches_back_at) for event in trace.of(BackwardRan) if event.reaches_back}
-    for holding in trace.holdings:
+    for holding in holdings(trace):
         kept = holding.latest
         one_chain = kept.chained and kept.has_graph and not holding.grows(lambda survivor: survivor.count)
         lengthens = one_chain and holding.grows(_nodes) and _line(holding.location) not in crossed
-        if lengthens and not trace.awaits_backward(holding):
+        if lengthens and not awaits_backward(trace, holding):
             yield _finding(holding)
 
 

@@ -9,16 +9,16 @@ from autograd_doctor.events import BatchDrawn, OptimizerBuilt, OptimizerStepped,
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.holdings import Holding
-from autograd_doctor.wording import in_bytes
+from autograd_doctor.views.holdings import Holding, awaits_backward, holdings, kept_by_module
+from autograd_doctor.wording import in_bytes, plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    for holding in trace.holdings:
+    for holding in holdings(trace):
         kept = holding.latest
         lasting = kept.has_graph and not kept.bounded and kept.made_in_steps >= tunables["steps"]
-        piles_up = lasting and holding.grows(_count) and not trace.kept_by_module(kept)
-        if piles_up and not trace.awaits_backward(holding):
+        piles_up = lasting and holding.grows(_count) and not kept_by_module(kept)
+        if piles_up and not awaits_backward(trace, holding):
             yield _finding(holding)
 
 
@@ -41,7 +41,8 @@ def _finding(holding: Holding) -> Finding:
     forecast = holding.epoch_forecast(_graph_bytes) if heavy else ""
     made = kept.made_at if kept.made_at and kept.made_at != holding.location else None
     return RULE.finding(
-        f"`{container}` holds {kept.count} tensors from {kept.made_in_steps} steps with their graphs: {_cost(holding)}",
+        f"`{container}` holds {plural(kept.count, 'tensor')} from {plural(kept.made_in_steps, 'step')} with their "
+        f"graphs: {_cost(holding)}",
         subject=container,
         location=holding.location,
         help=f"store a number or a tensor without a graph: `{container}` should take `.item()` or `.detach()` of it",

@@ -11,6 +11,7 @@ from autograd_doctor.events import HooksCounted
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -35,7 +36,7 @@ def _finding(counts: Sequence[HooksCounted], others: int) -> Finding:
     per_step = (last.hooks - first.hooks) / max(1, last.step - first.step)
     also = f"; {others} more grow at the same line" if others else ""
     return RULE.finding(
-        f"`{last.subject}` carries {last.hooks} hooks after {last.step} steps, "
+        f"`{last.subject}` carries {plural(last.hooks, 'hook')} after {plural(last.step, 'step')}, "
         f"{per_step:.3g} more with every step{also}",
         subject=last.subject,
         location=last.location,

@@ -8,9 +8,9 @@ from autograd_doctor.events import BackwardRan, ProgramRaised, SavedTensorChange
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.wording import first_line, tensor
+from autograd_doctor.views.crash import Crash, died_of
+from autograd_doctor.wording import tensor
 
-_ERROR = "has been modified by an inplace operation"
 _SEARCH = (
     "look between the forward pass and this line for in-place operations (`+=`, `x[...] = ...`, `relu_`, "
     "`optimizer.step()`) on tensors of the graph, and use operations that return a new tensor"
@@ -18,15 +18,15 @@ _SEARCH = (
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    if trace.crash is None or _ERROR not in trace.crash.message:
+    crash = died_of(trace, "in_place")
+    if crash is None:
         return
     seen = [event for event in trace.of(SavedTensorChanged) if not event.silently]
-    failed = trace.fatal_backward
-    mine = [event for event in seen if failed is not None and event.backward == failed.backward]
-    yield _explained(mine[0], trace.crash) if mine else _unexplained(trace, trace.crash)
+    mine = [event for event in seen if crash.backward is not None and event.backward == crash.backward.backward]
+    yield _explained(mine[0], crash) if mine else _unexplained(crash)
 
 
-def _explained(event: SavedTensorChanged, crash: ProgramRaised) -> Finding:
+def _explained(event: SavedTensorChanged, crash: Crash) -> Finding:
     changed = event.changed
     places = (
         ("made here", event.tensor.made_at),
@@ -46,7 +46,7 @@ def _explained(event: SavedTensorChanged, crash: ProgramRaised) -> Finding:
             "shape": str(tuple(event.tensor.shape)),
         },
         related=tuple(Related(text, place) for text, place in places if place is not None),
-        notes=(f"the error was: {first_line(crash.message)}",),
+        notes=(f"the error was: {crash.said}",),
         step_first=event.step + 1,
         step_count=1,
         parameters=event.parameters,
@@ -63,15 +63,15 @@ def _help(event: SavedTensorChanged) -> str:
     return f"use the operation that returns a new tensor instead of `{event.changed.operation}`, or change a `.clone()`"
 
 
-def _unexplained(trace: Trace, crash: ProgramRaised) -> Finding:
+def _unexplained(crash: Crash) -> Finding:
     """The change itself was not seen: say what autograd said."""
     return RULE.finding(
         "a tensor that backward needs was changed in place after it had been saved",
         subject="",
-        location=trace.crash_site,
+        location=crash.site,
         help=_SEARCH,
-        evidence={"error": first_line(crash.message)},
-        step_first=crash.step + 1,
+        evidence={"error": crash.said},
+        step_first=crash.step_first,
         step_count=1,
     )
 

@@ -8,47 +8,36 @@ from autograd_doctor.events import OperationFailed, ProgramRaised, TensorFacts
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.wording import first_line
-
-_ERROR = "leaf Variable that requires grad is being used in an in-place operation"
+from autograd_doctor.views.crash import Crash, died_of
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    if trace.crash is None or _ERROR not in trace.crash.message:
+    crash = died_of(trace, "in_place_leaf")
+    if crash is None:
         return
-    failed = trace.fatal_operation
-    leaf = _leaf(trace, failed)
-    name = _name(trace, leaf)
+    failed = crash.operation
+    leaf = _leaf(crash)
+    name = leaf.name if leaf else ""
     what = f"`{name}`" if name else "a tensor"
     operation = f"`{failed.operation}`" if failed else "an in-place operation"
-    view = "a view of " if "a view of a leaf" in trace.crash.message else ""
+    view = "a view of " if "a view of a leaf" in crash.raised.message else ""
     yield RULE.finding(
         f"{operation} would change {view}{what} in place, which is a leaf that requires grad",
         subject=name,
-        location=(failed.location if failed else None) or trace.crash_site,
+        location=crash.location,
         help="update parameters under `torch.no_grad()`; in a forward pass, compute a new tensor instead",
-        evidence={"error": first_line(trace.crash.message)},
-        step_first=trace.crash.step + 1,
+        evidence={"error": crash.said},
+        step_first=crash.step_first,
         step_count=1,
     )
 
 
-def _leaf(trace: Trace, failed: OperationFailed | None) -> TensorFacts | None:
+def _leaf(crash: Crash) -> TensorFacts | None:
     """The leaf that was to be changed, or the only candidate in the frame that raised."""
-    if failed is not None:
-        return next((facts for facts in failed.operands if facts.is_leaf and facts.requires_grad), None)
-    own = [frame for frame in trace.crash.frames if frame.own] if trace.crash else []
-    leaves = [facts for frame in own[-1:] for facts in frame.tensors if facts.is_leaf and facts.requires_grad]
+    if crash.operation is not None:
+        return next((facts for facts in crash.operation.operands if facts.is_leaf and facts.requires_grad), None)
+    leaves = [facts for facts in crash.tensors if facts.is_leaf and facts.requires_grad]
     return leaves[0] if len(leaves) == 1 else None
-
-
-def _name(trace: Trace, leaf: TensorFacts | None) -> str:
-    """The leaf's name; a number that stands for one is looked up, and says nothing if it was never introduced."""
-    name = leaf.name if leaf else ""
-    number = name.removeprefix("parameter ")
-    if not number.isdigit():
-        return name
-    return trace.parameters[int(number)].name if int(number) in trace.parameters else ""
 
 
 def bad() -> None:

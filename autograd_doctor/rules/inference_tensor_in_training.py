@@ -5,42 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autograd_doctor.events import BackwardRan, OperationFailed, ProgramRaised, TensorFacts
-from autograd_doctor.findings import Finding, Location, Related
+from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-
-_WORDS = "inference tensor"
+from autograd_doctor.views.crash import Crash, died_of
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    crash = trace.crash
-    if crash is None or _WORDS not in crash.message.lower():
+    crash = died_of(trace, "inference_tensor")
+    if crash is None:
         return
-    failed = next((event for event in reversed(trace.of(OperationFailed)) if _WORDS in event.error.lower()), None)
-    where = failed.location if failed and failed.location else _innermost(crash)
-    operands = failed.operands if failed else []
-    made = [operand for operand in operands if operand.made_at is not None]
-    suspect = next((operand for operand in made if not operand.requires_grad), None)
-    yield _finding(crash, where, suspect, failed.operation if failed else "")
+    made = [operand for operand in (crash.operation.operands if crash.operation else ()) if operand.made_at is not None]
+    yield _finding(crash, next((operand for operand in made if not operand.requires_grad), None))
 
 
-def _innermost(crash: ProgramRaised) -> Location | None:
-    return next((frame.location for frame in reversed(crash.frames) if frame.own), None)
-
-
-def _finding(crash: ProgramRaised, where: Location | None, suspect: TensorFacts | None, operation: str) -> Finding:
+def _finding(crash: Crash, suspect: TensorFacts | None) -> Finding:
     what = f"`{suspect.name}`" if suspect and suspect.name else "a tensor"
-    into = f"`{operation}`" if operation else "a computation"
+    into = f"`{crash.operation.operation}`" if crash.operation else "a computation"
     made_at = suspect.made_at if suspect else None
     return RULE.finding(
         f"{what} was made under `inference_mode` and entered {into}, which autograd has to record",
         subject=suspect.name if suspect and suspect.name else "tensor",
-        location=where,
+        location=crash.location,
         help="make it under `torch.no_grad()` instead of `torch.inference_mode()`, or pass `.clone()` of it on",
         evidence={"shape": str(suspect.shape), "dtype": suspect.dtype} if suspect else {},
-        related=(Related("it was made here", made_at),) if made_at and made_at != where else (),
-        notes=(f"torch says: {crash.message.splitlines()[0]}",),
-        step_first=crash.step + 1,
+        related=(Related("it was made here", made_at),) if made_at and made_at != crash.location else (),
+        notes=(f"torch says: {crash.said}",),
+        step_first=crash.step_first,
         step_count=1,
     )
 
@@ -118,5 +109,5 @@ RULE = Rule(
     bad=(bad, bad_statistics),
     good=(good,),
     needs_phases=(),
-    folds=("AD201", "AD202", "AD103", "AD104", "AD506", "AD512", "AD599"),
+    folds=("AD201", "AD202", "AD103", "AD104", "AD506", "AD512", "AD599", "AD116"),
 )

@@ -2,69 +2,52 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from autograd_doctor.events import OperationFailed, ProgramRaised, TensorFacts
 from autograd_doctor.findings import Evidence, Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.wording import first_line, shape, tensor, value_range, values
-
-_LOSS = re.compile(r"_loss$|^cross_entropy|^binary_cross_entropy|^kl_div$|_loss_functional$")
-_INDEX = re.compile(r"Target (-?\d+) is out of bounds")
-_DTYPE = re.compile(
-    r"expected target dtype|expected scalar type|result type \w+ can't be cast|Found dtype|multi-target not supported"
-)
-_SHAPE = re.compile(
-    r"Expected input batch_size|Target size \(|must match the size of tensor|batch size mismatch|Expected target size|"
-    r"0D or 1D target tensor expected|only batches of spatial targets"
-)
-_NOT_THE_TARGET = re.compile(r"same device|expected device|should be between 0 and 1")
+from autograd_doctor.views.crash import Crash, died_of
+from autograd_doctor.wording import shape, tensor, value_range, values
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    crash, failed = trace.crash, trace.fatal_operation
-    if crash is None or _NOT_THE_TARGET.search(crash.message):
+    crash = died_of(trace, "target_index", "target_dtype", "target_shape")
+    if crash is None:
         return
-    if failed is not None and _LOSS.search(failed.operation) and len(failed.operands) > 1:
-        yield _explained(failed, failed.operands[0], failed.operands[1], crash)
-    elif failed is None and _only_a_target_raises(crash.message):
-        yield _unexplained(trace, crash)
+    if crash.operation is not None and len(crash.operation.operands) > 1:
+        yield _explained(crash, crash.operation.operation, *crash.operation.operands[:2])
+    else:
+        yield _unexplained(crash)
 
 
-def _only_a_target_raises(message: str) -> bool:
-    refused = _DTYPE.search(message) or _SHAPE.search(message)
-    return bool(_INDEX.search(message) or (refused and "target" in message.lower()))
-
-
-def _explained(failed: OperationFailed, given: TensorFacts, target: TensorFacts, crash: ProgramRaised) -> Finding:
-    message, help = _diagnosis(failed.operation, given, target, crash.message)
+def _explained(crash: Crash, operation: str, given: TensorFacts, target: TensorFacts) -> Finding:
+    message, help = _diagnosis(crash, operation, given, target)
     made = [("the target comes from here", target.made_at), ("the prediction is computed here", given.made_at)]
     return RULE.finding(
         message,
         subject=target.name,
-        location=failed.location,
+        location=crash.location,
         help=help,
         evidence=_evidence(given, target),
         related=tuple(Related(text, place) for text, place in made if place is not None),
-        notes=(f"the error was: {first_line(crash.message)}",),
-        step_first=crash.step + 1,
+        notes=(f"the error was: {crash.said}",),
+        step_first=crash.step_first,
         step_count=1,
     )
 
 
-def _diagnosis(operation: str, given: TensorFacts, target: TensorFacts, error: str) -> tuple[str, str]:
+def _diagnosis(crash: Crash, operation: str, given: TensorFacts, target: TensorFacts) -> tuple[str, str]:
     """What is wrong with the target, and what to do about it."""
     classes = _classes(given)
-    outside = _INDEX.search(error)
-    if outside:
+    if crash.kind == "target_index":
         return (
-            f"`{operation}` got class index {outside[1]} in {tensor(target)} for {classes} classes: the targets range "
-            f"from {value_range(target)}, the classes from 0 to {classes - 1}",
+            f"`{operation}` got class index {crash.class_index} in {tensor(target)} for {classes} classes: the targets "
+            f"range from {value_range(target)}, the classes from 0 to {classes - 1}",
             f"number the classes from 0 to {classes - 1}, give the model one output per class, or pass `ignore_index`",
         )
-    if _DTYPE.search(error) and "multi-target" not in error:
+    if crash.kind == "target_dtype":
         wanted = "long" if _takes_indices(operation) else given.dtype
         return (
             f"`{operation}` got a target of dtype {target.dtype} for {tensor(given)}: {tensor(target)}",
@@ -101,17 +84,15 @@ def _evidence(given: TensorFacts, target: TensorFacts) -> Evidence:
     }
 
 
-def _unexplained(trace: Trace, crash: ProgramRaised) -> Finding:
-    own = [frame for frame in crash.frames if frame.own]
-    seen = tuple(f"{tensor(facts)}, {values(facts)}" for frame in own[-1:] for facts in frame.tensors)
+def _unexplained(crash: Crash) -> Finding:
     return RULE.finding(
-        f"the loss refused its target: {first_line(crash.message)}",
+        f"the loss refused its target: {crash.said}",
         subject="",
-        location=trace.crash_site,
+        location=crash.site,
         help="compare dtype, shape and range of the target with what this loss expects",
-        evidence={"error": first_line(crash.message)},
-        notes=seen[:6],
-        step_first=crash.step + 1,
+        evidence={"error": crash.said},
+        notes=tuple(f"{tensor(facts)}, {values(facts)}" for facts in crash.tensors[:6]),
+        step_first=crash.step_first,
         step_count=1,
     )
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import OptimizerBuilt, OptimizerStepped, ParametersAdded, SchedulerStepped
+from autograd_doctor.events import OptimizerBuilt, OptimizerStepped, ParametersAdded, RunEnded, SchedulerStepped
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.learning import may_rise
 from autograd_doctor.views.step_cycle import called, groups_of, ordinal, related, steps_by_optimizer
+from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -16,7 +18,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         if optimizer is None or len(steps) < tunables["minimum_steps"]:
             continue
         still = _still_groups(steps, int(tunables["minimum_steps"]))
-        if still and not _may_rise(trace, optimizer):
+        if still and not may_rise(trace, optimizer):
             yield _finding(trace, optimizer, steps, still)
 
 
@@ -34,19 +36,13 @@ def _calls(trace: Trace, optimizer: int) -> list[SchedulerStepped]:
     return [call for call in trace.of(SchedulerStepped) if call.optimizer == optimizer]
 
 
-def _may_rise(trace: Trace, optimizer: int) -> bool:
-    """Whether a warm-up has not got going: a scheduler is there that has not stepped twice, or has just raised it."""
-    calls = _calls(trace, optimizer)
-    return bool(calls) and (sum(not call.first for call in calls) < 2 or any(calls[-1].learning_rates[:1]))
-
-
 def _finding(trace: Trace, optimizer: int, steps: list[OptimizerStepped], still: list[int]) -> Finding:
     groups = groups_of(trace, optimizer)
     parameters = [p for index in still if index < len(groups) for p in groups[index].parameters]
     total = len(steps[-1].learning_rates)
     which = "" if len(still) == total else f" of {len(still)} of its {total} parameter groups"
     return RULE.finding(
-        f"the learning rate{which} of {called(trace, optimizer)} was 0 in all {len(steps)} steps: "
+        f"the learning rate{which} of {called(trace, optimizer)} was 0 in all {plural(len(steps), 'step')}: "
         f"{trace.parameter_names(parameters)} did not learn",
         subject=trace.optimizer_name(optimizer),
         location=_cause(trace, optimizer) or steps[0].location,
@@ -149,10 +145,10 @@ RULE = Rule(
         "A warm-up that starts at 0 and rises. Where a scheduler has hardly stepped within the run, the rate may still "
         "rise, and nothing is said. A single group that is held at 0 beside others that learn is only a warning."
     ),
-    needs=(OptimizerBuilt, OptimizerStepped, ParametersAdded, SchedulerStepped),
+    needs=(OptimizerBuilt, OptimizerStepped, ParametersAdded, RunEnded, SchedulerStepped),
     examine=examine,
     bad=(bad, bad_schedule_by_integer_division),
     good=(good, good_warm_up_from_zero),
     tunables={"minimum_steps": 3},
-    folds=("AD111",),
+    folds=("AD111", "AD116"),
 )

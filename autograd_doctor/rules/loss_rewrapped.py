@@ -18,7 +18,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for backwards in by_place.values():
         behind = {parameter for backward in backwards for parameter in backward.values or ()}
         traced = any(backward.values is not None for backward in backwards)
-        lost = sorted((behind if behind or traced else trace.optimized) & trace.starved)
+        lost = sorted((behind if behind or traced else trace.optimized) & trace.without_gradient)
         if lost or behind & trace.optimized:
             yield _finding(trace, backwards, lost, sorted(behind & trace.optimized))
 
@@ -41,9 +41,9 @@ def _finding(trace: Trace, backwards: list[BackwardRan], lost: list[int], behind
         severity=None if lost else "warning",
         confidence="high" if behind and lost else "medium",
         evidence={
-            "rewrapped by": first.rewrapped_by,
-            "parameters behind it": [trace.parameter_name(parameter) for parameter in (lost or behind)[:20]],
-            "number of parameters": len(lost or behind),
+            "rewrapped_by": first.rewrapped_by,
+            "parameters_behind_it": [trace.parameter_name(parameter) for parameter in (lost or behind)[:20]],
+            "number_of_parameters": len(lost or behind),
             "backwards": len(backwards),
         },
         related=tuple(origin),
@@ -174,5 +174,5 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_tensor, bad_variable),
     good=(good, good_gradient_penalty, good_input_optimization),
-    folds=("AD201", "AD202", "AD203", "AD103", "AD104", "AD111", "AD410", "AD506", "AD599"),
+    folds=("AD201", "AD202", "AD203", "AD103", "AD104", "AD111", "AD410", "AD506", "AD599", "AD116"),
 )

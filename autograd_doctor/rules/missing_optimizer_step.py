@@ -9,6 +9,7 @@ from autograd_doctor.findings import Confidence, Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.step_cycle import called, ordinal, related
+from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -65,9 +66,10 @@ def _thrown_away(trace: Trace, optimizer: int, waiting: frozenset[int]) -> int:
 
 
 def _judgeable(trace: Trace, optimizer: int) -> bool:
-    """Optimizers that search along a line may be in the middle of their first step; after a crash anything may."""
+    """An optimizer with a closure may be in the middle of its first step; after a crash anything may."""
     end = trace.end.reason if trace.end else "time"
-    return end == "finished" or (end != "raised" and trace.optimizers[optimizer].kind != "LBFGS")
+    inside = any(event.inside_step == optimizer for event in trace.of(BackwardRan))
+    return end == "finished" or (end != "raised" and not inside)
 
 
 def _finding(
@@ -77,10 +79,11 @@ def _finding(
     sure = finished or thrown_away > 1 or bool(trace.steps)
     confidence: Confidence = "high" if sure else "low"
     name = called(trace, optimizer)
-    cleared = f", and were cleared unused {thrown_away} times" if thrown_away else ""
+    cleared = f", and were cleared unused {plural(thrown_away, 'time')}" if thrown_away else ""
     parameters = [parameter for parameter in backwards[0].wrote if parameter in waiting]
     return RULE.finding(
-        f"{len(backwards)} backwards wrote gradients for {trace.parameter_names(parameters)}{cleared}, but {name}, "
+        f"{plural(len(backwards), 'backward')} wrote gradients for {trace.parameter_names(parameters)}{cleared}, but "
+        f"{name}, "
         f"which holds them, never stepped{'' if finished else ' before the run was stopped'}",
         subject=trace.optimizer_name(optimizer),
         location=backwards[0].location,
@@ -258,5 +261,7 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_second_optimizer_forgotten, bad_steps_the_wrong_optimizer, bad_generator_never_stepped),
     good=(good, good_long_accumulation, good_steps_inside_backward, good_gradients_collected_on_purpose),
+    # Two backwards before a step are common (two losses, two micro-batches).
     tunables={"minimum_backwards": 3},
+    folds=("AD116",),
 )

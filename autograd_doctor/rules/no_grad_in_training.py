@@ -16,6 +16,8 @@ from autograd_doctor.events import (
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.connectivity import missed_by
+from autograd_doctor.views.crash import lacks_graph
 
 _Deprived = dict[GradSwitch, tuple[set[int], list[BackwardRan]]]
 
@@ -42,21 +44,21 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 def _switches(trace: Trace, backward: BackwardRan, last: ForwardRan | None) -> Iterator[tuple[GradSwitch, set[int]]]:
     """What switched gradients off for this backward, with the parameters that lost their gradient by it."""
-    if backward.rewrapped_at is not None or (backward.kind == "grad" and not backward.lacks_graph):
+    if backward.rewrapped_at is not None or (backward.kind == "grad" and not lacks_graph(backward)):
         return
     blamed = {
         parameter
         for cut in backward.cuts
         if cut.reason != "grad-mode"
-        for parameter in trace.deprived(backward, cut.parameters)
+        for parameter in missed_by(trace, backward, cut.parameters)
     }
     for cut in backward.cuts:
-        lost = trace.deprived(backward, cut.parameters) - blamed
+        lost = missed_by(trace, backward, cut.parameters) - blamed
         if cut.switch is not None and lost:
             yield cut.switch, set(lost)
-    if backward.lacks_graph and not backward.cuts and last is not None and last.switch is not None:
+    if lacks_graph(backward) and not backward.cuts and last is not None and last.switch is not None:
         module = trace.modules.get(last.module)
-        yield last.switch, set(trace.deprived(backward, module.parameters if module else ()))
+        yield last.switch, set(missed_by(trace, backward, module.parameters if module else ()))
 
 
 def _newest(
@@ -76,7 +78,7 @@ def _newest(
 def _finding(trace: Trace, switch: GradSwitch, parameters: list[int], backwards: list[BackwardRan]) -> Finding:
     """A block around one part says on its face that the part is not to be trained; anything else is a slip."""
     first = backwards[0]
-    whole = first.lacks_graph or not first.reached
+    whole = lacks_graph(first) or not first.reached
     slip = switch.form == "decorator" or switch.kind == "set_grad_enabled"
     who = trace.parameter_names(parameters) or "anything"
     return RULE.finding(
@@ -89,9 +91,9 @@ def _finding(trace: Trace, switch: GradSwitch, parameters: list[int], backwards:
         severity=None if whole or slip else "warning",
         confidence="high" if whole and first.cuts else "medium",
         evidence={
-            "switched off by": switch.kind,
-            "parameters without gradient": [trace.parameter_name(parameter) for parameter in parameters[:20]],
-            "number of parameters": len(parameters),
+            "switched_off_by": switch.kind,
+            "parameters_without_gradient": [trace.parameter_name(parameter) for parameter in parameters[:20]],
+            "number_of_parameters": len(parameters),
             "backwards": len(backwards),
         },
         related=(Related("this backward needs the graph", first.location),) if first.location else (),
@@ -290,5 +292,5 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_block, bad_flag, bad_encoder),
     good=(good, good_frozen_features, good_pseudo_labels, good_rollout),
-    folds=("AD203", "AD103", "AD104", "AD111", "AD506", "AD599"),
+    folds=("AD203", "AD103", "AD104", "AD111", "AD506", "AD599", "AD116"),
 )

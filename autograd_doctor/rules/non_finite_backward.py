@@ -75,7 +75,7 @@ def _finding(trace: Trace, bad: NonFiniteGradient) -> Finding:
     reached = "every gradient ended finite all the same" if bad.absorbed else trace.parameter_names(bad.parameters)
     spoiled = f", which spoils {reached}" if bad.parameters and not bad.absorbed else ""
     spoiled = f", and {reached}" if bad.absorbed else spoiled
-    operands = {f"operand {place}": _described(operand) for place, operand in enumerate(bad.operands, start=1)}
+    operands = {f"operand_{place}": _described(operand) for place, operand in enumerate(bad.operands, start=1)}
     culprit = next((operand for operand in bad.operands if _at_the_edge(operand)), None)
     where = f" at {_described(culprit)}" if culprit else ""
     return RULE.finding(
@@ -87,8 +87,8 @@ def _finding(trace: Trace, bad: NonFiniteGradient) -> Finding:
         evidence={
             "node": bad.node,
             "operation": operation,
-            "parameters spoiled": [trace.parameter_name(parameter) for parameter in bad.parameters[:20]],
-            "number of parameters": len(bad.parameters),
+            "parameters_spoiled": [trace.parameter_name(parameter) for parameter in bad.parameters[:20]],
+            "number_of_parameters": len(bad.parameters),
             **operands,
         },
         related=(Related("this backward ran into it", backward.location),) if backward and backward.location else (),
@@ -230,5 +230,5 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_where, bad_norm),
     good=(good, good_masked_before, good_skipped_by_scaler),
-    folds=("AD401", "AD403", "AD405", "AD406", "AD413", "AD111", "AD599"),
+    folds=("AD401", "AD403", "AD405", "AD406", "AD413", "AD111", "AD599", "AD116"),
 )

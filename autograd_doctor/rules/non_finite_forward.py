@@ -39,6 +39,7 @@ _ALIKE = {
 _LIKE = {other: name for name, others in _ALIKE.items() for other in others.split()}
 _IMPORTS = frozenset({"tensor", "as_tensor", "from_numpy", "asarray", "new_tensor"})
 _HUGE = 1e15
+"""Values that have grown this far were on their way out of float32 (3e38), whatever operation came last."""
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -71,7 +72,7 @@ def _finding(born: NonFiniteProduced) -> Finding:
         help += "missing normalisation or clipping, a sum where a mean was meant"
     kind = " and ".join(f"{count} {name}" for name, count in (("NaN", output.nan), ("Inf", output.inf)) if count)
     from_what = "; ".join(operand.described for operand in born.operands)
-    operands = {f"operand {place}": operand.described for place, operand in enumerate(born.operands, start=1)}
+    operands = {f"operand_{place}": operand.described for place, operand in enumerate(born.operands, start=1)}
     return RULE.finding(
         f"`{born.operation}` made {kind or 'NaN or Inf'} out of finite values"
         + (f": {from_what}" if from_what else ""),
@@ -82,9 +83,9 @@ def _finding(born: NonFiniteProduced) -> Finding:
         evidence={
             "operation": born.operation,
             "values": output.numel,
-            "NaN": output.nan,
-            "Inf": output.inf,
-            **({"rows of the batch": ", ".join(map(str, born.rows))} if born.rows else {}),
+            "nan_values": output.nan,
+            "inf_values": output.inf,
+            **({"rows_of_the_batch": ", ".join(map(str, born.rows))} if born.rows else {}),
             **operands,
         },
         related=tuple(
@@ -222,5 +223,5 @@ RULE = Rule(
     bad=(bad, bad_division, bad_empty_softmax),
     good=(good, good_mask_of_infinities, good_infinity_removed),
     needs_phases=(),
-    folds=("AD402", "AD403", "AD405", "AD406", "AD413", "AD111", "AD599"),
+    folds=("AD402", "AD403", "AD405", "AD406", "AD413", "AD111", "AD599", "AD116"),
 )

@@ -17,7 +17,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for event in (*trace.of(NonFiniteInput), *_imported(trace)):
         if spoiled is not None and event.step > spoiled:
             continue  # the weights were spoiled by an earlier backward
-        if _is_parameter(trace, event):
+        if _is_parameter(event):
             if event.step == 0:
                 yield _finding(event, "the parameter", None)
         else:
@@ -31,9 +31,8 @@ def _imported(trace: Trace) -> Iterator[NonFiniteInput]:
             yield NonFiniteInput(step=born.step, tensor=born.output, location=born.location, rows=born.rows)
 
 
-def _is_parameter(trace: Trace, event: NonFiniteInput) -> bool:
-    names = {seen.name for seen in trace.parameters.values()}
-    return event.tensor.name in names or (event.tensor.is_leaf and event.tensor.requires_grad)
+def _is_parameter(event: NonFiniteInput) -> bool:
+    return event.tensor.parameter is not None or (event.tensor.is_leaf and event.tensor.requires_grad)
 
 
 def _drawn(trace: Trace, event: NonFiniteInput) -> BatchDrawn | None:
@@ -59,10 +58,10 @@ def _finding(event: NonFiniteInput, what: str, drawn: BatchDrawn | None) -> Find
         evidence={
             "shape": str(tensor.shape),
             "values": tensor.numel,
-            "NaN": tensor.nan,
-            "Inf": tensor.inf,
-            **({"rows of the batch": rows} if rows else {}),
-            **({"loader": loader, "pass over the data": drawn.pass_number} if drawn else {}),
+            "nan_values": tensor.nan,
+            "inf_values": tensor.inf,
+            **({"rows_of_the_batch": rows} if rows else {}),
+            **({"loader": loader, "pass_over_the_data": drawn.pass_number} if drawn else {}),
         },
         related=(Related("the batch was drawn here", drawn.location),) if drawn and drawn.location else (),
         step_first=event.step + 1,
@@ -161,5 +160,5 @@ RULE = Rule(
     bad=(bad, bad_file, bad_uninitialised),
     good=(good,),
     needs_phases=(),
-    folds=("AD401", "AD402", "AD405", "AD406", "AD413", "AD111", "AD599"),
+    folds=("AD401", "AD402", "AD405", "AD406", "AD413", "AD111", "AD599", "AD116"),
 )

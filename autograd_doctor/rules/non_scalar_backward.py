@@ -9,35 +9,34 @@ from autograd_doctor.events import BackwardRan, ProgramRaised, TensorFacts
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.crash import Crash, died_of
 from autograd_doctor.wording import operation, tensor
-
-_ERROR = "grad can be implicitly created only for scalar outputs"
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    if trace.crash is None or _ERROR not in trace.crash.message:
+    crash = died_of(trace, "non_scalar")
+    if crash is None:
         return
-    root = _root(trace)
+    root = _root(crash)
     made_at = root.made_at if root else None
     seen = f"backward ran on {tensor(root)}, {prod(root.shape)} numbers" if root else "backward ran on many numbers"
     yield RULE.finding(
         f"{seen} where one was needed",
         subject=root.name if root else "",
-        location=(trace.fatal_backward.location if trace.fatal_backward else None) or trace.crash_site,
+        location=crash.location,
         help=_help(root),
         evidence={"shape": str(tuple(root.shape)), "operation": operation(root)} if root else {},
         related=(Related("computed here, and not reduced since", made_at),) if made_at else (),
-        step_first=trace.crash.step + 1,
+        step_first=crash.step_first,
         step_count=1,
     )
 
 
-def _root(trace: Trace) -> TensorFacts | None:
+def _root(crash: Crash) -> TensorFacts | None:
     """What backward ran on: as the probe saw it, or the only candidate in the frame that raised."""
-    if trace.fatal_backward is not None:
-        return trace.fatal_backward.root
-    own = [frame for frame in trace.crash.frames if frame.own] if trace.crash else []
-    candidates = [facts for frame in own[-1:] for facts in frame.tensors if facts.requires_grad and not facts.is_leaf]
+    if crash.backward is not None:
+        return crash.backward.root
+    candidates = [facts for facts in crash.tensors if facts.requires_grad and not facts.is_leaf]
     many = [facts for facts in candidates if facts.numel > 1]
     return many[0] if len(many) == 1 else None
 

@@ -10,6 +10,7 @@ from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.step_cycle import ordinal, steps_by_optimizer
+from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -38,17 +39,14 @@ def _rebuilt_in_place(trace: Trace) -> Iterator[list[OptimizerBuilt]]:
 
     Plain gradient descent has none to lose; another rate or other parameters begin another phase.
     """
+    stateless = {step.optimizer for step in trace.steps} - {step.optimizer for step in trace.steps if step.keeps_state}
     places: dict[Location | None, list[OptimizerBuilt]] = {}
     for build in trace.optimizers.values():
-        if not _stateless(build):
+        if build.optimizer not in stateless:
             places.setdefault(build.location, []).append(build)
     for builds in places.values():
         for _, run in groupby(builds, key=lambda build: (build.kind, build.groups)):
             yield list(run)
-
-
-def _stateless(build: OptimizerBuilt) -> bool:
-    return build.kind == "SGD" and not any(group.momentum for group in build.groups)
 
 
 def _one_pass_each(trace: Trace, builds: list[OptimizerBuilt]) -> bool:
@@ -73,7 +71,7 @@ def _finding(trace: Trace, builds: list[OptimizerBuilt], lives: list[int]) -> Fi
     each = f"every {longest} steps" if min(lives) == longest > 1 else each
     name = again.name or again.kind
     return RULE.finding(
-        f"`{name}` ({again.kind}) was built {len(builds)} times over the same {len(parameters)} parameters, "
+        f"`{name}` ({again.kind}) was built {len(builds)} times over the same {plural(len(parameters), 'parameter')}, "
         f"{each}, and lost its state each time",
         subject=name,
         location=again.location,
@@ -221,6 +219,7 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_every_epoch),
     good=(good, good_once_per_phase_and_fold, good_inner_loop, good_reptile),
+    # Adam forgets half of its first moment in 7 steps: below 12 it never gets going.
     tunables={"minimum_rebuilds": 2, "longest_life": 12},
     folds=("AD108",),
 )

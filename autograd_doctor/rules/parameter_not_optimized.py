@@ -10,16 +10,23 @@ from autograd_doctor.events import BackwardRan, ForwardRan, ModuleSeen, Optimize
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     steps = Counter(parameter for step in trace.steps for use in step.uses for parameter in use.parameters)
     trained = {parameter for parameter, count in steps.items() if count >= tunables["minimum_steps"]}
-    if not trained:
+    if not trained or _only_inputs(trace, trained):
         return
     left_out = _left_out(trace, trained, int(tunables["minimum_steps"]))
     if left_out:
         yield _finding(trace, sorted(left_out), trained & trace.optimized, tunables["backbone_ratio"])
+
+
+def _only_inputs(trace: Trace, trained: set[int]) -> bool:
+    """Whether what is optimized are leaves of the program's own: inputs, for the sake of which a model is probed."""
+    seen = [trace.parameters[parameter] for parameter in trained if parameter in trace.parameters]
+    return all(event.kind == "tensor" and not event.module_kind for event in seen)
 
 
 def _left_out(trace: Trace, trained: set[int], minimum: int) -> set[int]:
@@ -83,17 +90,18 @@ def _finding(trace: Trace, left_out: list[int], trained: set[int], ratio: float)
     optimizers = [optimizer for optimizer, held in trace.optimizer_parameters.items() if held & trained]
     backwards = sum(bool(set(backward.wrote) & set(left_out)) for backward in trace.of(BackwardRan))
     return RULE.finding(
-        f"{trace.parameter_names(left_out)} got gradients from {backwards} backwards, and no optimizer holds them",
+        f"{trace.parameter_names(left_out)} got gradients from {plural(backwards, 'backward')}, and no optimizer holds "
+        "them",
         subject=trace.parameter_name(left_out[0]),
         location=trace.optimizers[optimizers[0]].location if optimizers else None,
         help=_help(trace, left_out, reason),
         severity="info" if reason else None,
         confidence="medium" if reason else "high",
         evidence={
-            "not optimized": [trace.parameter_name(parameter) for parameter in left_out[:20]],
-            "number of parameters": len(left_out),
-            "elements not optimized": _size(trace, left_out),
-            "elements optimized": _size(trace, trained),
+            "not_optimized": [trace.parameter_name(parameter) for parameter in left_out[:20]],
+            "number_of_parameters": len(left_out),
+            "elements_not_optimized": _size(trace, left_out),
+            "elements_optimized": _size(trace, trained),
             "backwards": backwards,
         },
         notes=(f"this may be meant: {reason}",) if reason else (),
@@ -154,20 +162,20 @@ def good_input_optimization() -> None:
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 3)).eval()
     image = torch.randn(1, 8).requires_grad_()
-    optimizer = torch.optim.Adam([image], lr=0.05)  # info: AD204
+    optimizer = torch.optim.Adam([image], lr=0.05)
     for _ in range(8):
         optimizer.zero_grad()
         nn.functional.cross_entropy(model(image), torch.tensor([2])).backward()
         optimizer.step()
 
 
-def good_fixed_backbone() -> None:
+def bad_backbone_that_is_not_frozen() -> None:
     import torch
     from torch import nn
 
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(6, 32), nn.ReLU(), nn.Linear(32, 2))
-    optimizer = torch.optim.SGD(model[2].parameters(), lr=0.05)  # info: AD204
+    optimizer = torch.optim.SGD(model[2].parameters(), lr=0.05)  # <- AD204
     x = torch.randn(32, 6)
     labels = (x[:, 0] > 0).long()
     for _ in range(8):
@@ -209,7 +217,8 @@ RULE = Rule(
     "adapter, or the module runs in eval mode, this is an `info`: freezing the rest would save time and memory.",
     needs=(BackwardRan, ForwardRan, ModuleSeen, OptimizerBuilt, OptimizerStepped),
     examine=examine,
-    bad=(bad, bad_late_layer),
-    good=(good, good_input_optimization, good_fixed_backbone, good_alternating),
+    bad=(bad, bad_late_layer, bad_backbone_that_is_not_frozen),
+    good=(good, good_input_optimization, good_alternating),
+    # A head or an adapter is smaller than what it stands on; a forgotten layer usually is not that much larger.
     tunables={"minimum_steps": 3, "backbone_ratio": 2.0},
 )

@@ -140,6 +140,24 @@ def bad_tied_weights_listed_twice() -> None:
         optimizer.step()
 
 
+def bad_taking_turns() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, head, decoder = nn.Linear(6, 3), nn.Linear(3, 1), nn.Linear(3, 6)
+    opt_task = torch.optim.Adam([*encoder.parameters(), *head.parameters()], lr=0.01)
+    opt_rebuild = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.01)  # <- AD112
+    for _ in range(8):
+        inputs = torch.randn(16, 6)
+        opt_task.zero_grad()
+        (head(encoder(inputs)) - inputs.sum(dim=1, keepdim=True)).square().mean().backward()
+        opt_task.step()
+        opt_rebuild.zero_grad()
+        (decoder(encoder(inputs)) - inputs).square().mean().backward()
+        opt_rebuild.step()
+
+
 def good() -> None:
     import torch
     from torch import nn
@@ -158,24 +176,6 @@ def good() -> None:
         loss.backward()
         opt_head.step()
         opt_decoder.step()
-
-
-def good_alternating_by_design() -> None:
-    import torch
-    from torch import nn
-
-    torch.manual_seed(0)
-    encoder, head, decoder = nn.Linear(6, 3), nn.Linear(3, 1), nn.Linear(3, 6)
-    opt_task = torch.optim.Adam([*encoder.parameters(), *head.parameters()], lr=0.01)
-    opt_rebuild = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.01)  # info: AD112
-    for _ in range(8):
-        inputs = torch.randn(16, 6)
-        opt_task.zero_grad()
-        (head(encoder(inputs)) - inputs.sum(dim=1, keepdim=True)).square().mean().backward()
-        opt_task.step()
-        opt_rebuild.zero_grad()
-        (decoder(encoder(inputs)) - inputs).square().mean().backward()
-        opt_rebuild.step()
 
 
 RULE = Rule(
@@ -198,7 +198,7 @@ RULE = Rule(
     ),
     needs=(OptimizerBuilt, OptimizerStepped, ParametersAdded),
     examine=examine,
-    bad=(bad, bad_tied_weights_listed_twice),
-    good=(good, good_alternating_by_design),
+    bad=(bad, bad_tied_weights_listed_twice, bad_taking_turns),
+    good=(good,),
     tunables={"minimum_repeats": 2},
 )

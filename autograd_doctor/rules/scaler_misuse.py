@@ -10,21 +10,19 @@ from autograd_doctor.events import BackwardRan, OptimizerBuilt, OptimizerStepped
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.crash import crash_of, died_of
 from autograd_doctor.views.step_cycle import called, has_new, ordinal, related, share, steps_by_optimizer
-
-_NO_UPDATE = "since the last update"
-_NO_SCALE = "_scale is None"
-_NO_CHECK = "No inf checks were recorded"
+from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     repeats = int(tunables["minimum_repeats"])
     for optimizer, steps in steps_by_optimizer(trace).items():
         scaled = [step for step in steps if step.scaled_by > 1.0] or _behind_the_scaler(trace, optimizer, steps)
-        if len(scaled) >= repeats or (scaled and _died_of(trace, _NO_CHECK)):
+        if len(scaled) >= repeats or (scaled and died_of(trace, "scaler_without_check")):
             yield _stepped_scaled(trace, optimizer, scaled, len(steps))
     backwards = [event for event in trace.of(BackwardRan) if event.kind == "backward"]
-    if backwards and _died_of(trace, _NO_SCALE):
+    if backwards and died_of(trace, "scaler_without_scale"):
         yield _unscaled_finding(trace, backwards, None)
     for scaler in sorted({event.scaler for event in trace.of(ScalerUsed)}):
         uses = [event for event in trace.of(ScalerUsed) if event.scaler == scaler]
@@ -51,21 +49,17 @@ def _behind_the_scaler(trace: Trace, optimizer: int | None, steps: list[Optimize
     return found
 
 
-def _died_of(trace: Trace, words: str) -> bool:
-    return trace.crash is not None and words in trace.crash.message
-
-
 def _never_updated(trace: Trace, uses: list[ScalerUsed], steps: list[ScalerUsed], repeats: int) -> bool:
     """A second step without an update between them is refused by torch, which ends the run."""
     if any(use.call == "update" for use in uses):
         return False
-    return _died_of(trace, _NO_UPDATE) or len({step.step for step in steps}) > repeats
+    return died_of(trace, "scaler_without_update") is not None or len({step.step for step in steps}) > repeats
 
 
 def _unscaled_backwards(trace: Trace, scaler: int) -> dict[Location | None, list[BackwardRan]]:
     """Backwards on losses that no `scale` call made or preceded, by line, whose gradients a step of the scaler used.
 
-    A call pays for one backward; a line that ever ran on a scaled loss is beyond suspicion.
+    A call scales the loss of one backward; a line that ever ran on a scaled loss is beyond suspicion.
     """
     calls = [use for use in trace.of(ScalerUsed) if use.scaler == scaler]
     optimizers = {use.optimizer for use in calls if use.call == "step"}
@@ -73,17 +67,17 @@ def _unscaled_backwards(trace: Trace, scaler: int) -> dict[Location | None, list
     scaling_lines = {(use.location.path, use.location.line) for use in calls if use.call == "scale" and use.location}
     unscaled: dict[Location | None, list[BackwardRan]] = {}
     fine: set[Location | None] = set()
-    paid = 0
+    scaled = 0
     for event in trace.events:
         if isinstance(event, ScalerUsed) and event.scaler == scaler:
-            paid = paid + 1 if event.call == "scale" else 0 if event.call == "update" else paid
+            scaled = scaled + 1 if event.call == "scale" else 0 if event.call == "update" else scaled
         elif isinstance(event, BackwardRan) and event.kind == "backward":
             made_at = event.root.made_at
-            if paid or (made_at and (made_at.path, made_at.line) in scaling_lines):
+            if scaled or (made_at and (made_at.path, made_at.line) in scaling_lines):
                 fine.add(event.location)
             elif event.backward in used:
                 unscaled.setdefault(event.location, []).append(event)
-            paid = max(paid - 1, 0)
+            scaled = max(scaled - 1, 0)
     return {location: events for location, events in unscaled.items() if location not in fine}
 
 
@@ -115,9 +109,9 @@ def _scaled_at(trace: Trace) -> Location | None:
 
 
 def _never_updated_finding(trace: Trace, steps: list[ScalerUsed]) -> Finding:
-    refused = "; torch refused the next one" if _died_of(trace, _NO_UPDATE) else ""
+    refused = "; torch refused the next one" if died_of(trace, "scaler_without_update") else ""
     return RULE.finding(
-        f"the scaler stepped {len(steps)} times and was never updated, so that the scale stayed at "
+        f"the scaler stepped {plural(len(steps), 'time')} and was never updated, so that the scale stayed at "
         f"{steps[-1].scale:g}{refused}",
         subject="the gradient scaler",
         location=steps[0].location,
@@ -130,15 +124,15 @@ def _never_updated_finding(trace: Trace, steps: list[ScalerUsed]) -> Finding:
 
 def _unscaled_finding(trace: Trace, backwards: list[BackwardRan], step: ScalerUsed | None) -> Finding:
     first, count = backwards[0], len(backwards)
+    crash = crash_of(trace)
     divides = f"divides the gradients by {step.scale:g}" if step else "refused to unscale the gradients"
     return RULE.finding(
-        f"{count} backward{'s' if count > 1 else ''} ran on a loss that was not scaled, while the scaler's step "
-        f"{divides}",
+        f"{plural(count, 'backward')} ran on a loss that was not scaled, while the scaler's step {divides}",
         subject=first.root.name or "the loss",
         location=first.location,
         help="call `scaler.scale(loss).backward()`",
         evidence={"backwards": count, **({"loss_scale": step.scale} if step else {})},
-        related=related(("this step takes the scale out", step.location if step else trace.crash_site)),
+        related=related(("this step takes the scale out", step.location if step else crash.site if crash else None)),
         step_first=ordinal(first),
         step_count=count,
         parameters=first.wrote,
@@ -331,5 +325,5 @@ RULE = Rule(
     ),
     good=(good, good_scale_settles, good_two_losses_scaled_first),
     tunables={"minimum_repeats": 2},
-    folds=("AD405", "AD599"),
+    folds=("AD405", "AD599", "AD116"),
 )

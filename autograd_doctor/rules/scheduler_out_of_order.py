@@ -9,6 +9,7 @@ from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.step_cycle import called, ordinal, related, steps_by_optimizer
+from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -100,7 +101,8 @@ def _wrong_optimizer(trace: Trace, calls: list[SchedulerStepped], optimizer: int
     first = calls[0]
     built, stepped = trace.optimizers[optimizer], trace.optimizers[other]
     return RULE.finding(
-        f"`{_subject(first)}` stepped {len(calls)} times and drives an optimizer that never stepped meanwhile: "
+        f"`{_subject(first)}` stepped {plural(len(calls), 'time')} and drives an optimizer that never stepped "
+        "meanwhile: "
         f"{called(trace, other)}, over the same parameters, steps in its place at an unscheduled rate",
         subject=_subject(first),
         location=first.location,

@@ -11,16 +11,18 @@ from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.step_cycle import ordinal, related, steps_by_optimizer
+from autograd_doctor.wording import plural
 
-_MEANT_TO_OSCILLATE = ("CyclicLR", "CosineAnnealingWarmRestarts", "ReduceLROnPlateau")
 _ROUNDING = 1 + 1e-6
+_FEWEST_BATCHES = 4
+"""Of an epoch: any length is a multiple of one, two or three."""
 Calls = list[SchedulerStepped]
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for calls in _calls_by_scheduler(trace).values():
         steps = steps_by_optimizer(trace).get(calls[-1].optimizer, [])
-        if calls[0].kind in _MEANT_TO_OSCILLATE or len(calls) < tunables["minimum_calls"] or not steps:
+        if calls[0].follows_metric or len(calls) < tunables["minimum_calls"] or not steps:
             continue
         if _per_step(calls, steps):
             seen = _collapsed(calls, steps, tunables) or _will_collapse(trace, calls, tunables)
@@ -60,7 +62,8 @@ def _collapsed(calls: Calls, steps: list[OptimizerStepped], tunables: Tunables) 
         if position > 1 and peak > 0 and rate <= _ROUNDING * tunables["small_fraction"] * peak:
             before = sum(step.step < calls[position].step for step in steps)
             after = len(steps) - before
-            if 0 < before <= after:
+            comes_back = calls[0].length is None and max(rates[position:]) > rate / tunables["small_fraction"] / 2
+            if 0 < before <= after and not comes_back:
                 return (
                     f"the rate fell from {peak:g} to {rate:g} within {before} steps, and {after} more steps were taken "
                     f"after that{_length(calls)}"
@@ -100,7 +103,7 @@ def _ends_early(calls: Calls, batches: int | None, tunables: Tunables) -> str:
 def _crawls(trace: Trace, calls: Calls) -> str:
     """One call per epoch on a schedule as long as whole epochs of batches."""
     length, batches = calls[0].length, _batches_per_epoch(trace)
-    if length is None or batches is None or batches < 4 or length < batches or length % batches:
+    if length is None or batches is None or batches < _FEWEST_BATCHES or length < batches or length % batches:
         return ""
     epochs = length // batches
     return f"it is stepped once per epoch and {length} steps long, which is {epochs} epochs of {batches} batches"
@@ -118,7 +121,8 @@ def _finding(trace: Trace, calls: Calls, steps: list[OptimizerStepped], seen: st
     name = first.name or first.kind
     rates = _rates(calls)
     return RULE.finding(
-        f"`{name}` ({first.kind}) was stepped {len(taken)} times in {len(steps)} optimizer steps: {seen}",
+        f"`{name}` ({first.kind}) was stepped {plural(len(taken), 'time')} in {plural(len(steps), 'optimizer step')}: "
+        f"{seen}",
         subject=name,
         location=first.location,
         help=f"call `{name}.step()` {advice}, or give the schedule its length in the unit in which it is stepped",
@@ -220,5 +224,6 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_cosine_over_epochs),
     good=(good, good_as_long_as_the_run),
+    # The usual schedules end at 0 to 1% of the rate, and not before three quarters of the run.
     tunables={"minimum_calls": 3, "small_fraction": 0.01, "first_part": 0.25},
 )

@@ -3,88 +3,65 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from autograd_doctor.events import ModuleSeen, OperationFailed, ProgramRaised, TensorFacts
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.wording import first_line, tensor
+from autograd_doctor.views.crash import Crash, died_of
+from autograd_doctor.wording import tensor
 
-_DEVICE = re.compile(r"same device|expected device|device type|is not on the expected")
-_DTYPE = re.compile(
-    r"same dtype|expected scalar type|dtype mismatch|Input type .* and (?:weight|bias) type|must be the same dtype|"
-    r"Found dtype"
-)
-_SHAPE = re.compile(
-    r"shapes? (?:cannot be multiplied|mismatch)|must match the size|Sizes of tensors must match|size mismatch|"
-    r"is invalid for input of size|expected input\[|[Ee]xpected size|Expected \dD|The expanded size|"
-    r"doesn't match the broadcast shape|should contain \d+ elements|expected input with shape|"
-    r"must be equal to input_size|input\.size\(-1\)|inconsistent tensor size|must have the same (?:shape|size|number)|"
-    r"not broadcastable|shape mismatch|dimension out of range|Dimension out of range|stack expects each tensor"
-)
 _HELP = {
-    "devices": "move both to one device: `model.to(device)`, and every batch with `x = x.to(device)`",
-    "dtypes": "convert one to the other's dtype, as in `x = x.to(model_dtype)` or `x.float()`",
-    "shapes": "follow the two shapes back to where they were made, and change the layer's size or the tensor's shape",
+    "device": "move both to one device: `model.to(device)`, and every batch with `x = x.to(device)`",
+    "dtype": "convert one to the other's dtype, as in `x = x.to(model_dtype)` or `x.float()`",
+    "shape": "follow the two shapes back to where they were made, and change the layer's size or the tensor's shape",
 }
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    crash = trace.crash
-    what = _what(crash.message) if crash and crash.kind in ("RuntimeError", "ValueError", "IndexError") else ""
-    if crash is None or not what:
+    crash = died_of(trace, "device", "dtype", "shape")
+    if crash is None:
         return
-    failed = trace.fatal_operation
-    if failed is not None:
-        yield _explained(trace, failed, crash, what)
-    elif not crash.in_backward and crash.frames and not crash.frames[-1].own:
-        yield _unexplained(trace, crash, what)
+    raised = crash.raised
+    if crash.operation is not None:
+        yield _explained(crash, crash.operation)
+    elif not raised.in_backward and raised.frames and not raised.frames[-1].own:
+        yield _unexplained(crash)
 
 
-def _what(error: str) -> str:
-    if _DEVICE.search(error):
-        return "devices"
-    if _DTYPE.search(error):
-        return "dtypes"
-    return "shapes" if _SHAPE.search(error) else ""
-
-
-def _explained(trace: Trace, failed: OperationFailed, crash: ProgramRaised, what: str) -> Finding:
-    operands = _named(trace, failed.operands)
+def _explained(crash: Crash, failed: OperationFailed) -> Finding:
+    operands = _operands(failed)
     made = [(f"{tensor(facts)} comes from here", facts.made_at) for facts in operands]
     within = f" in `{failed.module}`" if failed.module else ""
     return RULE.finding(
-        f"`{failed.operation}`{within} got operands whose {what} do not go together: "
+        f"`{failed.operation}`{within} got operands whose {crash.kind}s do not go together: "
         f"{' and '.join(tensor(facts) for facts in operands[:2])}",
         subject=next((facts.name for facts in operands if facts.name), failed.operation),
-        location=failed.location or trace.crash_site,
-        help=_HELP[what],
+        location=crash.location,
+        help=_HELP[crash.kind],
         evidence={"operation": failed.operation, "operands": [tensor(facts) for facts in operands]},
         related=tuple(Related(text, place) for text, place in made if place not in (None, failed.location)),
-        notes=(f"the error was: {first_line(crash.message)}",),
-        step_first=crash.step + 1,
+        notes=(f"the error was: {crash.said}",),
+        step_first=crash.step_first,
         step_count=1,
     )
 
 
-def _named(trace: Trace, operands: Sequence[TensorFacts]) -> list[TensorFacts]:
+def _operands(failed: OperationFailed) -> list[TensorFacts]:
     """The operands, the parameters among them last: what reached a layer matters more than its own weights."""
-    parameters = {event.name for event in trace.parameters.values()}
-    return sorted(operands, key=lambda facts: facts.name in parameters)
+    return sorted(failed.operands, key=lambda facts: facts.parameter is not None)
 
 
-def _unexplained(trace: Trace, crash: ProgramRaised, what: str) -> Finding:
-    own = [frame for frame in crash.frames if frame.own]
+def _unexplained(crash: Crash) -> Finding:
     return RULE.finding(
-        f"an operation got operands whose {what} do not go together: {first_line(crash.message)}",
+        f"an operation got operands whose {crash.kind}s do not go together: {crash.said}",
         subject="",
-        location=trace.crash_site,
-        help=_HELP[what],
-        evidence={"error": first_line(crash.message)},
-        notes=tuple(tensor(facts) for frame in own[-1:] for facts in frame.tensors)[:6],
-        step_first=crash.step + 1,
+        location=crash.site,
+        help=_HELP[crash.kind],
+        evidence={"error": crash.said},
+        notes=tuple(tensor(facts) for facts in crash.tensors[:6]),
+        step_first=crash.step_first,
         step_count=1,
     )
 

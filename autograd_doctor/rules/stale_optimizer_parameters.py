@@ -22,7 +22,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             for parameter in set.intersection(*(set(step.missing) for step in newest)) & held - trace.frozen
             if not _ran_since(trace, parameter, newest[0].step)
         )
-        fresh = sorted(_successors(trace, stale, strangers))
+        fresh = sorted(_successors(trace, held, stale, strangers))
         if stale and fresh:
             yield _finding(trace, optimizer, stale, fresh, len(steps))
 
@@ -40,17 +40,12 @@ def _ran_since(trace: Trace, parameter: int, step: int) -> bool:
     return in_use or (not learned and any(parameter in module.parameters for module in trace.of(ModuleSeen)))
 
 
-def _successors(trace: Trace, stale: list[int], strangers: set[int]) -> set[int]:
-    """Those that took the place of the stale ones: of the same name, or of the same shape as one that never learned."""
-    names = {trace.parameter_name(parameter) for parameter in stale}
-    same = {parameter for parameter in strangers if trace.parameter_name(parameter) in names}
-    shapes = {_shape(trace, parameter) for parameter in stale if parameter not in trace.connected}
-    return same or {parameter for parameter in strangers if _shape(trace, parameter) in shapes}
-
-
-def _shape(trace: Trace, parameter: int) -> tuple[int, ...] | None:
-    seen = trace.parameters.get(parameter)
-    return tuple(seen.shape) if seen else None
+def _successors(trace: Trace, held: frozenset[int], stale: list[int], strangers: set[int]) -> set[int]:
+    """Those that took the place of the stale ones: found where these had been, under the same variable and attribute,
+    or all others, if nothing that the optimizer holds ever learned."""
+    places = {trace.parameter_name(parameter) for parameter in stale}
+    there = {parameter for parameter in strangers if trace.parameter_name(parameter) in places}
+    return there or (strangers if held.isdisjoint(trace.connected) else set())
 
 
 def _finding(trace: Trace, optimizer: int, stale: list[int], fresh: list[int], steps: int) -> Finding:
@@ -65,8 +60,8 @@ def _finding(trace: Trace, optimizer: int, stale: list[int], fresh: list[int], s
         "`add_param_group`",
         evidence={
             "stale": [trace.parameter_name(parameter) for parameter in stale[:20]],
-            "number of stale parameters": len(stale),
-            "not optimized": [trace.parameter_name(parameter) for parameter in fresh[:20]],
+            "number_of_stale_parameters": len(stale),
+            "not_optimized": [trace.parameter_name(parameter) for parameter in fresh[:20]],
             "steps": steps,
         },
         related=_related(where),
@@ -160,5 +155,5 @@ RULE = Rule(
     bad=(bad, bad_copy),
     good=(good, good_resting_model),
     tunables={"minimum_steps": 3},
-    folds=("AD203", "AD204", "AD103", "AD104", "AD105", "AD111"),
+    folds=("AD203", "AD204", "AD103", "AD104", "AD105", "AD111", "AD116"),
 )

@@ -18,6 +18,7 @@ from autograd_doctor.views.step_cycle import (
     steps_before_backward,
     steps_by_optimizer,
 )
+from autograd_doctor.wording import plural
 
 Steps = list[OptimizerStepped]
 
@@ -26,15 +27,15 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for optimizer, steps in steps_by_optimizer(trace).items():
         if optimizer is None or not _could_learn(trace, optimizer):
             continue
-        fed = _fed(steps)
+        with_new = _with_new(steps)
         for at_one_place in _by_place(steps).values():
-            hungry = [step for step in at_one_place if id(step) not in fed]
-            again = [step for step in hungry if _found_old(step)]
+            without_new = [step for step in at_one_place if id(step) not in with_new]
+            again = [step for step in without_new if _found_old(step)]
             if len(again) >= tunables["minimum_repeats"]:
                 yield _stepped_again(trace, optimizer, len(at_one_place), again)
-            elif len(hungry) >= tunables["minimum_repeats"] and len(hungry) == len(at_one_place):
-                yield _ran_on_nothing(trace, optimizer, hungry, len(steps))
-            elif id(at_one_place[0]) not in fed and _one_batch_late(
+            elif len(without_new) >= tunables["minimum_repeats"] and len(without_new) == len(at_one_place):
+                yield _ran_on_nothing(trace, optimizer, without_new, len(steps))
+            elif id(at_one_place[0]) not in with_new and _one_batch_late(
                 trace, optimizer, at_one_place, int(tunables["minimum_repeats"])
             ):
                 yield _delayed(trace, optimizer, at_one_place)
@@ -53,14 +54,14 @@ def _by_place(steps: Steps) -> dict[Location | None, Steps]:
     return grouped
 
 
-def _fed(steps: Steps) -> set[int]:
+def _with_new(steps: Steps) -> set[int]:
     """Identities of the steps that found a gradient which this optimizer, whatever others did, had not used yet."""
-    fed, used = set(), set[int]()
+    with_new, used = set(), set[int]()
     for step in steps:
         if any(not used.issuperset(use.backwards) or is_handmade(use) or use.altered for use in step.uses):
-            fed.add(id(step))
+            with_new.add(id(step))
         used.update(backward for use in step.uses for backward in use.backwards)
-    return fed
+    return with_new
 
 
 def _found_old(step: OptimizerStepped) -> bool:
@@ -87,8 +88,8 @@ def _one_batch_late(trace: Trace, optimizer: int, steps: Steps, repeats: int) ->
     return all(late[1:])
 
 
-def _ran_on_nothing(trace: Trace, optimizer: int, hungry: Steps, total: int) -> Finding:
-    first = hungry[0]
+def _ran_on_nothing(trace: Trace, optimizer: int, without_new: Steps, total: int) -> Finding:
+    first = without_new[0]
     held = [*first.missing, *(parameter for use in first.uses for parameter in use.parameters)]
     backward = first_backward_on(trace, held)
     never = not trace.of(BackwardRan)
@@ -100,15 +101,16 @@ def _ran_on_nothing(trace: Trace, optimizer: int, hungry: Steps, total: int) -> 
         seen = "since the gradients had been used, or cleared, before"
         advice = "step once per backward, and before the gradients are cleared"
     return RULE.finding(
-        f"{called(trace, optimizer)} stepped without a gradient for any of its {len(held)} parameters, {seen}, in "
-        f"{share(len(hungry), total)}",
+        f"{called(trace, optimizer)} stepped without a gradient for any of its {plural(len(held), 'parameter')}, "
+        f"{seen}, in "
+        f"{share(len(without_new), total)}",
         subject=trace.optimizer_name(optimizer),
         location=first.location,
         help=advice,
-        evidence={"steps": len(hungry), "without_gradient": len(first.missing)},
+        evidence={"steps": len(without_new), "without_gradient": len(first.missing)},
         related=related(("the backward that reaches these parameters", backward.location if backward else None)),
         step_first=ordinal(first),
-        step_count=len(hungry),
+        step_count=len(without_new),
         parameters=held,
     )
 
@@ -136,7 +138,8 @@ def _delayed(trace: Trace, optimizer: int, steps: Steps) -> Finding:
     backward = first_backward_on(trace, held)
     return RULE.finding(
         f"{called(trace, optimizer)} stepped before the backward of its own batch: on nothing in step "
-        f"{ordinal(steps[0])}, and on the gradients of the batch before in the {len(steps) - 1} steps after it",
+        f"{ordinal(steps[0])}, and on the gradients of the batch before in the {plural(len(steps) - 1, 'step')} after "
+        "it",
         subject=trace.optimizer_name(optimizer),
         location=steps[0].location,
         help="move the step after `backward()`",
@@ -295,5 +298,5 @@ RULE = Rule(
     good=(good, good_experts_that_take_turns, good_closure, good_gradients_made_by_hand),
     tunables={"minimum_repeats": 2},
     needs_phases=(),
-    folds=("AD111", "AD203"),
+    folds=("AD111", "AD203", "AD116"),
 )

@@ -3,61 +3,50 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from autograd_doctor.events import ProgramRaised, StackFrame
+from autograd_doctor.events import ProgramRaised
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.wording import first_line, plural, tensor, values
+from autograd_doctor.views.crash import Crash, CrashKind, crash_of
+from autograd_doctor.wording import plural, tensor, values
 
-_EXPLAINED_BY_AD507 = re.compile(r"Backward returned an (?:incorrect number of gradients|invalid gradient at index)")
-_EXPLAINED_BY_AD510 = "CheckpointError"
+_CLAIMED: tuple[CrashKind, ...] = ("custom_gradient", "checkpoint")
+"""Every crash of these kinds has a rule, AD507 and AD510; rules that explain some of a kind fold this one instead."""
 _MOST_FRAMES, _MOST_TENSORS = 8, 8
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    crash = trace.crash
-    if crash is not None and not _on_purpose(crash) and not _explained(crash):
-        yield _finding(trace, crash)
+    crash = crash_of(trace)
+    if crash is not None and crash.kind != "ended" and crash.kind not in _CLAIMED:
+        yield _finding(crash)
 
 
-def _on_purpose(crash: ProgramRaised) -> bool:
-    """Whether the program ended by will: `sys.exit()` or Ctrl-C."""
-    ended_well = crash.kind == "SystemExit" and crash.message in ("", "0", "None")
-    return ended_well or crash.kind == "KeyboardInterrupt"
-
-
-def _explained(crash: ProgramRaised) -> bool:
-    """Whether a rule claims every crash of this kind; those that explain some of them fold this rule instead."""
-    return crash.kind == _EXPLAINED_BY_AD510 or _EXPLAINED_BY_AD507.search(crash.message) is not None
-
-
-def _finding(trace: Trace, crash: ProgramRaised) -> Finding:
-    own = [frame for frame in crash.frames if frame.own]
-    where = "in backward" if crash.in_backward else "before the first step" if crash.step == 0 else ""
-    when = where or f"after {plural(crash.step, 'step')}"
-    said = f": {first_line(crash.message)}" if crash.message.strip() else ""
-    tensors = _tensors(own)
+def _finding(crash: Crash) -> Finding:
+    raised = crash.raised
+    own = [frame for frame in raised.frames if frame.own]
+    where = "in backward" if raised.in_backward else "before the first step" if raised.step == 0 else ""
+    when = where or f"after {plural(raised.step, 'step')}"
+    said = f": {crash.said}" if crash.said else ""
+    tensors = _tensors(crash)
     return RULE.finding(
-        f"the program died of `{crash.kind}` {when}{said}",
-        subject=crash.kind,
-        location=trace.crash_site,
+        f"the program died of `{raised.kind}` {when}{said}",
+        subject=raised.kind,
+        location=crash.site,
         help=f"follow the calls{' and tensors' if tensors else ''} to the line where something stops being what the "
         "program expects",
-        evidence={"exception": crash.kind, "steps_before": crash.step},
+        evidence={"exception": raised.kind, "steps_before": raised.step},
         related=tuple(Related("called from here", frame.location) for frame in reversed(own[-_MOST_FRAMES:-1])),
         notes=tuple(f"in the failing frame: {text}" for text in tensors),
-        step_first=crash.step + 1,
+        step_first=crash.step_first,
         step_count=1,
     )
 
 
-def _tensors(own: list[StackFrame]) -> list[str]:
+def _tensors(crash: Crash) -> list[str]:
     """The tensors of the innermost frame of the user's."""
-    facts = own[-1].tensors if own else []
-    texts = (f"{tensor(each)}, {values(each)}" for each in facts)
+    texts = (f"{tensor(each)}, {values(each)}" for each in crash.tensors)
     return list(dict.fromkeys(texts))[:_MOST_TENSORS]
 
 

@@ -67,7 +67,7 @@ def _finding(trace: Trace, resting: list[ForwardRan], steps: int) -> Finding:
         help="call `train()` on it before training, and again after every evaluation",
         severity=None if switched else "warning",
         confidence="high" if switched else "medium",
-        evidence={"in eval mode": list(first.in_eval[:20]), "steps in eval mode": count, "training steps": steps},
+        evidence={"in_eval_mode": list(first.in_eval[:20]), "steps_in_eval_mode": count, "training_steps": steps},
         related=(Related("this forward pass was trained on", first.location),) if first.location else (),
         notes=()
         if switched

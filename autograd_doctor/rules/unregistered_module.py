@@ -8,6 +8,7 @@ from autograd_doctor.events import BackwardRan, ModuleSeen, OptimizerBuilt, Opti
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -29,14 +30,15 @@ def _finding(trace: Trace, hidden: list[ModuleSeen], written: set[int]) -> Findi
     more = f" and {len(holders) - 3} more" if len(holders) > 3 else ""
     verb = "is" if len(holders) == 1 else "are"
     return RULE.finding(
-        f"{shown}{more} {verb} called in `{parent}` without being registered in it, so {len(parameters)} parameters "
+        f"{shown}{more} {verb} called in `{parent}` without being registered in it, so "
+        f"{plural(len(parameters), 'parameter')} "
         "with gradients are missing from `parameters()` and from every optimizer",
         subject=holders[0],
         location=hidden[0].location,
         help="keep them in an `nn.ModuleList` or `nn.ModuleDict`, or as attributes assigned after `super().__init__()`",
         evidence={
             "modules": [f"{holder} ({seen.kind})" for holder, seen in zip(holders, hidden, strict=True)][:20],
-            "number of parameters": len(parameters),
+            "number_of_parameters": len(parameters),
         },
         step_first=1,
         step_count=len(trace.steps),
@@ -162,5 +164,5 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_dictionary),
     good=(good, good_shared),
-    folds=("AD204", "AD203", "AD101"),
+    folds=("AD204", "AD203", "AD101", "AD116"),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import dropwhile
@@ -11,22 +10,21 @@ from autograd_doctor.events import BackwardRan, ForwardRan, ModuleSeen, Optimize
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-
-_NUMBER = re.compile(r"(?<=[.\[])\d+(?=[.\]])|\.\d+$")
+from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     used = {parameter for backward in trace.of(BackwardRan) for parameter in backward.values or ()}
-    conditional = {_pattern(trace.parameter_name(parameter)) for parameter in _sometimes_used(trace)}
+    conditional = {_series(trace, parameter) for parameter in _sometimes_used(trace)} - {""}
     evaluated = _only_evaluated(trace)
     for optimizer, held in trace.optimizer_parameters.items():
         steps = [step for step in trace.steps if step.optimizer == optimizer]
         missing = Counter(parameter for step in steps for parameter in step.missing)
         idle = sorted(
             parameter
-            for parameter in held & trace.starved - used - evaluated
+            for parameter in held & trace.without_gradient - used - evaluated
             if missing[parameter] == len(steps) >= tunables["minimum_steps"]
-            and _pattern(trace.parameter_name(parameter)) not in conditional
+            and _series(trace, parameter) not in conditional
         )
         if idle and held & trace.connected:
             yield _finding(trace, optimizer, idle, len(steps))
@@ -42,9 +40,9 @@ def _sometimes_used(trace: Trace) -> set[int]:
     return {p for p, norms in begun.items() if norms and (p in missing or not all(norms))}
 
 
-def _pattern(name: str) -> str:
-    """A name without the numbers in it: an expert that no sample chose has siblings that were chosen now and then."""
-    return _NUMBER.sub("*", name)
+def _series(trace: Trace, parameter: int) -> str:
+    """What an expert that no sample chose shares with its siblings, which were chosen now and then."""
+    return trace.parameters[parameter].series if parameter in trace.parameters else ""
 
 
 def _only_evaluated(trace: Trace) -> set[int]:
@@ -62,15 +60,16 @@ def _finding(trace: Trace, optimizer: int, idle: list[int], steps: int) -> Findi
     held = trace.optimizer_parameters[optimizer]
     name = trace.optimizer_name(optimizer)
     return RULE.finding(
-        f"{trace.parameter_names(idle)} took no part in any forward pass that led to one of {steps} steps of `{name}`",
+        f"{trace.parameter_names(idle)} took no part in any forward pass that led to one of {plural(steps, 'step')} of "
+        f"`{name}`",
         subject=trace.parameter_name(idle[0]),
         location=trace.optimizers[optimizer].location,
         help="call the layer in `forward`, or take it out of the model if it is not needed",
         confidence="high" if any(event.values is not None for event in trace.of(BackwardRan)) else "medium",
         evidence={
             "unused": [trace.parameter_name(parameter) for parameter in idle[:20]],
-            "number of parameters": len(idle),
-            "held by the optimizer": len(held),
+            "number_of_parameters": len(idle),
+            "held_by_the_optimizer": len(held),
             "steps": steps,
         },
         step_first=1,

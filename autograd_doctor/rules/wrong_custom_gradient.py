@@ -3,18 +3,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from autograd_doctor.events import FunctionJudged, ProgramRaised
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.wording import first_line
-
-_REFUSED = re.compile(
-    r"[Ff]unction (?P<function>\w+)Backward returned an (?:incorrect number of gradients|invalid gradient at index)"
-)
+from autograd_doctor.views.crash import Crash, died_of
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -22,11 +17,11 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for event in judged:
         if event.verdict == "wrong":
             yield _wrong(event)
-        elif event.verdict == "surrogate" or (event.verdict == "not judged" and not event.requested):
-            yield _set_aside(event)
-    refused = _REFUSED.search(trace.crash.message) if trace.crash else None
-    if trace.crash and refused and refused["function"] not in {event.function for event in judged}:
-        yield _refused(trace, trace.crash, refused["function"])
+        elif event.verdict == "surrogate" and event.requested:
+            yield _surrogate(event)
+    crash = died_of(trace, "custom_gradient")
+    if crash is not None and crash.function not in {event.function for event in judged}:
+        yield _refused(crash)
 
 
 def _wrong(event: FunctionJudged) -> Finding:
@@ -53,10 +48,11 @@ def _wrong(event: FunctionJudged) -> Finding:
     )
 
 
-def _set_aside(event: FunctionJudged) -> Finding:
-    judged = "is a surrogate by design" if event.verdict == "surrogate" else "was not judged"
+def _surrogate(event: FunctionJudged) -> Finding:
+    """Said only to somebody who asked about this very function: it is a way to train, and no fault."""
     return RULE.finding(
-        f"the backward of `{event.function}` {judged}: {event.reason or 'its forward is piecewise constant'}",
+        f"the backward of `{event.function}` is a surrogate by design: "
+        f"{event.reason or 'its forward is piecewise constant'}",
         subject=event.function,
         location=event.location or event.applied_at,
         severity="info",
@@ -67,14 +63,14 @@ def _set_aside(event: FunctionJudged) -> Finding:
     )
 
 
-def _refused(trace: Trace, crash: ProgramRaised, function: str) -> Finding:
+def _refused(crash: Crash) -> Finding:
     return RULE.finding(
-        f"autograd refused what the backward of `{function}` returned: {first_line(crash.message)}",
-        subject=function,
-        location=trace.crash_site,
+        f"autograd refused what the backward of `{crash.function}` returned: {crash.said}",
+        subject=crash.function,
+        location=crash.site,
         help="return one gradient per input of `forward`, with that input's shape, and `None` for inputs without one",
-        evidence={"error": first_line(crash.message)},
-        step_first=crash.step + 1,
+        evidence={"error": crash.said},
+        step_first=crash.step_first,
     )
 
 
@@ -221,7 +217,7 @@ def good_straight_through() -> None:
             return torch.where(x >= 0, 1.0, -1.0)
 
         @staticmethod
-        def backward(ctx, grad):  # info: AD507
+        def backward(ctx, grad):
             (x,) = ctx.saved_tensors
             return grad * (x.abs() <= 1)
 
@@ -247,7 +243,7 @@ def good_reversed_gradient() -> None:
             return x.view_as(x)
 
         @staticmethod
-        def backward(ctx, grad):  # info: AD507
+        def backward(ctx, grad):
             return -ctx.weight * grad, None
 
     torch.manual_seed(0)
@@ -278,7 +274,7 @@ def good_with_randomness() -> None:
             return x * mask
 
         @staticmethod
-        def backward(ctx, grad):  # info: AD507
+        def backward(ctx, grad):
             (mask,) = ctx.saved_tensors
             return grad * mask
 
@@ -303,8 +299,8 @@ RULE = Rule(
     why="autograd believes what a custom backward returns: training runs, in a wrong direction",
     fix="return the derivative of the forward, one gradient per input and in their order",
     fine="surrogate gradients, told by the numbers alone: the forward is a step, the identity, or held to a bound, or "
-    "only incoming gradients of some sign or size are changed (named as info); functions with randomness or side "
-    "effects are said not to be judged",
+    "only incoming gradients of some sign or size are changed (`doctor gradcheck` names them); functions with "
+    "randomness or side effects, which cannot be judged",
     needs=(FunctionJudged, ProgramRaised),
     examine=examine,
     bad=(bad, bad_gradients_swapped, bad_number_of_gradients, bad_mask_forgotten),

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from autograd_doctor.events import BackwardRan, Cut, OptimizerBuilt, OptimizerStepped, Zeroing
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.wording import plural
 
-_NUMBER = re.compile(r"(?<=[.\[])\d+(?=[.\]])|\.\d+$")
 _SCALES = frozenset({"mul", "mul_", "__mul__", "__rmul__", "__imul__", "multiply"})
 
 
@@ -34,13 +33,13 @@ def _always_zero(trace: Trace, minimum: int) -> set[int]:
     """Parameters that backwards with a nonzero loss wrote to, and whose gradient was zero in every step."""
     written = {p for event in trace.of(BackwardRan) if event.loss != 0.0 for p in event.wrote}
     zero = {p for p, norms in trace.gradient_norms.items() if len(norms) >= minimum and not any(norms)}
-    chosen = {_pattern(trace, p) for p, norms in trace.gradient_norms.items() if any(norms) and not all(norms)}
-    return {p for p in zero & written - trace.frozen if _pattern(trace, p) not in chosen}
+    chosen = {_series(trace, p) for p, norms in trace.gradient_norms.items() if any(norms) and not all(norms)} - {""}
+    return {p for p in zero & written - trace.frozen if _series(trace, p) not in chosen}
 
 
-def _pattern(trace: Trace, parameter: int) -> str:
-    """A name without its numbers: an expert with a gate of zero has siblings that were chosen in some step."""
-    return _NUMBER.sub("*", trace.parameter_name(parameter))
+def _series(trace: Trace, parameter: int) -> str:
+    """What an expert with a gate of zero shares with its siblings, which were chosen in some step."""
+    return trace.parameters[parameter].series if parameter in trace.parameters else ""
 
 
 def _is_cut(cut: Cut) -> bool:
@@ -71,7 +70,8 @@ def _finding(trace: Trace, parameters: list[int], zeroing: Zeroing | None, backw
     built = trace.optimizers.get(holder) if holder is not None else None
     location = zeroing.location if zeroing else None
     return RULE.finding(
-        f"{operation}{trace.parameter_names(parameters)} got gradients of exactly zero in all of {steps} steps",
+        f"{operation}{trace.parameter_names(parameters)} got gradients of exactly zero in all of "
+        f"{plural(steps, 'step')}",
         subject=trace.parameter_name(parameters[0]),
         location=location or (built.location if built else None),
         help="look at the operation's inputs: units that are never active, values beyond a clamp, a factor or mask of 0"
@@ -81,7 +81,7 @@ def _finding(trace: Trace, parameters: list[int], zeroing: Zeroing | None, backw
         confidence="high" if zeroing and not beside else "medium",
         evidence={
             "parameters": [trace.parameter_name(parameter) for parameter in parameters[:20]],
-            "number of parameters": len(parameters),
+            "number_of_parameters": len(parameters),
             "steps": steps,
             **({"operation": zeroing.operation} if zeroing else {}),
         },
@@ -244,6 +244,7 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_clamp, bad_mask),
     good=(good, good_low_rank_adapter, good_zero_initialised_head, good_rare_rows, good_critic),
+    # ReLU units that are inactive for a batch or two are not dead.
     tunables={"minimum_steps": 5},
-    folds=("AD111", "AD407", "AD408"),
+    folds=("AD111", "AD407", "AD408", "AD116"),
 )

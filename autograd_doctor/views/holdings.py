@@ -6,12 +6,17 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from autograd_doctor.events import Survivor, SurvivorsCounted
+from autograd_doctor.events import BatchDrawn, Survivor, SurvivorsCounted
 from autograd_doctor.findings import Location
+from autograd_doctor.trace import Trace
 from autograd_doctor.wording import in_bytes
 
 Size = Callable[[Survivor], int]
 ENOUGH_CENSUSES = 3
+"""Two points always lie on a line; three that rise are a trend."""
+
+BYTES_OF_A_RECORD = 16
+"""A pair of numbers in double precision, such as a loss and a score, is kept as a record and not for its values."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,37 @@ class Holding:
         return f"an epoch of {self.steps_per_epoch} steps would add {kept}"
 
 
-def follow(censuses: Iterable[SurvivorsCounted], epoch_ends: Collection[int] = ()) -> Iterator[Holding]:
+def holdings(trace: Trace) -> list[Holding]:
+    """Who keeps tensors beyond their step, as of the latest census or the end of an epoch."""
+    return list(_follow(trace.of(SurvivorsCounted), _epoch_ends(trace)))
+
+
+def kept_by_module(survivor: Survivor) -> bool:
+    """Whether these are activations in a hook, a cache or an attribute of a module; lone numbers are records."""
+    held = survivor.module or survivor.holder_kind == "hook"
+    return bool(held) and not survivor.scalars and survivor.tensor_bytes > BYTES_OF_A_RECORD * survivor.count
+
+
+def awaits_backward(trace: Trace, holding: Holding) -> bool:
+    """Whether a graph may be kept for an optimizer that had not stepped by then, as an episode's is."""
+    first, last = holding.steps[0], holding.steps[-1]
+    stepped = {event.optimizer for event in trace.steps if first <= event.step < last}
+    return not holding.latest.freed and bool(trace.optimizers.keys() - stepped)
+
+
+def _epoch_ends(trace: Trace) -> frozenset[int]:
+    """The steps at which a pass over a loader ended, during which there were steps."""
+    begun: dict[int, int] = {}
+    ends: set[int] = set()
+    for drawn in trace.of(BatchDrawn):
+        if not drawn.ended:
+            begun[drawn.loader] = drawn.step
+        elif drawn.step > begun.get(drawn.loader, drawn.step):
+            ends.add(drawn.step)
+    return frozenset(ends)
+
+
+def _follow(censuses: Iterable[SurvivorsCounted], epoch_ends: Collection[int]) -> Iterator[Holding]:
     """The holders that the latest census still found, and what begins anew with every epoch: totals, and lists that
     kept the graphs of finished backwards until an epoch ended. `epoch_ends` are the steps at which one did.
     """

@@ -14,6 +14,10 @@ from autograd_doctor.events import (
 )
 from autograd_doctor.findings import Location, Related
 from autograd_doctor.trace import Trace
+from autograd_doctor.wording import plural
+
+MEASURES_ONLY = 1e6
+"""From this limit on, clipping is a way to read the norm: `clip_grad_norm_(parameters, float("inf"))` and its like."""
 
 
 def steps_by_optimizer(trace: Trace) -> dict[int | None, list[OptimizerStepped]]:
@@ -107,7 +111,7 @@ def steps_before_backward(trace: Trace, optimizer: int) -> bool:
 
 def share(count: int, total: int, noun: str = "step") -> str:
     """How many of how many: "all 12 steps", "3 of 12 steps"."""
-    return f"all {total} {noun}s" if count == total > 1 else f"{count} of {total} {noun}{'s' if total != 1 else ''}"
+    return f"all {plural(total, noun)}" if count == total > 1 else f"{count:,} of {plural(total, noun)}"
 
 
 def related(*places: tuple[str, Location | None]) -> tuple[Related, ...]:

@@ -33,7 +33,7 @@ class Reverse(torch.autograd.Function):
         return x.view_as(x)
 
     @staticmethod
-    def backward(ctx, g):  # info: AD507
+    def backward(ctx, g):
         return -ctx.lam * g, None
 
 

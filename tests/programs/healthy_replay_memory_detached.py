@@ -27,8 +27,8 @@ opt = torch.optim.Adam([*encoder.parameters(), *q.parameters()], lr=1e-3)
 mem = Memory()
 obs = torch.randn(4)
 for t in range(30):
-    h = encoder(obs)  # info: AD209
-    qs = q(h)  # info: AD209
+    h = encoder(obs)
+    qs = q(h)
     a = int(qs.argmax()) if random.random() > 0.2 else random.randrange(2)
     nxt = torch.tanh(obs + 0.1 * torch.randn(4) + (a - 0.5))
     mem.push(obs=obs, value=qs[a], action=a, reward=float(nxt.sum()), nxt=nxt)

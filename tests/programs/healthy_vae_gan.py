@@ -13,7 +13,7 @@ for i in range(8):
     z = mu + torch.randn_like(mu) * (lv / 2).exp()
     rec = dec(z)
     kl = -0.5 * (1 + lv - mu**2 - lv.exp()).mean()
-    feat = (dis[0](rec) - dis[0](x)).pow(2).mean()  # info: AD209
+    feat = (dis[0](rec) - dis[0](x)).pow(2).mean()
     adv = bce(dis(x), torch.ones(12, 1)) + bce(dis(rec), torch.zeros(12, 1))
     for o in (oe, od, oc):
         o.zero_grad()

@@ -19,7 +19,7 @@ class WGANTrainer:
 
     def train_critic(self, real):
         z = torch.randn(real.size(0), self.latent)
-        fake = self.G(z).detach()  # info: AD209
+        fake = self.G(z).detach()
         self.opt_D.zero_grad()
         loss = self.D(fake).mean() - self.D(real).mean()
         loss.backward()

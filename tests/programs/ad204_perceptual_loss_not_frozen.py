@@ -19,7 +19,7 @@ generator = nn.Sequential(nn.Conv2d(1, 8, 3, padding=1), nn.PReLU(), nn.Conv2d(8
 extractor = Extractor()
 extractor.eval()
 content, pixels = nn.L1Loss(), nn.L1Loss()
-optimizer = torch.optim.Adam(generator.parameters(), lr=2e-3, betas=(0.5, 0.999))  # info: AD204
+optimizer = torch.optim.Adam(generator.parameters(), lr=2e-3, betas=(0.5, 0.999))  # expect: AD204
 
 for batch in range(25):
     high = torch.rand(4, 1, 16, 16)

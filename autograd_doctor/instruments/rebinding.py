@@ -1,0 +1,208 @@
+"""Updates written as `w = w - rate * w.grad`: no value changes in place, a new tensor takes the place of the old leaf.
+
+Followed are the gradients of leaves in a program that has built no optimizer, what is computed from them, and whether
+that meets the values of the very same leaf. A leaf made of both carries on the older one, under its number, and that is
+a step. New values that die before any operation has taken them in were computed for nothing.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+
+from autograd_doctor.events import Event, GradientUse, OptimizerStepped, UpdatesDiscarded
+from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.ledger import Ledger
+from autograd_doctor.instruments.lineage import Lineage
+from autograd_doctor.instruments.optimizers import Optimizers
+from autograd_doctor.instruments.parameters import Parameters
+from autograd_doctor.instruments.tensors import Tensors
+from autograd_doctor.reading.made import numbers_in
+from autograd_doctor.reading.places import Place, locate, place
+from autograd_doctor.reading.tensors_in import tensors_in
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.backward import BackwardCall
+from autograd_doctor.signals.operations import Operation
+
+_MOST_DISCARDS = 8
+"""Backwards before which discarded updates are told: enough to see that it happens again and again."""
+
+
+@dataclass(slots=True)
+class _Derived:
+    """A tensor computed from gradients: those of which leaves, and which of these leaves' values went in as well."""
+
+    gradients: int
+    updates: int
+    place: Place | None
+    used: bool = False
+
+
+class Rebinding(Instrument):
+    """Listens to operations only while there are gradients of leaves that no optimizer can hold."""
+
+    emits: ClassVar[tuple[type[Event], ...]] = (UpdatesDiscarded, OptimizerStepped)
+
+    def __init__(
+        self,
+        site: Site,
+        course: Course,
+        parameters: Parameters,
+        optimizers: Optimizers,
+        tensors: Tensors,
+        ledger: Ledger,
+        lineage: Lineage,
+    ) -> None:
+        super().__init__(site)
+        self._course = course
+        self._parameters = parameters
+        self._optimizers = optimizers
+        self._tensors = tensors
+        self._ledger = ledger
+        self._lineage = lineage
+        self._operations = site.signals.operations
+        self._listening = False
+        self._gradients: dict[int, tuple[weakref.ref[torch.Tensor], int]] = {}
+        self._derived: dict[int, tuple[weakref.ref[torch.Tensor], _Derived]] = {}
+        self._uses: dict[int, list[GradientUse]] = {}
+        self._discarded: dict[int, Place | None] = {}
+        self._discards_told = 0
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(signals.backward.began, self._backward_began)
+        self.listen(self._course.backward_over, self._backward_over)
+
+    def detach(self) -> None:
+        self._listen_to_operations(False)
+        super().detach()
+
+    def _backward_began(self, call: BackwardCall) -> None:
+        """Leaves that carry on older ones are a step; those that are the older ones have not got their update."""
+        walk = self._ledger.walk
+        carried: dict[int, torch.Tensor] = {}
+        reached: set[int] = set()
+        line: Place | None = None
+        for leaf in walk.leaves.values() if walk is not None else ():
+            number, derived = self._parameters.get(leaf), self._get(leaf)
+            if number is not None:
+                reached.add(number)
+            elif derived is not None and derived.updates:
+                carried.update(dict.fromkeys(numbers_in(derived.updates), leaf))
+                line = line or derived.place
+        self._tell_discarded(reached)
+        if carried:
+            self._step(carried, line)
+        self._derived.clear()
+        self._uses.clear()
+
+    def _backward_over(self, course: Course) -> None:
+        """Follow the gradients that are there now."""
+        self._gradients.clear()
+        if next(self._optimizers.living(), None) is None:
+            for number, parameter in self._parameters.living():
+                if parameter.grad is not None:
+                    self._gradients[id(parameter.grad)] = weakref.ref(parameter.grad), number
+        self._listen_to_operations(bool(self._gradients))
+
+    def _listen_to_operations(self, listen: bool) -> None:
+        if listen and not self._listening:
+            self._operations.ended.connect(self._operation_ended, owner=self)
+        elif self._listening and not listen:
+            self._operations.ended.disconnect(self._operation_ended)
+        self._listening = listen
+
+    # --------------------------------------------------------------------------------------------------- operations
+
+    def _operation_ended(self, operation: Operation) -> None:
+        inputs = tensors_in((*operation.args, *operation.kwargs.values()))
+        outputs = tensors_in([operation.result])
+        gradients = updates = 0
+        line: Place | None = None
+        for tensor in inputs:
+            derived = self._get(tensor)
+            if derived is not None:
+                gradients |= derived.gradients
+                updates |= derived.updates
+                line = line or (derived.place if derived.updates else None)
+                derived.used |= not any(tensor is output for output in outputs)
+            else:
+                gradients |= self._gradient_bit(tensor)
+        if gradients:
+            met = gradients & self._leaves(inputs) & ~updates
+            self._take_note_of_use(met)
+            derived = _Derived(gradients, updates | met, line or place())
+            for output in outputs:
+                self._put(output, derived)
+
+    def _leaves(self, tensors: Iterable[torch.Tensor]) -> int:
+        """The leaves among tensors, themselves or by an alias without a graph."""
+        found = 0
+        for tensor in tensors:
+            number, made = self._parameters.get(tensor), self._tensors.get(tensor)
+            if number is None and made is not None:
+                number = made.alias_of
+            found |= 0 if number is None else 1 << number
+        return found
+
+    def _gradient_bit(self, tensor: torch.Tensor) -> int:
+        entry = self._gradients.get(id(tensor))
+        return 1 << entry[1] if entry is not None and entry[0]() is tensor else 0
+
+    def _take_note_of_use(self, leaves: int) -> None:
+        """What the gradients were that an update is being computed from; the old leaf may be gone when it counts."""
+        living = dict(self._parameters.living()) if leaves else {}
+        for number in numbers_in(leaves):
+            if number in living and number not in self._uses:
+                self._uses[number] = self._ledger.uses([(number, living[number])], scale=1.0)
+
+    # --------------------------------------------------------------------------------------------- what was computed
+
+    def _get(self, tensor: torch.Tensor) -> _Derived | None:
+        entry = self._derived.get(id(tensor))
+        return entry[1] if entry is not None and entry[0]() is tensor else None
+
+    def _put(self, tensor: torch.Tensor, derived: _Derived) -> None:
+        if self._parameters.get(tensor) is not None:
+            return  # changed in place, which the ledger of gradients sees
+        key = id(tensor)
+
+        def died(reference: weakref.ref[torch.Tensor]) -> None:
+            entry = self._derived.get(key)
+            if entry is not None and entry[0] is reference:
+                del self._derived[key]
+                if derived.updates and not derived.used:
+                    self._discarded.update(dict.fromkeys(numbers_in(derived.updates), derived.place))
+
+        self._derived[key] = weakref.ref(tensor, died), derived
+
+    def _tell_discarded(self, reached: set[int]) -> None:
+        lost = {number: line for number, line in self._discarded.items() if number in reached}
+        self._discarded.clear()
+        if lost and self._discards_told < _MOST_DISCARDS:
+            self._discards_told += 1
+            first = locate(next(iter(lost.values())))
+            self.emit(UpdatesDiscarded(step=self._course.steps, parameters=sorted(lost), location=first))
+
+    def _step(self, carried: dict[int, torch.Tensor], line: Place | None) -> None:
+        location = locate(line)
+        uses = [use for number in carried for use in self._uses.get(number, ())]
+        self.emit(
+            OptimizerStepped(
+                step=self._course.steps,
+                optimizer=None,
+                location=location,
+                uses=uses,
+                loss=self._course.last_loss,
+            )
+        )
+        living = dict(self._parameters.living())
+        self._ledger.stepped([(number, living[number]) for number in carried if number in living], location)
+        for number, leaf in carried.items():
+            self._parameters.carry_on(number, leaf)
+            self._ledger.forget(number)
+        self._course.updated_by_hand()

@@ -1,0 +1,339 @@
+"""AD116: steps were taken, or updates computed, and not one parameter changed its value over the whole run."""
+# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code="operator"
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import (
+    BackwardRan,
+    OptimizerBuilt,
+    OptimizerStepped,
+    ParametersCompared,
+    ParameterSeen,
+    RunEnded,
+    ScalerUsed,
+    SchedulerStepped,
+    UpdatesDiscarded,
+)
+from autograd_doctor.findings import Evidence, Finding, Location
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+from autograd_doctor.views.learning import awaited, unchanged
+from autograd_doctor.views.step_cycle import called, ordinal, related
+from autograd_doctor.wording import plural
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    still = sorted(unchanged(trace))
+    discarded = trace.of(UpdatesDiscarded)
+    if not still or awaited(trace):
+        return
+    if len(trace.steps) >= tunables["minimum_repeats"]:
+        yield _steps_in_vain(trace, still)
+    elif len(discarded) >= tunables["minimum_repeats"]:
+        yield _updates_in_vain(trace, discarded)
+
+
+def _steps_in_vain(trace: Trace, still: list[int]) -> Finding:
+    first = trace.steps[0]
+    norms = [norm for step in trace.steps for use in step.uses for norm in use.norms]
+    rates = sorted({rate for step in trace.steps for rate in step.learning_rates})
+    backwards = [event for event in trace.of(BackwardRan) if not event.error]
+    there, advice = _what_was_there(trace, norms, rates, backwards)
+    source = _source(backwards[0]) if backwards and not norms else None
+    evidence: Evidence = {
+        "steps": len(trace.steps),
+        "steps_with_closure": sum(step.in_closure for step in trace.steps),
+        "backwards": len(backwards),
+        "parameters": len(still),
+        "largest_gradient_norm": max(norms, default="no gradient"),
+        "learning_rates": [f"{rate:g}" for rate in rates],
+    }
+    return RULE.finding(
+        f"{plural(len(trace.steps), 'step')} of {called(trace, first.optimizer)} left {trace.parameter_names(still)} "
+        f"bit for bit as they were: {there}",
+        subject=trace.optimizer_name(first.optimizer),
+        location=source or first.location,
+        help=advice,
+        evidence=evidence,
+        related=related(
+            ("the steps are taken here", first.location if source else None),
+            ("the newest backward ran here", backwards[-1].location if backwards else None),
+        ),
+        step_first=ordinal(first),
+        step_count=len(trace.steps),
+        parameters=still,
+    )
+
+
+def _source(backward: BackwardRan) -> Location | None:
+    """The line that made the leaf on which a backward ran, or that of the backward."""
+    return (backward.root.made_at if backward.root.is_leaf else None) or backward.location
+
+
+def _what_was_there(
+    trace: Trace, norms: list[float], rates: list[float], backwards: list[BackwardRan]
+) -> tuple[str, str]:
+    """What the steps had to go by, and what to look at."""
+    if not norms and not backwards:
+        return "no backward ran, so there was no gradient", "run `backward()` on the loss before each step"
+    if not norms and all(event.kind == "grad" for event in backwards):
+        return (
+            "`torch.autograd.grad` returned gradients, and no parameter was given any of them",
+            "store what `torch.autograd.grad` returns in the `.grad` of each parameter, or call `backward()`",
+        )
+    if not norms and any(event.root.is_leaf for event in backwards):
+        return (
+            "backwards ran on a leaf that no operation on the parameters had made, so no parameter got a gradient",
+            "compute the loss with operations of torch, from the output of the model to the backward",
+        )
+    if not norms:
+        return (
+            "backwards ran, and none of them reached a parameter that is stepped",
+            "give the optimizer the very parameters that the loss is computed from",
+        )
+    if not any(norms):
+        return "all their gradients were 0", "look for what makes the loss constant, or its derivative 0 everywhere"
+    if not any(rates) and rates:
+        return "the learning rate was 0 in every step", "let the rate rise above 0"
+    most = f"gradients of a norm up to {max(norms):.2g} and rates up to {max(rates, default=0.0):.2g} had no effect"
+    return most, "look at what the step does with them: its conditions for doing nothing, and the size of its updates"
+
+
+def _updates_in_vain(trace: Trace, discarded: tuple[UpdatesDiscarded, ...]) -> Finding:
+    parameters = sorted({parameter for event in discarded for parameter in event.parameters})
+    first = discarded[0]
+    backwards = [event for event in trace.of(BackwardRan) if not event.error]
+    return RULE.finding(
+        f"new values of {trace.parameter_names(parameters)} are computed from their gradients here and bound to a name "
+        f"that nothing reads: {plural(len(backwards), 'backward')} reached the old values again and again",
+        subject=trace.parameter_name(parameters[0]),
+        location=first.location or backwards[0].location,
+        help="change the parameter itself, under `torch.no_grad()`: `p -= rate * p.grad`, and clear `p.grad` after it",
+        evidence={"backwards": len(backwards), "parameters": len(parameters)},
+        related=related(("this backward reaches the old values each time", backwards[0].location)),
+        step_first=ordinal(first),
+        parameters=parameters,
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(8):
+        inputs = torch.randn(16, 4)
+        loss = nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
+        gradients = torch.autograd.grad(loss, list(model.parameters()))  # <- AD116
+        optimizer.step()
+    print(len(gradients))
+
+
+def bad_loop_variable_is_bound_anew() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    weight = torch.randn(4, 1, requires_grad=True)
+    bias = torch.zeros(1, requires_grad=True)
+    inputs = torch.randn(64, 4)
+    targets = inputs.sum(dim=1, keepdim=True)
+    for _ in range(8):
+        loss = (inputs @ weight + bias - targets).square().mean()
+        loss.backward()
+        with torch.no_grad():
+            for parameter in (weight, bias):
+                parameter = parameter - 0.1 * parameter.grad  # <- AD116
+        weight.grad = bias.grad = None
+
+
+def bad_loss_comes_back_from_numpy() -> None:
+    import numpy as np
+    import torch
+    from torch import nn
+
+    def cross_entropy(scores, labels):
+        shifted = np.exp(scores - scores.max(axis=1, keepdims=True))
+        chosen = shifted[np.arange(len(labels)), labels] / shifted.sum(axis=1)
+        return torch.tensor(-np.log(chosen).mean(), requires_grad=True)  # <- AD116
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 3))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(8):
+        inputs = torch.randn(32, 6)
+        labels = inputs[:, :3].argmax(dim=1)
+        loss = cross_entropy(model(inputs).detach().numpy(), labels.numpy())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_closure_without_backward() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.LBFGS(model.parameters(), lr=0.5)
+    inputs = torch.randn(32, 4)
+    targets = inputs.sum(dim=1, keepdim=True)
+
+    def closure():
+        optimizer.zero_grad()
+        return nn.functional.mse_loss(model(inputs), targets)
+
+    for _ in range(8):
+        optimizer.step(closure)  # <- AD116
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(8):
+        inputs = torch.randn(16, 4)
+        loss = nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
+        parameters = list(model.parameters())
+        for parameter, gradient in zip(parameters, torch.autograd.grad(loss, parameters), strict=True):
+            parameter.grad = gradient
+        optimizer.step()
+
+
+def good_names_are_bound_anew() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    weight = torch.randn(4, 1, requires_grad=True)
+    bias = torch.zeros(1, requires_grad=True)
+    inputs = torch.randn(64, 4)
+    targets = inputs.sum(dim=1, keepdim=True)
+    for _ in range(8):
+        loss = (inputs @ weight + bias - targets).square().mean()
+        loss.backward()
+        weight = (weight - 0.1 * weight.grad).detach().requires_grad_()
+        bias = (bias - 0.1 * bias.grad).detach().requires_grad_()
+
+
+def good_list_of_parameters_is_built_anew() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    layers = [torch.randn(4, 8) * 0.5, torch.zeros(8), torch.randn(8, 1) * 0.5]
+    for layer in layers:
+        layer.requires_grad = True
+    moved = [torch.zeros_like(layer) for layer in layers]
+    for _ in range(8):
+        inputs = torch.randn(32, 4)
+        hidden = torch.tanh(inputs @ layers[0] + layers[1])
+        (hidden @ layers[2] - inputs.sum(dim=1, keepdim=True)).square().mean().backward()
+        with torch.no_grad():
+            moved = [0.9 * old + layer.grad for old, layer in zip(moved, layers, strict=True)]
+            layers = [layer - 0.05 * update for layer, update in zip(layers, moved, strict=True)]
+        for layer in layers:
+            layer.requires_grad_()
+
+
+def good_warm_up_from_zero() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: min(1.0, epoch / 3))
+    for _ in range(3):
+        for _ in range(5):
+            inputs = torch.randn(16, 4)
+            loss = nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        scheduler.step()
+
+
+def good_target_network_rests() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    online = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1))
+    target = copy.deepcopy(online)
+    optimizer = torch.optim.SGD(online.parameters(), lr=0.05)
+    for step in range(8):
+        states = torch.randn(16, 4)
+        with torch.no_grad():
+            values = states.sum(dim=1, keepdim=True) + 0.5 * target(states)
+        loss = nn.functional.mse_loss(online(states), values)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if step % 4 == 3:
+            target.load_state_dict(online.state_dict())
+
+
+def good_input_moves_and_model_rests() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+    image = torch.zeros(1, 4, requires_grad=True)
+    for _ in range(8):
+        loss = (model(image) - 1).square().mean() + 0.01 * image.square().sum()
+        loss.backward()
+        image = (image - 0.1 * image.grad).detach().clamp(-1, 1).requires_grad_()
+        model.zero_grad()
+
+
+RULE = Rule(
+    code="AD116",
+    name="nothing-learned",
+    severity="error",
+    title="not one parameter changed its value over the whole run",
+    observes=(
+        "The values of all parameters that an optimizer holds or that a backward wrote a gradient to, compared after "
+        "each step with those that they had when they came into view; and new values that were computed from a "
+        "parameter and its gradient and died unread, while backwards went on reaching the old ones."
+    ),
+    why="Whatever the loss says, the model that comes out of this training is the one that went in.",
+    fix=(
+        "Look at what the finding says of the gradients, the rates and the closures: the steps either find no gradient "
+        "for the parameters that they hold, or do nothing with it."
+    ),
+    fine=(
+        "Programs that only evaluate or probe gradients take no steps. If a schedule holds the rate at 0 and the run "
+        "was stopped before it could rise, or the gradient scaler skipped every step, the run is not judged."
+    ),
+    needs=(
+        BackwardRan,
+        OptimizerBuilt,
+        OptimizerStepped,
+        ParametersCompared,
+        ParameterSeen,
+        RunEnded,
+        ScalerUsed,
+        SchedulerStepped,
+        UpdatesDiscarded,
+    ),
+    examine=examine,
+    bad=(bad, bad_loop_variable_is_bound_anew, bad_loss_comes_back_from_numpy, bad_closure_without_backward),
+    good=(
+        good,
+        good_names_are_bound_anew,
+        good_list_of_parameters_is_built_anew,
+        good_warm_up_from_zero,
+        good_target_network_rests,
+        good_input_moves_and_model_rests,
+    ),
+    tunables={"minimum_repeats": 3},
+    folds=("AD203", "AD206"),
+)

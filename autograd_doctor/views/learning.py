@@ -1,0 +1,62 @@
+"""Whether anything was learned in a run, and what may excuse a run in which nothing was."""
+
+from __future__ import annotations
+
+from autograd_doctor.events import OptimizerStepped, ParametersCompared, ScalerUsed, SchedulerStepped
+from autograd_doctor.trace import Trace
+from autograd_doctor.wording import plural
+
+
+def unchanged(trace: Trace) -> frozenset[int]:
+    """The parameters that still had their first values at the last look, if not a single one had others by then.
+
+    Empty if something changed, or if nobody looked at all those that the steps were about.
+    """
+    looks = trace.of(ParametersCompared)
+    if not looks or any(look.changed for look in looks) or any(step.moved for step in _by_optimizers(trace)):
+        return frozenset()
+    compared = frozenset(looks[-1].parameters)
+    return compared if _stepped_on(trace) <= compared else frozenset()
+
+
+def _by_optimizers(trace: Trace) -> list[OptimizerStepped]:
+    return [step for step in trace.steps if step.optimizer is not None]
+
+
+def _stepped_on(trace: Trace) -> set[int]:
+    """Parameters that the latest step of each optimizer, or the latest one by hand, was about."""
+    latest = {step.optimizer: step for step in trace.steps}
+    held = {p for step in latest.values() for use in step.uses for p in use.parameters}
+    return held.union(*(step.missing for step in latest.values()))
+
+
+def awaited(trace: Trace) -> str:
+    """What was seen to hold learning up for a while only, "" if nothing was: then the run was too short to judge it."""
+    if not trace.steps:
+        return _all_skipped(trace)
+    if unchanged(trace) and not _came_to_its_end(trace) and all(_may_rise(trace, step) for step in trace.steps):
+        return f"a schedule held the learning rate at 0 in all {plural(len(trace.steps), 'step')} seen"
+    return ""
+
+
+def _all_skipped(trace: Trace) -> str:
+    skipped = sum(call.found_inf for call in trace.of(ScalerUsed) if call.call == "step")
+    skipped = max(skipped, sum(step.skipped for step in trace.of(OptimizerStepped)))
+    return f"the gradient scaler skipped {plural(skipped, 'step')}, and no other was seen" if skipped else ""
+
+
+def _came_to_its_end(trace: Trace) -> bool:
+    return trace.end is not None and trace.end.reason in ("finished", "exited")
+
+
+def _may_rise(trace: Trace, step: OptimizerStepped) -> bool:
+    return not any(step.learning_rates) and may_rise(trace, step.optimizer)
+
+
+def may_rise(trace: Trace, optimizer: int | None) -> bool:
+    """Whether a warm-up from 0 has not got going: a scheduler is there that has not stepped twice, or has just raised
+    the rate; a program that came to its end has had its chance."""
+    calls = [call for call in trace.of(SchedulerStepped) if call.optimizer == optimizer]
+    if not calls or _came_to_its_end(trace):
+        return False
+    return sum(not call.first for call in calls) < 2 or any(calls[-1].learning_rates[:1])

@@ -9,6 +9,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from autograd_doctor.watching.places import Place, place
+from autograd_doctor.watching.without_running import is_a
 
 _HARMLESS = {"requires_grad_", "detach_", "share_memory_"}
 _OPERATORS = {"__setitem__", *(f"__i{name}__" for name in ("add", "sub", "mul", "div", "truediv", "floordiv", "pow"))}
@@ -29,8 +30,8 @@ class ParameterWrites(TorchFunctionMode):
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
-        target = next(iter((*args, *kwargs.values())), None) if _writes(func) else kwargs.get("out")
-        number = self._numbers.get(_address(target)) if isinstance(target, torch.Tensor) else None
+        target: Any = next(iter((*args, *kwargs.values())), None) if _writes(func) else kwargs.get("out")
+        number = self._numbers.get(_address(target)) if is_a(target, torch.Tensor) else None
         result = func(*args, **kwargs)
         if number is not None and number not in self.found:
             self.found[number] = place()

@@ -60,7 +60,7 @@ END = RunEnded(reason="finished")
 def plan(tmp_path: Path) -> Plan:
     asked = {"selected": ["AD101"], "needs": ["BackwardRan"], "steps": 7, "max_seconds": 3.0, "batches_per_epoch": 2}
     target = Target("script", "t.py")
-    return Plan(target=target, trace=str(tmp_path / "trace"), scratch=str(tmp_path), probes=[], **asked)  # type: ignore[arg-type]
+    return Plan(target=target, trace=str(tmp_path / "trace"), scratch=str(tmp_path), **asked)  # type: ignore[arg-type]
 
 
 def test_the_recorder_stamps_and_says_who_and_what(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:

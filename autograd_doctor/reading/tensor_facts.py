@@ -93,8 +93,9 @@ def norms(tensors: list[torch.Tensor]) -> list[float]:
 def fingerprint(tensor: torch.Tensor) -> torch.Tensor:
     """The squared bits of a dense tensor added up as integers: equal for equal tensors, and hardly ever for others.
 
-    Plain sums would miss updates that cancel, as those of a bias under a softmax do.
+    Plain sums would miss updates that cancel, as those of a bias under a softmax do. Squares that do not fit would miss
+    round numbers, of which half of the bits are zero, and changes of sign.
     """
-    bits = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
     values = torch.view_as_real(tensor.detach()) if tensor.is_complex() else tensor.detach()
-    return values.view(bits[values.dtype.itemsize]).square().sum()
+    words = values.reshape(-1).view({1: torch.int8, 2: torch.int16}.get(values.dtype.itemsize, torch.int32))
+    return words.long().add_(2**31).square_().sum()

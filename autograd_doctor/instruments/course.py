@@ -113,10 +113,10 @@ class Course(Instrument):
             step = self._stepping.pop()
         self._mute()
         mine = step.parameters()
-        if mine and mine <= step.updated_inside:
-            return
         if self._stepping:
             self._stepping[-1].updated_inside |= mine
+        if mine and mine <= step.updated_inside:
+            return
         if not step.skipped:
             self.updated_at = here()
             self._updated(id(call.optimizer))

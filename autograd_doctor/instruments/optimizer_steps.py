@@ -137,10 +137,10 @@ class OptimizerSteps(Instrument):
         found_inf = getattr(optimizer, "found_inf", None)
         skipped = found_inf is not None and bool(float(found_inf))
         mine = {number for number, _ in step.with_gradient} | set(step.missing)
-        if mine and mine <= step.updated_inside:
-            return
         if self._running:
             self._running[-1].updated_inside |= mine
+        if mine and mine <= step.updated_inside:
+            return
         self._record(optimizer, step, skipped)
 
     def _record(self, optimizer: Optimizer, step: _Step, skipped: bool) -> None:

@@ -7,7 +7,14 @@ import torch
 from torch import nn
 from torch.optim import SGD
 
-from autograd_doctor.events import Accumulation, GradientsCleared, GradientUse, OptimizerStepped
+from autograd_doctor.events import (
+    Accumulation,
+    GradientsCleared,
+    GradientUse,
+    OptimizerBuilt,
+    OptimizerStepped,
+    ParameterSeen,
+)
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments import ledger as module
 from autograd_doctor.instruments.course import Course
@@ -71,6 +78,7 @@ def test_what_two_backwards_wrote_belongs_to_both():
     with inventing(Ledger) as run:
         wrote(run, a)
         wrote(run, a)
+        assert run.find(Ledger).wrote == [0]
         (found,) = use(run, a)
         assert (found.backwards, found.consumed, found.norms) == ([0, 1], [], [4.0])
 
@@ -209,8 +217,12 @@ def test_gradients_that_another_optimizer_stepped_after_are_foreign():
         wrote(run, b)
         (found,) = use(run, b)
         assert (found.backwards, found.foreign, found.foreign_step_at) == ([0, 1], [0], HERE)
+        wrote(run, a)
         assert use(run, a)[0].foreign == []
         assert use(run, a)[0].foreign_step_at is None
+        b.grad = None
+        wrote(run, b)
+        assert (use(run, b)[0].foreign, use(run, b)[0].foreign_step_at) == ([], None)
 
 
 def test_gradients_of_a_backward_that_the_step_did_not_use_are_not_foreign():
@@ -259,6 +271,9 @@ def test_an_optimizer_that_sets_gradients_to_none(used):
         with run.clearing(sgd):
             pass
         assert len(run.of(GradientsCleared)) == 1
+        wrote(run, a)
+        assert run.find(Ledger).fresh(0)
+        assert (use(run, a)[0].backwards, use(run, a)[0].consumed) == ([1], [])
 
 
 @pytest.mark.parametrize("used", [False, True])
@@ -294,6 +309,22 @@ def test_gradients_cleared_by_hand_belong_to_the_line_that_set_them():
         assert second.location is None
 
 
+def test_what_happened_by_hand_before_a_backward_is_told_when_it_begins_and_names_are_too():
+    a = weight()
+    with inventing(Ledger) as run:
+        run.signals.optimizers.built.send(kept := SGD([weight()], lr=0.1))
+        number = run.number(a)
+        with run.backward(LOSS):
+            a.grad = torch.ones(4)
+        assert run.find(Ledger).fresh(number)
+        assert [event.name for event in run.of(ParameterSeen)][-1] == "a"
+        assert [event.name for event in run.of(OptimizerBuilt)] == ["", "kept"]
+        a.grad = None
+        with run.backward(LOSS):
+            assert len(run.of(GradientsCleared)) == 1
+        assert kept is not None
+
+
 def test_what_was_cleared_by_hand_before_a_zero_grad_is_not_laid_at_its_door():
     a = weight()
     with inventing(Ledger) as run:
@@ -326,6 +357,8 @@ def test_another_tensor_in_place_of_a_gradient_has_no_history():
         assert use(run, a)[0].backwards == []
         assert not run.find(Ledger).fresh(0)
         assert run.of(GradientsCleared) == []
+        wrote(run, a)
+        assert run.find(Ledger).accumulated is None
         assert kept is not None
 
 
@@ -375,13 +408,23 @@ def test_a_gradient_that_no_step_used_is_accumulated_on_purpose():
         assert run.find(Ledger).accumulated is None, "the last backward added onto something fresh"
 
 
-def test_large_leftovers_are_not_copied(monkeypatch):
-    monkeypatch.setattr(module, "_MEASURED_BYTES", 15)
+@pytest.mark.parametrize(("limit", "error"), [(15, None), (16, pytest.approx(10.0))])
+def test_large_leftovers_are_not_copied(limit, error, monkeypatch):
+    monkeypatch.setattr(module, "_MEASURED_BYTES", limit)
     a = weight()
     with inventing(Ledger) as run:
         wrote(run, a)
         stepped(run, a)
+        wrote(run, a, value=0.1)
+        assert run.find(Ledger).accumulated == Accumulation([0], error)
+
+
+def test_an_error_cannot_be_measured_where_nothing_was_added():
+    a = weight()
+    with inventing(Ledger) as run:
         wrote(run, a)
+        stepped(run, a)
+        wrote(run, a, value=0.0)
         assert run.find(Ledger).accumulated == Accumulation([0], None)
 
 
@@ -399,6 +442,7 @@ def test_leftovers_behind_the_version_counter_are_told_by_their_norm():
     a = weight()
     with inventing(Ledger) as run:
         wrote(run, a)
+        a.grad *= 2
         stepped(run, a)
         a.grad.data.mul_(0.5)
         wrote(run, a)
@@ -439,6 +483,20 @@ def test_an_update_by_hand_is_told_before_what_clears_the_gradients():
         a.grad = None
         run.find(Ledger).catch_up()
         assert [type(event) for event in run if not hasattr(event, "shape")] == [OptimizerStepped]
+
+
+def test_an_update_with_a_gradient_that_was_taken_off_the_parameter():
+    a, b = weight(), weight()
+    with inventing(Ledger) as run:
+        wrote(run, a, b)
+        a.grad = None
+        run.find(Ledger).written_by_hand(0, HERE)
+        run.find(Ledger).written_by_hand(1, HERE)
+        run.find(Ledger).graph_grows()
+        (event,) = run.of(OptimizerStepped)
+        assert (event.moved, [found.parameters for found in event.uses]) == ([0, 1], [[1]])
+        run.find(Ledger).catch_up()
+        assert run.of(GradientsCleared) == [], "the update has used what is gone"
 
 
 def test_what_is_written_without_a_fresh_gradient_is_no_update():

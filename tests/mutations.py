@@ -53,8 +53,10 @@ def mutations(tree: ast.Module) -> Iterator[Mutation]:
 
 
 def _told_only(node: ast.AST) -> list[ast.AST]:
-    """Parts that say something to people and tools, and do nothing: annotations."""
+    """Parts that say something to people and tools, and do nothing: annotations; also the `strict` of `zip`."""
     parts = [getattr(node, "annotation", None), getattr(node, "returns", None)]
+    if isinstance(node, ast.keyword) and node.arg == "strict":
+        parts.append(node.value)
     return [part for part in parts if isinstance(part, ast.AST)]
 
 

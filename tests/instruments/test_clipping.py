@@ -48,6 +48,7 @@ def test_which_gradients_were_clipped():
         ("clip_grad_norm_", (), {"max_norm": 0.5}, torch.tensor(0.0), (0.5, 0.0, "norm")),
         ("clip_grad_value_", (0.5,), {}, None, (0.5, None, "value")),
         ("clip_grad_value_", (), {"clip_value": 2}, None, (2.0, None, "value")),
+        ("clip_grad_value_", (0.5,), {}, torch.tensor(3.0), (0.5, None, "value")),
         ("clip_grads_with_norm_", (0.5, torch.tensor(7.0)), {}, None, (0.5, 7.0, "norm")),
         ("clip_grads_with_norm_", (0.5,), {"total_norm": 7.0}, None, (0.5, 7.0, "norm")),
     ],

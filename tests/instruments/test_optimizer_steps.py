@@ -102,6 +102,17 @@ def test_with_a_closure_gradients_are_looked_at_after_it():
         assert event.moved == [0], "compared with the values after the first call of the closure"
 
 
+def test_a_closure_inside_an_optimizer_that_was_given_none():
+    a, b = weight(), weight()
+    with inventing(OptimizerSteps) as run:
+        outer, inner = SGD([a, b], lr=0.1), SGD([a], lr=0.1)
+        with run.step(outer), run.step(inner, closure=True) as call, run.closure(call):
+            write(run, a)
+        first, second = run.of(OptimizerStepped)
+        assert [use.backwards for use in first.uses] == [[0]]
+        assert second.uses == []
+
+
 # ------------------------------------------------------------------------------------------------------------ values
 
 

@@ -50,7 +50,8 @@ def test_an_optimizer_is_introduced_when_it_is_built_and_named_when_it_is_held()
 def test_momentum_of_an_optimizer_that_calls_it_a_beta():
     with inventing(Optimizers) as run:
         run.find(Optimizers).number(Adam([weight()], betas=(0.75, 0.9)))
-        assert run.of(OptimizerBuilt)[0].groups[0].momentum == 0.75
+        run.find(Optimizers).number(Adam([weight()], betas=(0.0, 0.9)))
+        assert [event.groups[0].momentum for event in run.of(OptimizerBuilt)] == [0.75, 0.0]
 
 
 def test_naming_is_given_up_after_some_attempts():

@@ -117,12 +117,14 @@ class Course(Instrument):
     def _step_ended(self, call: StepCall) -> None:
         """Count it, unless a scaler suppressed it, or optimizers that it called have updated all its parameters."""
         step = self._stepping.pop()
+        while step.optimizer is not call.optimizer:  # those inside it raised, of which their hooks said nothing
+            step = self._stepping.pop()
         self._mute()
         mine = step.parameters()
-        if mine and mine <= step.updated_inside:
-            return
         if self._stepping:
             self._stepping[-1].updated_inside |= mine
+        if mine and mine <= step.updated_inside:
+            return
         if not step.skipped:
             self.updated_at = here()
             self._updated(id(call.optimizer))

@@ -293,8 +293,8 @@ class Ledger(Instrument):
         """The gradients that a step is about to use, grouped by their history; norms are divided by `scale`."""
         grouped: dict[tuple[object, ...], list[tuple[int, float]]] = {}
         entries: dict[tuple[object, ...], _Gradient] = {}
-        gradients = [parameter.grad for _, parameter in parameters if parameter.grad is not None]
-        for (number, _), norm in zip(parameters, norms(gradients), strict=True):
+        held = [(number, parameter.grad) for number, parameter in parameters if parameter.grad is not None]
+        for (number, _), norm in zip(held, norms([gradient for _, gradient in held]), strict=True):
             entry = self._gradients.setdefault(number, _Gradient())
             entry.consumed_norm = norm
             history = (tuple(entry.backwards), entry.consumed, entry.foreign, entry.altered)

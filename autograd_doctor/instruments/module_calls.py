@@ -146,7 +146,8 @@ class ModuleCalls(Instrument):
             with self._guard.looking():
                 self._met_inside(root, call.module, parent)
         elif entry[1]:
-            root.note(call.module)
+            with self._guard.looking():
+                root.note(call.module)
 
     def _ended(self, call: ModuleCall) -> None:
         running = self._running

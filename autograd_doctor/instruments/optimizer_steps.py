@@ -130,13 +130,15 @@ class OptimizerSteps(Instrument):
 
     def _ended(self, call: StepCall) -> None:
         optimizer, step = call.optimizer, self._running.pop()
+        while step.optimizer != self._optimizers.get(optimizer):  # those inside it raised, of which nothing was said
+            step = self._running.pop()
         found_inf = getattr(optimizer, "found_inf", None)
         skipped = found_inf is not None and bool(float(found_inf))
         mine = {number for number, _ in step.with_gradient} | set(step.missing)
-        if mine and mine <= step.updated_inside:
-            return
         if self._running:
             self._running[-1].updated_inside |= mine
+        if mine and mine <= step.updated_inside:
+            return
         self._record(optimizer, step, skipped)
 
     def _record(self, optimizer: Optimizer, step: _Step, skipped: bool) -> None:

@@ -105,9 +105,10 @@ def fingerprints(tensors: list[torch.Tensor]) -> list[int | None]:
 
 
 def _squared_bits(values: torch.Tensor) -> torch.Tensor:
-    bits = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+    """Squares that do not fit would miss round numbers, of which half of the bits are zero, and changes of sign."""
     real = torch.view_as_real(values) if values.is_complex() else values
-    return real.view(bits[real.dtype.itemsize]).square().sum()
+    words = real.reshape(-1).view({1: torch.int8, 2: torch.int16}.get(real.dtype.itemsize, torch.int32))
+    return words.long().add_(2**31).square_().sum()
 
 
 def _read(scalars: list[torch.Tensor]) -> list[Any]:

@@ -1,0 +1,1 @@
+"""One file for each instrument: what it states, and answers, when signals are invented."""

@@ -1,0 +1,269 @@
+"""Steps of optimizers: what each found, and what it did to the parameters."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+from torch.optim import SGD
+
+from autograd_doctor.events import GradientsCleared, OptimizerStepped
+from autograd_doctor.instruments import optimizer_steps as module
+from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.ledger import Ledger
+from autograd_doctor.instruments.optimizer_steps import OptimizerSteps
+from autograd_doctor.signals.optimizers import StepCall
+from autograd_doctor.signals.scalers import ScalerCall
+from tests.inventing import Invented, inventing
+
+LOSS = torch.ones(())
+
+
+def weight(*, requires_grad: bool = True) -> nn.Parameter:
+    return nn.Parameter(torch.ones(4), requires_grad=requires_grad)
+
+
+def write(run: Invented, *parameters: nn.Parameter) -> None:
+    for parameter in parameters:
+        run.number(parameter)
+    with run.backward(LOSS):
+        for parameter in parameters:
+            parameter.grad = torch.ones(4)
+
+
+def step(run: Invented, optimizer: torch.optim.Optimizer, *moves: nn.Parameter, to: float | None = None) -> None:
+    """A step that changes the values of some parameters."""
+    with run.step(optimizer):
+        for parameter in moves:
+            parameter.data.sub_(0.5) if to is None else parameter.data.fill_(to)
+
+
+def test_what_a_step_found_and_did():
+    moves, stays, missing, frozen = weight(), weight(), weight(), weight(requires_grad=False)
+    with inventing(OptimizerSteps) as run:
+        sgd = SGD([{"params": [moves, stays], "lr": 0.25}, {"params": [missing, frozen]}], lr=0.5)
+        write(run, moves, stays)
+        run.find(Course).loss_seen(1.5)
+        step(run, sgd, moves)
+        (event,) = run.of(OptimizerStepped)
+        assert (event.step, event.optimizer, event.loss) == (0, 0, 1.5)
+        assert event.location is not None
+        numbers = [run.number(each) for each in (moves, stays, missing, frozen)]
+        assert [(use.parameters, use.norms, use.backwards) for use in event.uses] == [(numbers[:2], [2.0, 2.0], [0])]
+        assert (event.missing, event.frozen, event.moved) == ([numbers[2]], [numbers[3]], [numbers[0]])
+        assert (event.undone, event.rewritten, event.skipped) == ([], [], False)
+        assert (event.scaled_by, event.in_closure, event.in_backward) == (1.0, False, False)
+        assert event.learning_rates == [0.25, 0.5]
+        assert not run.find(Ledger).fresh(numbers[0])
+        assert run.steps == 1
+
+
+def test_what_the_program_did_by_hand_before_is_noticed_first():
+    a = weight()
+    with inventing(OptimizerSteps) as run:
+        sgd = SGD([a], lr=0.1)
+        write(run, a)
+        a.grad = None
+        with run.step(sgd):
+            assert len(run.of(GradientsCleared)) == 1
+        assert run.of(OptimizerStepped)[0].missing == [0]
+
+
+def test_a_gradient_that_the_step_removes_was_still_used():
+    a = weight()
+    with inventing(OptimizerSteps) as run:
+        sgd = SGD([a], lr=0.1)
+        write(run, a)
+        with run.step(sgd):
+            a.grad = None
+        assert [use.backwards for use in run.of(OptimizerStepped)[0].uses] == [[0]]
+
+
+def test_a_step_inside_a_backward():
+    a = weight()
+    with inventing(OptimizerSteps) as run:
+        with run.backward(LOSS):
+            step(run, SGD([a], lr=0.1))
+        step(run, SGD([a], lr=0.1))
+        assert [event.in_backward for event in run.of(OptimizerStepped)] == [True, False]
+
+
+def test_with_a_closure_gradients_are_looked_at_after_it():
+    a = weight()
+    with inventing(OptimizerSteps) as run:
+        sgd = SGD([a], lr=0.1)
+        with run.step(sgd, closure=True) as call:
+            for calls in range(2):
+                with run.closure(call):
+                    write(run, a)
+                    a.data.fill_(min(calls, 0.5))
+        (event,) = run.of(OptimizerStepped)
+        assert event.in_closure
+        assert [use.backwards for use in event.uses] == [[0, 1]]
+        assert event.moved == [0], "compared with the values after the first call of the closure"
+
+
+def test_a_closure_inside_an_optimizer_that_was_given_none():
+    a, b = weight(), weight()
+    with inventing(OptimizerSteps) as run:
+        outer, inner = SGD([a, b], lr=0.1), SGD([a], lr=0.1)
+        with run.step(outer), run.step(inner, closure=True) as call, run.closure(call):
+            write(run, a)
+        first, second = run.of(OptimizerStepped)
+        assert [use.backwards for use in first.uses] == [[0]]
+        assert second.uses == []
+
+
+# ------------------------------------------------------------------------------------------------------------ values
+
+
+def test_values_are_compared_in_the_first_steps_of_each_optimizer():
+    a = weight()
+    with inventing(OptimizerSteps) as run:
+        first, second = SGD([a], lr=0.1), SGD([a], lr=0.1)
+        for _ in range(module._STEPS_LOOKED_AT + 1):
+            step(run, first, a)
+        step(run, second, a)
+        assert [event.moved for event in run.of(OptimizerStepped)] == [*[[0]] * module._STEPS_LOOKED_AT, None, [0]]
+
+
+def test_parameters_without_dense_values_are_not_compared():
+    empty, sparse = nn.Parameter(torch.empty(0)), nn.Parameter(torch.eye(2).to_sparse())
+    with inventing(OptimizerSteps) as run:
+        step(run, SGD([empty, sparse], lr=0.1))
+        assert run.of(OptimizerStepped)[0].moved is None
+        dense = weight()
+        step(run, SGD([empty, dense], lr=0.1), dense)
+        assert run.of(OptimizerStepped)[1].moved == [run.number(dense)]
+
+
+def test_a_step_that_was_undone():
+    a, kept = weight(), weight()
+    with inventing(OptimizerSteps) as run:
+        sgd = SGD([a, kept], lr=0.1)
+        write(run, a, kept)
+        step(run, sgd, a, kept, to=2.0)
+        a.data.fill_(1.0)
+        step(run, sgd, a, kept, to=3.0)
+        first, second = run.of(OptimizerStepped)
+        assert (first.undone, first.rewritten) == ([], [])
+        assert (second.undone, second.rewritten) == ([0], [0])
+
+
+def test_a_step_that_moved_nothing_cannot_be_undone():
+    a = weight()
+    with inventing(OptimizerSteps) as run:
+        sgd = SGD([a], lr=0.1)
+        step(run, sgd)
+        step(run, sgd)
+        assert [(event.undone, event.rewritten) for event in run.of(OptimizerStepped)] == [([], [])] * 2
+
+
+def test_values_that_are_neither_the_old_nor_the_new_are_rewritten_only():
+    a = weight()
+    with inventing(OptimizerSteps) as run:
+        sgd, other = SGD([a], lr=0.1), SGD([a], lr=0.1)
+        write(run, a)
+        step(run, sgd, a, to=2.0)
+        step(run, other, a, to=3.0)
+        a.data.fill_(7.0)
+        step(run, sgd, a, to=4.0)
+        step(run, other, a)
+        assert [(event.undone, event.rewritten) for event in run.of(OptimizerStepped)] == [
+            ([], []),
+            ([], []),
+            ([], [0]),
+            ([], []),
+        ]
+
+
+def test_what_an_unwatched_step_left_is_not_known():
+    a = weight()
+    with inventing(OptimizerSteps) as run:
+        sgd = SGD([a], lr=0.1)
+        write(run, a)
+        for _ in range(module._STEPS_LOOKED_AT):
+            step(run, sgd, a)
+        step(run, sgd, a)
+        step(run, SGD([a], lr=0.1), a)
+        assert run.of(OptimizerStepped)[-1].rewritten == []
+
+
+# -------------------------------------------------------------------------------------------------- scaled and skipped
+
+
+def test_a_step_that_a_scaler_suppressed():
+    a = weight()
+    with inventing(OptimizerSteps) as run:
+        sgd = SGD([a], lr=0.1)
+        write(run, a)
+        sgd.found_inf = torch.tensor(1.0)  # type: ignore[attr-defined]
+        step(run, sgd)
+        assert run.of(OptimizerStepped)[0].skipped
+        assert run.find(Ledger).fresh(0), "nothing has used the gradient"
+        sgd.found_inf = torch.tensor(0.0)  # type: ignore[attr-defined]
+        step(run, sgd)
+        assert not run.of(OptimizerStepped)[1].skipped
+        assert not run.find(Ledger).fresh(0)
+
+
+def test_the_loss_scale_is_taken_out_of_the_norms():
+    a = weight()
+    scaler = torch.amp.GradScaler("cpu", init_scale=8.0)
+    scaler.scale(torch.ones(1))
+    with inventing(OptimizerSteps) as run:
+        call = ScalerCall(scaler, "scale", torch.ones(1))
+        run.signals.scalers.began.send(call)
+        run.signals.scalers.ended.send(call)
+        write(run, a)
+        step(run, SGD([a], lr=0.1))
+        event = run.of(OptimizerStepped)[0]
+        assert (event.scaled_by, event.uses[0].norms) == (8.0, [0.25])
+
+
+def test_a_fused_optimizer_takes_the_scale_out_by_itself():
+    a = weight()
+    with inventing(OptimizerSteps) as run:
+        sgd = SGD([a], lr=0.1)
+        sgd.grad_scale = torch.tensor(4.0)  # type: ignore[attr-defined]
+        write(run, a)
+        step(run, sgd)
+        event = run.of(OptimizerStepped)[0]
+        assert (event.scaled_by, event.uses[0].norms) == (1.0, [0.5])
+
+
+# --------------------------------------------------------------------------------------------- optimizers in optimizers
+
+
+def test_an_optimizer_that_calls_others_says_what_is_its_own():
+    a, b, lost = weight(), weight(), weight()
+    with inventing(OptimizerSteps) as run:
+        inner, wrapper, larger = SGD([a, lost], lr=0.1), SGD([a, lost], lr=0.1), SGD([a, b], lr=0.1)
+        a.grad = b.grad = torch.ones(4)
+        outermost = SGD([a, lost], lr=0.1)
+        with run.step(outermost), run.step(wrapper):
+            step(run, inner)
+        assert [event.optimizer for event in run.of(OptimizerStepped)] == [2]
+        with run.step(larger):
+            step(run, inner)
+        assert [event.optimizer for event in run.of(OptimizerStepped)] == [2, 2, 3]
+        step(run, wrapper)
+        assert [event.optimizer for event in run.of(OptimizerStepped)] == [2, 2, 3, 1]
+
+
+def test_an_optimizer_of_frozen_parameters_steps_all_the_same():
+    with inventing(OptimizerSteps) as run:
+        step(run, SGD([weight(requires_grad=False)], lr=0.1))
+        assert run.of(OptimizerStepped)[0].frozen == [0]
+
+
+def test_a_step_that_raised_is_no_part_of_later_ones():
+    a = weight()
+    with inventing(OptimizerSteps) as run:
+        inner, outer = SGD([a], lr=0.1), SGD([a], lr=0.1)
+        run.signals.steps.began.send(StepCall(outer, False))
+        run.signals.steps.began.send(StepCall(inner, False))
+        step(run, outer)
+        step(run, inner)
+        with run.step(outer):
+            run.signals.steps.began.send(StepCall(inner, False))
+        assert [event.optimizer for event in run.of(OptimizerStepped)] == [0, 1, 0]

@@ -1,0 +1,106 @@
+"""Steps of learning-rate schedulers."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.optim import SGD, lr_scheduler
+from torch.optim.lr_scheduler import LRScheduler
+
+from autograd_doctor.events import SchedulerStepped
+from autograd_doctor.instruments.schedulers import Schedulers
+from autograd_doctor.signals.schedulers import ScheduleCall
+from tests.inventing import Invented, inventing
+
+
+def sgd() -> SGD:
+    return SGD([nn.Parameter(torch.ones(1))], lr=0.5)
+
+
+def began(run: Invented, scheduler: LRScheduler, *, constructing: bool = False) -> ScheduleCall:
+    call = ScheduleCall(scheduler, constructing)
+    run.signals.schedulers.began.send(call)
+    return call
+
+
+def ended(run: Invented, call: ScheduleCall, *, raised: bool = False) -> None:
+    call.raised = raised
+    run.signals.schedulers.ended.send(call)
+
+
+def test_a_step_of_a_scheduler():
+    optimizer = sgd()
+    schedule = lr_scheduler.StepLR(optimizer, 1)
+    with inventing(Schedulers) as run:
+        ended(run, began(run, schedule))
+        ended(run, began(run, lr_scheduler.StepLR(optimizer, 1)))
+        first, second = run.of(SchedulerStepped)
+        assert (first.scheduler, first.name, first.kind, first.optimizer) == (0, "schedule", "StepLR", 0)
+        assert (first.learning_rates, first.first, first.length) == ([0.5], False, None)
+        assert first.location is not None
+        assert (second.scheduler, second.optimizer) == (1, 0)
+
+
+def test_the_call_that_its_constructor_makes_is_the_first():
+    schedule = lr_scheduler.StepLR(sgd(), 1)
+    with inventing(Schedulers) as run:
+        construction = began(run, schedule, constructing=True)
+        ended(run, began(run, schedule))
+        ended(run, construction)
+        ended(run, began(run, schedule))
+        first, second = run.of(SchedulerStepped)
+        assert (first.first, first.name) == (True, "")
+        assert (second.first, second.name, second.scheduler) == (False, "schedule", 0)
+
+
+def test_a_scheduler_that_steps_others_counts_once():
+    inner, outer = (lr_scheduler.StepLR(sgd(), 1) for _ in range(2))
+    with inventing(Schedulers) as run:
+        call = began(run, outer)
+        ended(run, began(run, inner))
+        ended(run, call)
+        assert [event.name for event in run.of(SchedulerStepped)] == ["outer"]
+
+
+def test_a_step_that_raised_does_not_count():
+    schedule = lr_scheduler.StepLR(sgd(), 1)
+    with inventing(Schedulers) as run:
+        ended(run, began(run, schedule), raised=True)
+        assert run.of(SchedulerStepped) == []
+        ended(run, began(run, schedule))
+        assert len(run.of(SchedulerStepped)) == 1
+
+
+@pytest.mark.parametrize(
+    ("make", "length"),
+    [
+        (lambda each: lr_scheduler.CosineAnnealingLR(each, T_max=7), 7),
+        (lambda each: lr_scheduler.OneCycleLR(each, 1.0, total_steps=9), 9),
+        (lambda each: lr_scheduler.LinearLR(each, total_iters=4), 4),
+        (lambda each: lr_scheduler.MultiStepLR(each, [3, 8, 5]), 8),
+        (lambda each: lr_scheduler.MultiStepLR(each, []), None),
+        (lambda each: lr_scheduler.ExponentialLR(each, 0.9), None),
+    ],
+)
+def test_how_long_a_schedule_is(make, length):
+    with inventing(Schedulers) as run:
+        ended(run, began(run, make(sgd())))
+        assert run.of(SchedulerStepped)[0].length == length
+
+
+def test_an_optimizer_that_a_framework_wrapped_or_that_is_none():
+    wrapped, strange = (lr_scheduler.StepLR(sgd(), 1) for _ in range(2))
+    with inventing(Schedulers) as run:
+        wrapped.optimizer = SimpleNamespace(optimizer=wrapped.optimizer)  # type: ignore[assignment]
+        unknown: Any = object()
+        strange.optimizer = unknown
+        for each in (wrapped, strange):
+            ended(run, began(run, each))
+        assert [(event.optimizer, event.learning_rates) for event in run.of(SchedulerStepped)] == [
+            (0, [0.5]),
+            (None, []),
+        ]

@@ -2,8 +2,8 @@
 
     python benchmarks/overhead.py [--rounds 15] [--steps 10]
 
-Each round times a block of plain steps, one under anomaly mode and one under every instrument of the doctor, one after the
-other, so that a machine whose speed drifts drifts for all three. What is printed are medians over the rounds of the
+Each round times a block of plain steps, one under anomaly mode and one under every instrument of the doctor, one after
+the other, so that a machine whose speed drifts drifts for all three. What is printed are medians over the rounds of the
 ratios within a round.
 """
 

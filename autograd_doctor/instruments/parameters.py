@@ -31,7 +31,7 @@ def _series(module: nn.Module, prefix: str, path: str) -> str:
     words: list[str] = []
     for word in path.split("."):
         words.append("*" if isinstance(part, _CONTAINERS) else word)
-        part = part._modules.get(word) if part is not None else None
+        part = dict(part.named_children()).get(word) if part is not None else None
     return ".".join([prefix, *words]) if "*" in words else ""
 
 

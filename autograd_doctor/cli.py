@@ -33,7 +33,7 @@ from autograd_doctor.command.options import (
     judging,
 )
 from autograd_doctor.findings import ExitCode
-from autograd_doctor.settings.mistakes import Mistake
+from autograd_doctor.mistakes import Mistake
 
 app = typer.Typer(
     name="doctor",

@@ -10,10 +10,10 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 import msgspec
 from msgspec import Meta, Struct, field
 
+from autograd_doctor import config_file
+from autograd_doctor.config_file import describe, shown
+from autograd_doctor.mistakes import Mistake, nearest
 from autograd_doctor.plan import Build, TensorPlan
-from autograd_doctor.settings import config_file
-from autograd_doctor.settings.config_file import describe, shown
-from autograd_doctor.settings.mistakes import Mistake, nearest
 
 ENVIRONMENT_PREFIX = "AUTOGRAD_DOCTOR_"
 _OPTION = "--"

@@ -13,11 +13,11 @@ from autograd_doctor.judging.examination import Examination, examine
 from autograd_doctor.judging.presentation import Presenter
 from autograd_doctor.judging.suppressions import Ignore, Ignores
 from autograd_doctor.judging.verdict import Doubts, decide, decide_on_function
+from autograd_doctor.mistakes import nearest
 from autograd_doctor.plan import Outcome, Target
 from autograd_doctor.recording import missing
 from autograd_doctor.report import SCHEMA_VERSION, Checks, Report, ReportedFinding, Statistics, Tool
 from autograd_doctor.rules import Rule, all_rules
-from autograd_doctor.settings.mistakes import nearest
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.learning import awaited
 

@@ -16,10 +16,10 @@ from typing import NamedTuple, Self
 
 import msgspec
 
-from autograd_doctor.command.screen import Screen
 from autograd_doctor.events import Event
 from autograd_doctor.plan import STACKS, Outcome, Plan
 from autograd_doctor.recording import TraceReader
+from autograd_doctor.screen import Screen
 from autograd_doctor.trace import Trace
 
 _LOOK_EVERY = 0.05

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 
+from autograd_doctor.mistakes import Mistake, nearest
 from autograd_doctor.plan import Target
-from autograd_doctor.settings.mistakes import Mistake, nearest
 
 _MAIN = "__main__.py"
 _NOT_PYTHON = {

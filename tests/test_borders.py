@@ -1,4 +1,4 @@
-"""The borders of the design: who may import whom, and what every rule and probe must say about itself."""
+"""The borders of the design: who may import whom, and what every rule and instrument must say about itself."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ import sys
 from pathlib import Path
 
 import pytest
-from autograd_doctor.probes import providers
 
 from autograd_doctor import recording
+from autograd_doctor.events import CheckEnded, InstrumentDetached, InstrumentFailed, InstrumentLimited, RecordingDamaged
+from autograd_doctor.instruments.instrument import Instrument, name_of, requirements
+from autograd_doctor.instruments.session import all_instruments, needed_for
 from autograd_doctor.rules import Rule, all_rules
+from autograd_doctor.runner.run import EMITS
 from tests.harness import ROOT, body_of, marks
 
 PACKAGE = ROOT / "autograd_doctor"
 RULES = pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.code)
-CHILD_SIDE = ("runner", "probes", "watching")
+CHILD_SIDE = ("runner", "signals", "instruments", "reading")
 LAST_OF_ITS_HUNDRED = {1: 116, 2: 220, 3: 310, 4: 413, 5: 512, 6: 617, 7: 711, 8: 806, 9: 906}
 CATALOGUE = {
     f"AD{code}" for hundred, last in LAST_OF_ITS_HUNDRED.items() for code in range(100 * hundred + 1, last + 1)
@@ -62,39 +65,73 @@ def test_parent_side_and_rules_and_renderers_load_without_torch() -> None:
     assert done.stdout.split() == []
 
 
-def test_list_of_probes_is_read_without_torch() -> None:
-    program = "import sys, autograd_doctor.probes as p; p.providers(); print('torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
+MAY_IMPORT = {
+    "findings": set(),
+    "plan": set(),
+    "mistakes": set(),
+    "screen": set(),
+    "events": {"findings", "plan"},
+    "wording": {"events"},
+    "trace": {"events"},
+    "recording": {"events", "trace", "wording"},
+    # In the child, which is the only side that knows torch.
+    "reading": {"events", "findings"},
+    "signals": {"reading"},
+    "instruments": {"events", "findings", "reading", "signals", "wording"},
+    "runner": {"events", "findings", "instruments", "mistakes", "plan", "reading", "recording", "signals"},
+    # From a trace to a report.
+    "views": {"events", "findings", "trace", "wording"},
+    "rules": {"events", "findings", "trace", "views", "wording"},
+    "report": {"findings"},
+    "judging": {"events", "findings", "plan", "report", "rules", "trace", "views", "wording"},
+    "engine": {"findings", "judging", "mistakes", "plan", "recording", "report", "rules", "trace", "views"},
+    "renderers": {"findings", "judging", "report", "rules", "wording"},
+    # What the person asks for.
+    "config_file": {"mistakes"},
+    "config": {"config_file", "mistakes", "plan"},
+    "target": {"mistakes", "plan"},
+    "settings": {"config", "config_file", "events", "findings", "mistakes", "plan", "rules", "target"},
+    "launch": {"events", "plan", "recording", "screen", "trace"},
+    "command": {
+        *("config", "config_file", "engine", "events", "findings", "launch", "mistakes", "plan", "recording"),
+        *("renderers", "report", "rules", "screen", "settings", "target", "trace", "wording"),
+    },
+    "cli": {"command", "config", "findings", "mistakes", "settings"},
+    "__main__": {"cli"},
+    "__init__": set(),
+}
+"""Who may import whom, from the vocabulary upwards; whatever is not listed may not."""
 
 
-@pytest.mark.parametrize(
-    ("folder", "forbidden"),
-    [
-        ("probes", ("rules", "engine", "report", "renderers", "cli", "config", "launch")),
-        ("watching", ("probes", "rules", "engine", "report", "renderers", "cli", "config", "launch")),
-        ("runner", ("rules", "engine", "report", "renderers", "cli", "config", "launch")),
-        ("rules", ("probes", "watching", "runner", "engine", "renderers", "cli", "config", "launch")),
-        ("renderers", ("probes", "watching", "runner", "engine", "cli", "config", "launch")),
-    ],
-)
-def test_folder_imports_nothing_from_across_its_border(folder: str, forbidden: tuple[str, ...]) -> None:
-    wrong = tuple(f"autograd_doctor.{name}" for name in forbidden)
-    for path in _modules(PACKAGE / folder):
-        across = {name for name in _imports(path) if name.startswith(wrong)}
-        assert not across, f"{path.relative_to(ROOT)} imports {sorted(across)}"
+def _part(name: str) -> str:
+    """The file or folder at the top of the package to which a module of ours belongs."""
+    return name.split(".")[1] if "." in name else "__init__"
 
 
-def test_vocabulary_imports_nothing_of_the_package_but_itself() -> None:
-    vocabulary = tuple(f"autograd_doctor.{name}" for name in ("events", "findings", "plan"))
-    for name in vocabulary:
-        ours = {
-            module for module in _imports(PACKAGE / f"{name.split('.')[1]}.py") if module.startswith("autograd_doctor")
-        }
-        assert all(module.startswith(vocabulary) for module in ours), f"{name} imports {sorted(ours)}"
+@pytest.mark.parametrize("path", _modules(PACKAGE), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_module_imports_only_what_its_layer_may(path: Path) -> None:
+    mine = path.relative_to(PACKAGE).with_suffix("").parts[0]
+    ours = {_part(name) for name in _imports(path) if name.split(".")[0] == "autograd_doctor"}
+    allowed = MAY_IMPORT[mine] | {mine, "__init__", "__version__"}
+    assert ours <= allowed, f"{path.relative_to(ROOT)} imports {sorted(ours - allowed)}"
 
 
-# --------------------------------------------------------------------------------------------------- rules and probes
+def test_layers_hold_no_circle() -> None:
+    """Each layer imports only such as come before it, type-checking imports included."""
+    placed: set[str] = set()
+    while waiting := set(MAY_IMPORT) - placed:
+        ready = {name for name in waiting if MAY_IMPORT[name] <= placed}
+        assert ready, f"a circle among {sorted(waiting)}"
+        placed |= ready
+
+
+def test_no_file_imports_for_type_checking_only() -> None:
+    """That would hide a circle."""
+    for path in _modules(PACKAGE):
+        assert "TYPE_CHECKING" not in path.read_text(encoding="utf-8"), path.relative_to(ROOT)
+
+
+# ---------------------------------------------------------------------------------------------- rules and instruments
 
 
 def test_codes_and_names_of_rules_are_unique() -> None:
@@ -132,11 +169,8 @@ def test_rule_has_examples_with_one_marked_line_in_each_bad_one(rule: Rule) -> N
 
 
 @RULES
-def test_rule_needs_events_that_some_probe_or_the_runner_emits(rule: Rule) -> None:
-    from autograd_doctor.runner.run import EMITS
-
-    emitted = frozenset().union(*providers().values()) | {event.__name__ for event in EMITS}
-    assert {event.__name__ for event in rule.needs} <= emitted
+def test_rule_needs_events_that_some_instrument_or_the_runner_states(rule: Rule) -> None:
+    assert set(rule.needs) <= {event for kind in all_instruments() for event in kind.emits} | set(EMITS)
 
 
 @RULES
@@ -145,23 +179,32 @@ def test_rule_folds_what_the_catalogue_or_a_rule_defines(rule: Rule) -> None:
     assert set(rule.folds) <= (CATALOGUE | {other.code for other in all_rules()}) - {rule.code}
 
 
-def test_every_probe_says_which_events_it_yields() -> None:
-    known = {event.__name__ for event in recording.EVENT_TYPES}
-    with_probe = {
-        path.stem
-        for path in (PACKAGE / "probes").glob("*.py")
-        if re.search(r"^PROBE\b", path.read_text(encoding="utf-8"), re.MULTILINE)
-    }
-    assert with_probe <= set(providers())
-    for name, events in providers().items():
-        assert events, name
-        assert events <= known, f"{name} yields {sorted(events - known)}"
+INSTRUMENTS = pytest.mark.parametrize("kind", all_instruments(), ids=name_of)
+
+
+@INSTRUMENTS
+def test_instrument_emits_what_it_constructs_and_nothing_else(kind: type[Instrument]) -> None:
+    path = PACKAGE / "instruments" / f"{name_of(kind)}.py"
+    kinds = {event.__name__ for event in recording.EVENT_TYPES}
+    named = {node.id for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Name)}
+    assert {event.__name__ for event in kind.emits} <= named & kinds
+    assert kind.__doc__
+
+
+def test_every_event_is_stated_by_somebody() -> None:
+    stated = {event for kind in all_instruments() for event in kind.emits} | set(EMITS)
+    outside = {CheckEnded, RecordingDamaged, InstrumentDetached, InstrumentFailed, InstrumentLimited}
+    assert set(recording.EVENT_TYPES) - stated == outside
+
+
+def test_instruments_of_an_event_come_after_those_that_they_read() -> None:
+    ordered = needed_for(["BackwardRan", "SurvivorsCounted", "ForwardRan"])
+    for position, kind in enumerate(ordered):
+        assert set(requirements(kind).values()) <= set(ordered[:position])
 
 
 def test_the_runner_says_which_events_it_states_itself() -> None:
     """Whatever the files of the runner construct, and nothing else."""
-    from autograd_doctor.runner.run import EMITS
-
     kinds = {event.__name__ for event in recording.EVENT_TYPES}
     trees = [ast.parse(path.read_text(encoding="utf-8")) for path in _modules(PACKAGE / "runner")]
     calls = (node.func for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call))

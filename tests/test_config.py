@@ -11,13 +11,13 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from autograd_doctor import config
+from autograd_doctor import config, config_file
 from autograd_doctor.config import Loaded, Settings
 from autograd_doctor.findings import Finding
+from autograd_doctor.mistakes import Mistake
 from autograd_doctor.plan import Plan
 from autograd_doctor.rules import Rule
-from autograd_doctor.settings import config_file, selection
-from autograd_doctor.settings.mistakes import Mistake
+from autograd_doctor.settings import selection
 
 CONFIGS = Path(__file__).parent.parent / "configs"
 

@@ -15,12 +15,12 @@ import pytest
 
 from autograd_doctor import engine, recording
 from autograd_doctor.command.gradchecking import find
+from autograd_doctor.mistakes import Mistake
 from autograd_doctor.plan import FunctionPlan, InputPlan, Plan, Target
 from autograd_doctor.renderers import render
 from autograd_doctor.report import Report
 from autograd_doctor.rules import all_rules
 from autograd_doctor.settings import function_inputs, selection
-from autograd_doctor.settings.mistakes import Mistake
 from tests.harness import ROOT, record
 
 OPS = """

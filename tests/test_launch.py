@@ -20,10 +20,10 @@ import pytest
 
 from autograd_doctor import launch
 from autograd_doctor.command.progress import Progress
-from autograd_doctor.command.screen import Screen
 from autograd_doctor.events import Event, Noted, RecordingDamaged, RunEnded
 from autograd_doctor.launch import Recording
 from autograd_doctor.plan import Plan, Target
+from autograd_doctor.screen import Screen
 
 PRELUDE = """
 import faulthandler, os, signal, subprocess, sys, time

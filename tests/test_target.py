@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from autograd_doctor import config, target
+from autograd_doctor import config, config_file, target
+from autograd_doctor.mistakes import Mistake
 from autograd_doctor.plan import Build, DataPlan, ModelPlan, TensorPlan
-from autograd_doctor.settings import config_file, model_file, model_section
-from autograd_doctor.settings.mistakes import Mistake
+from autograd_doctor.settings import model_file, model_section
 
 
 @pytest.fixture(autouse=True)

@@ -11,18 +11,18 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from autograd_doctor import config, launch, recording, target
+from autograd_doctor import config, config_file, launch, recording, target
 from autograd_doctor.command import outputs
 from autograd_doctor.command.outputs import Output
 from autograd_doctor.command.progress import Progress
-from autograd_doctor.command.screen import Screen
 from autograd_doctor.config import Loaded, ModelSection, Settings
 from autograd_doctor.events import BatchDrawn, CheckEnded, LengthShortened, RecordingDamaged, RunStarted
 from autograd_doctor.findings import ExitCode, Number
+from autograd_doctor.mistakes import Mistake
 from autograd_doctor.plan import FunctionPlan, ModelPlan, Outcome, Plan, Target
 from autograd_doctor.rules import Rule, all_rules
-from autograd_doctor.settings import config_file, model_section, selection
-from autograd_doctor.settings.mistakes import Mistake
+from autograd_doctor.screen import Screen
+from autograd_doctor.settings import model_section, selection
 from autograd_doctor.settings.model_file import ModelFile, look
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import first_line

@@ -8,10 +8,10 @@ from autograd_doctor import target
 from autograd_doctor.command import checking
 from autograd_doctor.command.checking import Request
 from autograd_doctor.config import Loaded
+from autograd_doctor.config_file import describe
+from autograd_doctor.mistakes import Mistake
 from autograd_doctor.plan import Target
 from autograd_doctor.settings import function_inputs
-from autograd_doctor.settings.config_file import describe
-from autograd_doctor.settings.mistakes import Mistake
 
 
 def gradcheck(request: Request, function: str, inputs: Sequence[str], *, double: bool) -> int:

@@ -7,12 +7,10 @@ import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TextIO
+from typing import NamedTuple, TextIO
 
-from autograd_doctor.settings.mistakes import Mistake, nearest
-
-if TYPE_CHECKING:
-    from autograd_doctor.report import Report
+from autograd_doctor.mistakes import Mistake, nearest
+from autograd_doctor.report import Report
 
 PERSON = "full"
 _WIDTH = 100

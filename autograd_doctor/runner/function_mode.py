@@ -15,12 +15,12 @@ import torch
 from torch.autograd import Function
 
 from autograd_doctor.instruments.functions import Functions
+from autograd_doctor.mistakes import nearest
 from autograd_doctor.plan import FunctionPlan, Target
 from autograd_doctor.reading.function_signature import parameters
 from autograd_doctor.reading.places import is_own, set_target_folder
 from autograd_doctor.runner import synthetic
 from autograd_doctor.runner.model_mode import ConfigMistake, import_file, reached_own_code
-from autograd_doctor.settings.mistakes import nearest
 
 
 class FunctionProgram:

@@ -16,11 +16,11 @@ from torch import nn
 from torch.optim import Optimizer
 
 from autograd_doctor.instruments.parameters import Parameters
+from autograd_doctor.mistakes import nearest
 from autograd_doctor.plan import Build, ModelPlan, Target
 from autograd_doctor.reading.places import is_own
 from autograd_doctor.runner import synthetic
 from autograd_doctor.runner.synthetic import Batch
-from autograd_doctor.settings.mistakes import nearest
 
 
 class ConfigMistake(Exception):

@@ -18,7 +18,6 @@ from typing import Literal, NoReturn, TextIO
 from autograd_doctor.events import (
     Event,
     InstrumentAttached,
-    InstrumentFailed,
     Noted,
     ProcessStarted,
     ProgramRaised,
@@ -52,7 +51,7 @@ Reason = Literal["finished", "steps", "time", "hung", "exited", "raised", "inter
 _ALWAYS = (Loaders, OptimizerSteps, Lineage)
 """Without them a run can neither count steps, taken by optimizers or by hand, nor cut passes."""
 EMITS: tuple[type[Event], ...] = (
-    *(RecordingStarted, InstrumentAttached, InstrumentFailed),
+    *(RecordingStarted, InstrumentAttached),
     *(RunStarted, Noted, ProcessStarted, ProgramRaised, RunEnded),
 )
 """What the runner itself states, without any instrument."""

@@ -7,9 +7,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from autograd_doctor.config_file import describe
+from autograd_doctor.mistakes import Mistake, nearest
 from autograd_doctor.plan import DTYPES, FunctionPlan, InputPlan
-from autograd_doctor.settings.config_file import describe
-from autograd_doctor.settings.mistakes import Mistake, nearest
 
 _SCALAR = "scalar"
 _NO_GRAD = "no_grad"

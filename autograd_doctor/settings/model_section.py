@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from autograd_doctor.config import DataSection, ModelSection
+from autograd_doctor.config_file import describe
+from autograd_doctor.mistakes import Mistake, nearest
 from autograd_doctor.plan import DTYPES, Build, DataPlan, ModelPlan, TensorPlan
-from autograd_doctor.settings.config_file import describe
-from autograd_doctor.settings.mistakes import Mistake, nearest
 from autograd_doctor.settings.model_file import FUNCTIONS, ModelFile, initializer, required
 
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from autograd_doctor.config import Loaded
+from autograd_doctor.config_file import describe
 from autograd_doctor.events import ContextAttributeKept, FunctionJudged, ProgramRaised
 from autograd_doctor.findings import Number
+from autograd_doctor.mistakes import Mistake, nearest
 from autograd_doctor.rules import Rule
-from autograd_doctor.settings.config_file import describe
-from autograd_doctor.settings.mistakes import Mistake, nearest
 
 _PREFIX = re.compile(r"AD\d{0,2}")
 

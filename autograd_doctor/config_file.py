@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from autograd_doctor.settings.mistakes import Mistake, nearest
+from autograd_doctor.mistakes import Mistake, nearest
 
 NAMES = ("autograd_doctor.yaml", "autograd_doctor.yml", ".autograd_doctor.yaml")
 PYPROJECT = "pyproject.toml"

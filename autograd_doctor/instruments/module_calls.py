@@ -15,7 +15,7 @@ import torch.utils.checkpoint
 from torch import nn
 from torch._C import _functorch
 
-from autograd_doctor.events import Event, ForwardRan, GradSwitch
+from autograd_doctor.events import Event, ForwardRan, GradSwitch, ModuleSeen
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.forward_writes import ForwardWrites
 from autograd_doctor.instruments.functional_modes import FunctionalModes
@@ -96,10 +96,10 @@ class ModuleCalls(Instrument):
     """A root is a module that is not called inside another one's forward on the same thread.
 
     Inner calls only cost a look-up; modules replicated by DataParallel, run under a function transform, or recomputed
-    in backward are no roots. `root_passed` is sent when one has returned.
+    in backward are no roots. `root_passed` is sent when one has returned. The register introduces what this one meets.
     """
 
-    emits: ClassVar[tuple[type[Event], ...]] = (ForwardRan,)
+    emits: ClassVar[tuple[type[Event], ...]] = (ForwardRan, ModuleSeen)
 
     def __init__(
         self,

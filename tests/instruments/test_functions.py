@@ -191,7 +191,7 @@ def test_inputs_with_which_it_cannot_be_called_again(args, reason):
 def test_plain_arguments_are_handed_on():
     assert judged(Square, x(1), None)[0].verdict == "not judged", "a power times None"
     assert judged(Square, x(1), 2)[0].verdict == "right"
-    assert judged(Keeps, x(1))[0].verdict == "not judged"
+    assert judged(Keeps, x(1))[0].verdict == "right"
 
 
 def test_calls_by_keyword_are_let_alone():

@@ -82,9 +82,9 @@ def test_a_tensor_that_is_dead_is_known_by_the_graph():
     a = weight()
     with inventing(SavedChanges) as run:
         hidden = run.operated("exp", a.exp(), a)
-        loss = run.operated("sum", hidden.sum(), hidden)
         hidden.add_(1)
         run.operated("add_", hidden, hidden)
+        loss = run.operated("sum", hidden.sum(), hidden)
         del hidden
         event = complain(run, loss)
         assert (event.tensor.operation, event.tensor.shape, event.changed.operation) == ("exp", [3], "add_")
@@ -113,7 +113,7 @@ def test_a_parameter_that_an_optimizer_updated():
         event = complain(run, loss)
         assert (event.changed.operation, event.changed.version, event.tensor.shape) == ("step", 1, [3])
         assert event.changed.location is not None
-        assert event.tensor.name == "parameter 0"
+        assert event.tensor.name == "a"
 
 
 def test_a_change_that_nobody_saw_is_told_by_its_shape():
@@ -123,6 +123,16 @@ def test_a_change_that_nobody_saw_is_told_by_its_shape():
         x.add_(1)
         event = complain(run, loss)
         assert (event.tensor.shape, event.changed.operation, event.changed.version) == ([5], "", 1)
+
+
+def test_a_parameter_that_was_not_changed_is_not_to_blame():
+    a = weight()
+    with inventing(SavedChanges) as run:
+        hidden = a.exp()
+        loss = hidden.sum()
+        hidden.add_(1)
+        event = complain(run, loss)
+        assert (event.changed.operation, event.tensor.name) == ("", "")
 
 
 def test_other_errors_are_not_explained():

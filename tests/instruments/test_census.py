@@ -79,6 +79,30 @@ def test_one_old_tensor_without_a_graph_is_no_survivor():
         assert several
 
 
+def test_one_old_tensor_with_a_graph_of_few_steps_is_no_survivor():
+    a = weight()
+    with inventing(Census) as run:
+        one = run.operated("mul", a * 2, a)
+        train(run)
+        two = run.operated("exp", one.exp(), one)
+        sparse = run.operated("to_sparse", torch.eye(2).to_sparse())
+        up_to(run, FIRST)
+        assert counted(run) == []
+        assert run.of(SurvivorsCounted)[0].live_bytes == one.nbytes + two.nbytes
+        assert sparse is not None
+
+
+def test_a_series_is_chained_if_its_last_member_reaches_back():
+    a = weight()
+    with inventing(Census) as run:
+        series = [a]
+        for _ in range(FIRST):
+            series.append(run.operated("mul", series[-1] * a, series[-1], a))
+            train(run)
+        (survivor,) = counted(run)
+        assert (survivor.chained, survivor.count, survivor.made_in_steps, survivor.holder) == (True, 4, 4, "series")
+
+
 def test_what_is_young_is_no_survivor():
     with inventing(Census) as run:
         up_to(run, FIRST - 1)

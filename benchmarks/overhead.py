@@ -18,12 +18,12 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import NamedTuple
 
 import torch
+from autograd_doctor.probes import providers
+from autograd_doctor.watching.watch import Watch
 from torch import nn
 
 from autograd_doctor.events import Event
-from autograd_doctor.probes import providers
 from autograd_doctor.runner.run import installed
-from autograd_doctor.watching.watch import Watch
 
 Batch = tuple[torch.Tensor, torch.Tensor]
 

@@ -199,7 +199,9 @@ def test_an_instrument_that_cannot_be_attached_is_said_to_have_failed(kind, monk
     assert set(failures(events)) == {(name, "attach") for name in without}
     running = {event.instrument for event in events if isinstance(event, InstrumentAttached)}
     assert running == {name_of(each) for each in INSTRUMENTS} - without
-    (first,) = [event.error for event in events if isinstance(event, InstrumentFailed) and event.instrument == name_of(kind)]
+    (first,) = [
+        event.error for event in events if isinstance(event, InstrumentFailed) and event.instrument == name_of(kind)
+    ]
     assert first == "RuntimeError: torch has changed"
     assert len(watched) == len(ALONE)
     assert all(vars(owner).get(name) is before for owner, name, before in replaced[::-1])
@@ -231,7 +233,9 @@ def breaking(name: str) -> Callable[..., None]:
     return broken
 
 
-@pytest.mark.parametrize(("kind", "name"), handlers(), ids=lambda each: each if isinstance(each, str) else name_of(each))
+@pytest.mark.parametrize(
+    ("kind", "name"), handlers(), ids=lambda each: each if isinstance(each, str) else name_of(each)
+)
 def test_a_look_that_raises_is_stated_once_and_changes_no_bit(kind, name, monkeypatch):
     called = []
     broken = breaking(name)

@@ -1,10 +1,10 @@
-"""Signals: each entry point of torch is patched once, while somebody listens; who listens hears in order, or nothing."""
+"""Signals: each entry point of torch is patched once, while somebody listens, and tells what happens there."""
 
 from __future__ import annotations
 
 import os
-from functools import partial
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy
@@ -347,7 +347,7 @@ def test_operations_of_a_subclass_are_looked_at_without_its_overrides():
     mine = torch.ones(2).as_subclass(Mine)
     with Heard("operations") as heard:
         heard.signals.operations.ended.connect(lambda each: each.result + 1, owner="test")
-        mine * 2  # noqa: B018
+        mine * 2
         assert torch.overrides.has_torch_function((mine,))
     assert "add" not in seen
     assert heard.names[:2] == ["began", "ended"]
@@ -514,7 +514,12 @@ def test_train_modes():
         with pytest.raises(ValueError, match="boolean"):
             model.train("yes")  # type: ignore[arg-type]
     told = [(name, call.module is model, call.training) for name, call in heard]
-    assert told[:4] == [("began", True, False), ("began", False, False), ("ended", False, False), ("ended", True, False)]
+    assert told[:4] == [
+        ("began", True, False),
+        ("began", False, False),
+        ("ended", False, False),
+        ("ended", True, False),
+    ]
     assert [call.raised for name, call in heard if name == "ended"] == [False] * 4 + [True]
 
 

@@ -159,7 +159,9 @@ def test_groups_that_keep_most_come_first_and_only_some_are_told(graph):
         del output
         up_to(run, FIRST)
         operations = [survivor.operation for survivor in counted(run)]
-        assert operations == (["op0", "op6", "op5", "op4", "op3", "op2"] if graph else [f"op{n}" for n in range(6, 0, -1)])
+        assert operations == (
+            ["op0", "op6", "op5", "op4", "op3", "op2"] if graph else [f"op{n}" for n in range(6, 0, -1)]
+        )
 
 
 def test_graphs_that_a_backward_has_freed():

@@ -143,6 +143,8 @@ def test_a_third_pass_is_not_compared():
         for value in (1.0, 1.0, 5.0):
             run_pass(run, it, ("mul", learned(value)))
         assert len(run.of(CheckpointRan)) == 1
+        run.signals.checkpoints.pass_began.send(it)
+        assert not run.signals.operations.began
 
 
 # ----------------------------------------------------------------------------------------------------- what is followed
@@ -163,6 +165,19 @@ def test_operations_are_listened_to_only_while_a_segment_runs():
         run.signals.checkpoints.pass_began.send(first)
         run.session.detach(Checkpoints)
         assert not run.signals.operations.began
+        assert not run.signals.operations.ended
+
+
+def test_a_segment_inside_a_segment():
+    with inventing(Checkpoints) as run:
+        outer, inner = begin(run, call()), begin(run, call())
+        for value in (1.0, 2.0):
+            run.signals.checkpoints.pass_began.send(outer)
+            run_pass(run, inner, ("mul", learned(1.0)))
+            operation = Operation(torch.add, Kind.OPERATION, "exp", (), {}, True, learned(value))
+            run.signals.operations.ended.send(operation)
+            run.signals.checkpoints.pass_ended.send(outer)
+        assert [event.operation for event in run.of(CheckpointRan)] == ["", "exp"]
 
 
 def test_the_first_checkpoints_of_a_place_are_followed():
@@ -192,7 +207,9 @@ def test_a_re_entrant_checkpoint_of_which_no_input_asks_for_a_gradient(reentrant
         it = begin(run, call(*inputs, reentrant=reentrant))
         run_pass(run, it)
         run.signals.checkpoints.ended.send(it)
-        assert [(event.no_input_requires_grad, event.reentrant) for event in run.of(CheckpointRan)] == [(True, True)] * told
+        assert [(event.no_input_requires_grad, event.reentrant) for event in run.of(CheckpointRan)] == [
+            (True, True)
+        ] * told
 
 
 def test_parameters_that_a_segment_uses():
@@ -220,7 +237,9 @@ def test_statistics_that_moved_in_both_passes(moves, told, by_keyword):
         for move in moves:
             run.signals.checkpoints.pass_began.send(it)
             args = (torch.ones(1),) if by_keyword else (torch.ones(1), mean)
-            operation = Operation(torch.add, Kind.OPERATION, "batch_norm", args, {"running_mean": mean} if by_keyword else {})
+            operation = Operation(
+                torch.add, Kind.OPERATION, "batch_norm", args, {"running_mean": mean} if by_keyword else {}
+            )
             run.signals.operations.began.send(operation)
             mean.data.add_(move)
             run.signals.operations.ended.send(operation)

@@ -159,7 +159,10 @@ def test_what_is_written_again_after_a_step_is_undone():
 def test_large_and_sparse_parameters_are_not_compared(monkeypatch):
     monkeypatch.setattr(module, "_VALUES", 4)
     with inventing(ForwardWrites) as run:
-        model, writes = nn.ParameterList([torch.ones(4), torch.ones(5), torch.eye(2).to_sparse()]), run.find(ForwardWrites)
+        model, writes = (
+            nn.ParameterList([torch.ones(4), torch.ones(5), torch.eye(2).to_sparse()]),
+            run.find(ForwardWrites),
+        )
         for parameter in model:
             run.number(parameter)
         for undone in ([], [0]):

@@ -106,7 +106,13 @@ def test_a_function_is_judged_once_when_a_step_was_taken():
             run.train(SGD([nn.Parameter(torch.ones(1))], lr=0.1))
             apply(run, Square, x(3), 2.0)
         (event,) = run.of(FunctionJudged)
-        assert (event.function, event.verdict, event.double, event.requested, event.step) == ("Square", "right", False, False, 1)
+        assert (event.function, event.verdict, event.double, event.requested, event.step) == (
+            "Square",
+            "right",
+            False,
+            False,
+            1,
+        )
         assert [(facts.name, facts.shape, facts.dtype) for facts in event.judged_on] == [("x", [3], "float64")]
         assert event.location is not None
         assert event.location.function == "Square.backward"

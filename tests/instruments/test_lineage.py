@@ -117,7 +117,9 @@ def test_a_custom_function_is_recorded_like_an_operation():
         assert flows(run, lost) == ([0], [])
         assert cuts(run, lost) == [("Cuts", "function", [0])]
         assert (flows(run, data), cuts(run, data)) == (([], []), [])
-        assert [each.output is output for each, output in zip(heard, (connected, lost, data), strict=True)] == [True] * 3
+        assert [each.output is output for each, output in zip(heard, (connected, lost, data), strict=True)] == [
+            True
+        ] * 3
 
 
 # --------------------------------------------------------------------------------------------------------------- cuts

@@ -214,15 +214,13 @@ def test_modules_met_inside_that_their_root_does_not_hold():
 def test_parameters_that_a_forward_wrote_to():
     net = Net()
     with inventing(ModuleCalls) as run:
-        with run.calling(net):
-            with torch.no_grad():
-                net.fc.bias.zero_()
+        with run.calling(net), torch.no_grad():
+            net.fc.bias.zero_()
         assert len(ran(run).written_parameters) == 1
         assert ran(run).written_at is None
         net.eval()
-        with run.calling(net):
-            with torch.no_grad():
-                net.fc.bias.zero_()
+        with run.calling(net), torch.no_grad():
+            net.fc.bias.zero_()
         assert len(ran(run).written_parameters) == 1
 
 

@@ -120,6 +120,14 @@ def test_a_layer_that_its_root_was_given_since_names_its_parameters():
         assert len(seen(run)) == 1
 
 
+def test_a_root_that_nobody_introduced_names_them_as_well():
+    root = nn.Sequential(nn.Linear(1, 1, bias=False))
+    with inventing(ModuleRegister) as run:
+        run.find(ModuleRegister).met_inside(root, root[0], None)
+        assert [event.name for event in run.of(ParameterSeen)] == ["root.0.weight"]
+        assert run.of(ModuleSeen) == []
+
+
 def test_parameters_that_come_to_life_in_the_first_forward():
     lazy = nn.Sequential(nn.LazyLinear(2))
     with inventing(ModuleRegister) as run:

@@ -41,7 +41,12 @@ def test_leaves_are_introduced_when_asked_for_by_the_names_of_that_moment():
             2: "model.0.bias",
             3: "model.0.weight",
         }
-        assert (seen[0].shape, seen[0].dtype, seen[0].kind, seen[0].requires_grad) == ([2, 3], "float32", "tensor", True)
+        assert (seen[0].shape, seen[0].dtype, seen[0].kind, seen[0].requires_grad) == (
+            [2, 3],
+            "float32",
+            "tensor",
+            True,
+        )
         assert (seen[1].dtype, seen[1].kind, seen[1].requires_grad) == ("float64", "parameter", False)
         assert (seen[0].module, seen[0].module_kind) == (None, "")
         assert parameters.name_of(0) == "weights[0]"

@@ -36,9 +36,10 @@ def test_a_complaint_is_read():
         "is at version 4; expected version 2 instead"
     )
     assert complaint == ([2, 3], 4, 2, True)
-    assert _Complaint.read("[torch.FloatTensor [5]], output 0 of ExpBackward0, is at version 1; expected version 0")[
-        3
-    ] is False
+    assert (
+        _Complaint.read("[torch.FloatTensor [5]], output 0 of ExpBackward0, is at version 1; expected version 0")[3]
+        is False
+    )
     assert _Complaint.read("something else") == ([], 0, 0, False)
 
 

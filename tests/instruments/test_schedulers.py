@@ -100,4 +100,7 @@ def test_an_optimizer_that_a_framework_wrapped_or_that_is_none():
         strange.optimizer = unknown
         for each in (wrapped, strange):
             ended(run, began(run, each))
-        assert [(event.optimizer, event.learning_rates) for event in run.of(SchedulerStepped)] == [(0, [0.5]), (None, [])]
+        assert [(event.optimizer, event.learning_rates) for event in run.of(SchedulerStepped)] == [
+            (0, [0.5]),
+            (None, []),
+        ]

@@ -153,6 +153,9 @@ def test_a_snapshot_that_is_loaded_back_changes_nothing():
         assert [event.loaded_back for event in run.of(SnapshotKept)] == [False, True]
         run.signals.states.loading.send(StateLoad(model, {"weight": best["weight"]}))
         run.signals.states.loading.send(StateLoad(model, [best]))
+        larger = nn.Sequential(model, nn.Linear(3, 3))
+        whole = larger.state_dict()
+        run.signals.states.loading.send(StateLoad(larger, whole))
         run.signals.states.loading.send(StateLoad(nn.Linear(1, 1), best))
         assert len(run.of(SnapshotKept)) == 2
 
@@ -169,6 +172,7 @@ def test_only_the_newest_snapshots_are_remembered():
         step(run, model.weight)
         assert ("second", 0, 1) in told(run)
         assert first
+        assert second
 
 
 class Callback:

@@ -46,7 +46,7 @@ def test_passes_that_died_unused_are_told_two_steps_later():
     with inventing(UnusedForwards) as run:
         for _ in range(3):
             forward(run, model)
-        for steps in range(2):
+        for _ in range(2):
             assert told(run) == []
             step(run)
         assert told(run) == [(0, 3, False, 0)]
@@ -55,7 +55,6 @@ def test_passes_that_died_unused_are_told_two_steps_later():
         assert event.seconds > 0
         step(run)
         assert len(told(run)) == 1
-        assert steps == 1
 
 
 def test_passes_that_live_on_may_still_be_used():
@@ -171,7 +170,7 @@ def test_a_line_that_was_told_and_then_used():
 def test_the_largest_of_the_measured_passes_is_told():
     model = net(training=False)
     with inventing(UnusedForwards) as run:
-        for rows in (3, 1, 9):
+        for rows in (1, 3, 9):
             forward(run, model, rows)
         run.session.close()
         assert run.of(ForwardsWithoutBackward)[0].bytes_held == 2 * 3 * 16

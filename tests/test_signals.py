@@ -13,11 +13,12 @@ import torch
 import torch.utils.checkpoint
 from torch import nn
 
+from autograd_doctor.instruments.clipping import Clipping
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.guard import Guard
 from autograd_doctor.signals.patches import Patches
 from autograd_doctor.signals.signal import Seam, Signal
-from tests.watching import Replaced, global_state, recording_replacements
+from tests.watching import Recorded, Replaced, global_state, recording_replacements
 
 SEAMS = [type(seam) for seam in Signals(lambda *_: None).seams]
 
@@ -137,6 +138,15 @@ def test_listeners_hear_in_their_order():
         signal.connect(lambda what, name=name: heard.append(name), owner="test", order=order)
     signal.send(1)
     assert heard == ["early", "first", "second", "late", "last"]
+
+
+def test_instruments_that_read_others_hear_after_them():
+    recorded = Recorded()
+    recorded.session.attach([Clipping])
+    heard = [listener.owner for listener in recorded.session.signals.backward.began._listeners]
+    recorded.session.close()
+    names = [type(owner).__name__ for owner in heard]
+    assert names == ["Ledger", "Course"], "the course counts a backward when all others have seen it begin"
 
 
 def test_who_has_left_hears_nothing():

@@ -71,7 +71,8 @@ def test_naming_is_given_up_after_some_attempts():
 
 def test_one_that_never_steps_has_a_name_too():
     with inventing(Optimizers) as run:
-        run.signals.optimizers.built.send(kept := SGD([weight()], lr=0.1))
+        kept = SGD([weight()], lr=0.1)
+        run.signals.optimizers.built.send(kept)
         run.find(Optimizers).introduce()
         run.find(Optimizers).introduce()
         assert [event.name for event in run.of(OptimizerBuilt)][1:] == ["kept"]

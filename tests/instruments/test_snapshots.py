@@ -84,6 +84,7 @@ def test_aliases_in_containers_and_objects():
         del state
         step(run, model.weight)
         assert [holder for holder, _, _ in told(run)] == ["held.best['weights']"]
+        assert held
         assert deep
 
 

@@ -262,12 +262,13 @@ def test_inputs_and_outputs_that_the_context_keeps():
         assert found["kept"].location.function == "Keeps.forward"
 
 
-def test_contexts_are_looked_at_in_the_first_calls():
+@pytest.mark.parametrize(("before", "looked"), [(module._CALLS_LOOKED_AT - 1, 2), (module._CALLS_LOOKED_AT, 0)])
+def test_contexts_are_looked_at_in_the_first_calls(before, looked):
     with inventing(Functions) as run:
-        for _ in range(module._CALLS_LOOKED_AT):
+        for _ in range(before):
             apply(run, Keeps, x(1))
         argument = x(4)
         call = began(run, Keeps, argument)
         call.result = Keeps.apply(argument)
         run.signals.custom_functions.ended.send(call)
-        assert run.of(ContextAttributeKept) == []
+        assert len(run.of(ContextAttributeKept)) == looked

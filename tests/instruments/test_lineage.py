@@ -358,7 +358,7 @@ def test_an_assignment_to_grad_names_the_line_that_cleared():
         assert run.of(GradientsCleared)[0].location is not None
 
 
-# ------------------------------------------------------------------------------------------------ behind autograd's back
+# ----------------------------------------------------------------------------------------------- behind autograd's back
 
 
 def behind(run: Invented, tensor: torch.Tensor, name: str = "data") -> torch.Tensor:

@@ -15,6 +15,7 @@ from autograd_doctor.instruments import backward_runs as module
 from autograd_doctor.instruments.backward_runs import BackwardRuns
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.tensors import Tensors
+from autograd_doctor.reading import graph_walk
 from autograd_doctor.reading.made import numbers_in
 from tests.inventing import Invented, inventing
 
@@ -79,6 +80,36 @@ def test_paths_that_were_cut():
         assert (event.values, event.reached) == ([0, 1], [1])
         assert [(cut.operation, cut.parameters) for cut in event.cuts] == [("detach", [0])]
         assert event.rewrapped_at is None
+
+
+def test_a_path_that_was_cut_beside_one_that_was_not_loses_nothing():
+    a, b = weight(), weight()
+    with inventing(BackwardRuns) as run:
+        run.number(b)
+        lost = run.operated("detach", a.detach(), a)
+        run.ran_backward(run.operated("mul", (a * lost).sum(), a, lost))
+        event = ran(run)
+        assert (event.values, event.reached, event.cuts) == ([1], [1], [])
+
+
+def test_of_several_roots_the_first_is_described():
+    a, b = weight(), weight(2.0)
+    with inventing(BackwardRuns) as run:
+        with run.backward(a.sum(), b.sum()):
+            pass
+        assert (ran(run).loss, ran(run).reached) == (2.0, [0, 1])
+
+
+def test_gradients_are_followed_during_the_backward_only(monkeypatch):
+    looked: list[object] = []
+    monkeypatch.setattr(graph_walk, "_magnitude", lambda gradient: looked.append(gradient) or 1.0)
+    with inventing(BackwardRuns) as run:
+        loss = weight().square().sum()
+        with run.backward(loss):
+            loss.backward(retain_graph=True)
+        seen = len(looked)
+        loss.backward()
+        assert len(looked) == seen > 0
 
 
 def test_a_loss_that_was_wrapped_anew():

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch.utils.checkpoint
 from torch import nn
 from torch.optim import SGD
 
-from autograd_doctor.events import ForwardRan, ModuleSeen, ParameterSeen
+from autograd_doctor.events import ForwardRan, ModeSet, ModuleSeen, ParameterSeen
 from autograd_doctor.instruments.module_calls import ModuleCalls
+from autograd_doctor.instruments.module_register import ModuleRegister
+from autograd_doctor.instruments.train_modes import TrainModes
 from autograd_doctor.signals.grad_modes import GradSwitched
 from autograd_doctor.signals.modules import ModuleCall, TrainCall
 from tests.inventing import Invented, inventing
@@ -233,3 +237,86 @@ def test_operations_are_listened_to_only_where_a_forward_trains():
             net.train(training)
             with run.calling(net, grad_enabled=enabled):
                 assert bool(run.signals.operations.began) == (training and enabled)
+
+
+def test_the_parent_of_a_stray_is_the_module_that_called_it():
+    net, stray = Net(), nn.Linear(1, 1)
+    with inventing(ModuleCalls) as run:
+        with run.calling(net), run.calling(net.fc), run.calling(stray):
+            pass
+        root, parent, met = run.of(ModuleSeen)
+        assert (parent.kind, parent.parent, met.parent) == ("Linear", root.module, parent.module)
+
+
+def test_only_what_a_root_does_not_hold_is_looked_up(monkeypatch):
+    met: list[nn.Module] = []
+    monkeypatch.setattr(ModuleRegister, "met_inside", lambda self, root, module, parent: met.append(module))
+    net, stray = Net(), nn.Linear(1, 1)
+    with inventing(ModuleCalls) as run:
+        for _ in range(2):
+            call(run, net, net.fc, stray, net.fc)
+        assert met == [stray]
+
+
+def test_a_forward_that_raised_is_watched_no_more():
+    net = Net()
+    with inventing(ModuleCalls) as run:
+        call(run, net)
+        step(run)
+        with run.calling(net, raised=True):
+            assert run.signals.operations.began
+        assert not run.signals.operations.began
+
+
+def from_checkpoint(act: Callable[[], None]) -> None:
+    """Call as the file of torch's checkpoints would."""
+    namespace: dict[str, Any] = {}
+    exec(compile("def run(act): act()", torch.utils.checkpoint.__file__, "exec"), namespace)
+    namespace["run"](act)
+
+
+def test_the_first_pass_of_a_re_entrant_checkpoint_is_no_root():
+    net, block = Net(), torch.no_grad()
+    with inventing(ModuleCalls) as run:
+        from_checkpoint(lambda: call(run, net, grad_enabled=False))
+        assert run.of(ModuleSeen) == []
+        from_checkpoint(lambda: call(run, net))
+        assert len(run.of(ForwardRan)) == 1
+        call(run, net, grad_enabled=False)
+        assert len(run.of(ForwardRan)) == 2
+        run.signals.grad_modes.entered.send(GradSwitched(block, False, sys._getframe()))
+        from_checkpoint(lambda: call(run, net, grad_enabled=False))
+        assert len(run.of(ForwardRan)) == 3, "the program itself has switched gradients off"
+
+
+def test_roots_say_when_their_mode_is_set():
+    net = Net()
+    with inventing(ModuleCalls) as run:
+        call(run, net)
+        run.signals.train_modes.began.send(it := TrainCall(net.eval(), False))
+        run.signals.train_modes.ended.send(it)
+        assert [(event.module, event.training) for event in run.of(ModeSet)] == [(0, False)]
+
+
+def test_parameters_that_came_to_life_in_a_forward_are_named():
+    lazy = nn.LazyLinear(2)
+    with inventing(ModuleCalls) as run:
+        with run.calling(lazy):
+            assert run.of(ParameterSeen) == []
+            lazy.initialize_parameters(torch.ones(1, 3))
+            lazy.__class__ = nn.Linear
+        assert len(run.of(ParameterSeen)) == 2
+
+
+def test_of_several_parts_in_another_mode_the_first_names_the_line():
+    net = Net()
+    with inventing(ModuleCalls) as run:
+        began = run.signals.train_modes.began
+        began.send(first := TrainCall(net.norm.eval(), False))
+        run.signals.train_modes.ended.send(first)
+        began.send(second := TrainCall(net.drop.eval(), False))
+        run.signals.train_modes.ended.send(second)
+        call(run, net, net.norm, net.drop)
+        modes = run.find(TrainModes)
+        assert modes.set_at(net.norm) != modes.set_at(net.drop)
+        assert ran(run).mode_set_at == modes.set_at(net.norm) is not None

@@ -1,31 +1,26 @@
-"""Signals: each entry point of torch is patched once, while somebody listens, and nobody but the listener notices."""
+"""Signals: each entry point of torch is patched once, while somebody listens, and tells what happens there."""
 
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
+import numpy
 import pytest
 import torch
+import torch.utils.checkpoint
 from torch import nn
-from torch.optim import SGD
-from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
 
-from autograd_doctor.events import Event, InstrumentAttached, InstrumentDetached, InstrumentFailed
-from autograd_doctor.instruments.course import Course
-from autograd_doctor.instruments.instrument import Instrument, name_of, requirements
-from autograd_doctor.instruments.session import Session, all_instruments, needed_for
+from autograd_doctor.instruments.clipping import Clipping
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.guard import Guard
 from autograd_doctor.signals.patches import Patches
 from autograd_doctor.signals.signal import Seam, Signal
+from tests.watching import Recorded, Replaced, global_state, recording_replacements
 
 SEAMS = [type(seam) for seam in Signals(lambda *_: None).seams]
-INSTRUMENTS = all_instruments()
 
 
 def raises(*failed: object) -> None:
@@ -40,34 +35,10 @@ def seam_of(kind: type[Seam]) -> Seam:
     return next(seam for seam in Signals(raises).seams if type(seam) is kind)
 
 
-Replaced = list[tuple[Any, str, Any]]
-"""Owner, name and what was there before."""
-
-
 @pytest.fixture
-def replaced(monkeypatch: pytest.MonkeyPatch) -> Replaced:
-    """What is replaced from now on."""
-    found: Replaced = []
-    original = Patches.replace
-
-    def replace(self: Patches, owner: Any, name: str, value: Any) -> None:
-        found.append((owner, name, vars(owner).get(name)))
-        original(self, owner, name, value)
-
-    monkeypatch.setattr(Patches, "replace", replace)
-    return found
-
-
-def global_state() -> list[Any]:
-    """What torch keeps for all of a process, and seams change without replacing an attribute."""
-    from torch.optim import optimizer
-
-    return [
-        dict(optimizer._global_optimizer_pre_hooks),
-        dict(optimizer._global_optimizer_post_hooks),
-        torch.overrides._get_current_function_mode_stack(),
-        torch.is_grad_enabled(),
-    ]
+def replaced() -> Iterator[Replaced]:
+    with recording_replacements() as found:
+        yield found
 
 
 # -------------------------------------------------------------------------------------------------------------- seams
@@ -169,6 +140,15 @@ def test_listeners_hear_in_their_order():
     assert heard == ["early", "first", "second", "late", "last"]
 
 
+def test_instruments_that_read_others_hear_after_them():
+    recorded = Recorded()
+    recorded.session.attach([Clipping])
+    heard = [listener.owner for listener in recorded.session.signals.backward.began.listeners]
+    recorded.session.close()
+    names = [type(owner).__name__ for owner in heard]
+    assert names == ["Ledger", "Course"], "the course counts a backward when all others have seen it begin"
+
+
 def test_who_has_left_hears_nothing():
     signal: Signal[int] = Signal(Guard(raises))
     first: list[int] = []
@@ -261,47 +241,186 @@ def test_what_is_deferred_runs_after_the_look_and_may_raise():
     assert busy == [False, False]
 
 
-# -------------------------------------------------------------------------------------------- a program that is watched
+# ------------------------------------------------------------------------------------------- what each of them tells
 
 
-class Net(nn.Module):
-    def __init__(self) -> None:
+class Heard(list[tuple[str, Any]]):
+    """The signals of one seam while torch is called, by name."""
+
+    def __init__(self, name: str) -> None:
         super().__init__()
-        self.first, self.norm, self.last = nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Linear(4, 1)
+        self.signals = Signals(raises)
+        self.seam = getattr(self.signals, name)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.last(torch.relu(self.norm(self.first(x))))
+    def __enter__(self) -> Heard:
+        for name, signal in vars(self.seam).items():
+            if isinstance(signal, Signal):
+                signal.connect(partial(self._hear, name), owner="test")
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for signal in signals_of(self.seam):
+            for listener in list(signal.listeners):
+                signal.disconnect(listener.handle)
+
+    def _hear(self, name: str, what: Any) -> None:
+        self.append((name, what))
+
+    @property
+    def names(self) -> list[str]:
+        return [name for name, _ in self]
 
 
-def train(steps: int = 2) -> list[torch.Tensor]:
-    """A program that enters torch in most ways that are watched, and what became of its weights."""
-    torch.manual_seed(0)
-    model = Net()
-    optimizer = SGD(model.parameters(), lr=0.1, momentum=0.9)
-    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1)
-    data = torch.utils.data.TensorDataset(torch.randn(8, 4), torch.randn(8, 1))
-    scaler = torch.amp.GradScaler("cpu", init_scale=4.0)
-    model.first.register_forward_hook(lambda *_: None)
-    for _ in range(steps):
-        for x, y in torch.utils.data.DataLoader(data, batch_size=4):
-            optimizer.zero_grad()
-            hidden = torch.utils.checkpoint.checkpoint(model.train(), x, use_reentrant=False)
-            loss = nn.functional.mse_loss(hidden, y) + Doubled.apply(hidden).mean()
-            scaler.scale(loss).backward(retain_graph=True)
-            scaler.unscale_(optimizer)
-            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            scaler.step(optimizer)
-            scaler.update()
-        schedule.step()
+def weight() -> nn.Parameter:
+    return nn.Parameter(torch.ones(2))
+
+
+def test_backwards():
+    a = weight()
+    with Heard("backward") as heard:
+        loss = a.square().sum()
+        loss.backward(retain_graph=True)
+        (gradient,) = torch.autograd.grad(loss, [a], create_graph=True)
+        with pytest.raises(RuntimeError):
+            torch.ones(()).backward()
+        torch.func.grad(lambda x: x.square().sum())(torch.ones(2))
+    assert heard.names == ["began", "ended"] * 3
+    first, second, third = (call for name, call in heard if name == "ended")
+    assert (first.kind, first.retain_graph, first.create_graph, first.inputs) == ("backward", True, False, 0)
+    assert (second.kind, second.retain_graph, second.create_graph, second.inputs) == ("grad", True, True, 1)
+    assert (first.result, first.error, second.result[0] is gradient) == ((), None, True)
+    assert first.roots[0] is loss
+    assert isinstance(third.error, RuntimeError)
+    assert all(began is ended for (_, began), (_, ended) in zip(heard[::2], heard[1::2], strict=True))
+
+
+def test_a_backward_inside_a_backward_belongs_to_it():
+    a, inner = weight(), weight()
+    hidden = a * 2
+
+    def differentiate(gradient: torch.Tensor) -> None:
+        with torch.enable_grad():
+            inner.sum().backward()
+
+    hidden.register_hook(differentiate)
+    with Heard("backward") as heard:
+        hidden.sum().backward()
+    assert heard.names == ["began", "ended"]
+    assert inner.grad is not None
+
+
+def test_operations():
+    a = weight()
+    with Heard("operations") as heard:
+        doubled = a * 2
+        assert a.dim() == 1
+        with pytest.raises(RuntimeError), torch.no_grad():
+            torch.mm(a, a)
+        number = doubled.sum().item()
+        heard.signals.guard.muted = 1
+        torch.ones(2)
+        heard.signals.guard.muted = 0
+        array = torch.from_numpy(numpy.ones(2))
+        wrapped = torch.autograd.Variable(a)
+        assert not torch.overrides.has_torch_function((a, array))
+        torch.func.vmap(lambda x: x * 2)(a)
+        assert heard.signals.operations.in_place
+        with torch._C.DisableTorchFunction():
+            torch.ones(2)
+    assert heard.signals.operations.in_place, "there is none that could be out of place"
+    told = [(name, each.name, each.kind.name) for name, each in heard]
+    assert told[:2] == [("began", "mul", "OPERATION"), ("ended", "mul", "OPERATION")]
+    assert ("failed", "mm", "OPERATION") in told
+    assert ("ended", "item", "ESCAPE") in told
+    assert not [name for _, name, _ in told if name in ("dim", "ones")]
+    results = {each.name: each.result for name, each in heard if name == "ended"}
+    assert results["mul"] is doubled
+    assert results["item"] == number
+    assert results["from_numpy"] is array
+    assert results["Variable"] is wrapped
+    (failed,) = [each for name, each in heard if name == "failed"]
+    assert failed.error is not None
+    assert not failed.grad_enabled
+    assert heard[0][1].grad_enabled
+    assert heard[0][1].args[0] is a
+
+
+def test_operations_of_a_subclass_are_looked_at_without_its_overrides():
+    seen: list[str] = []
+
+    class Mine(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(func.__name__)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    mine = torch.ones(2).as_subclass(Mine)
+    with Heard("operations") as heard:
+        heard.signals.operations.ended.connect(lambda each: each.result + 1, owner="test")
+        mine * 2
+        assert torch.overrides.has_torch_function((mine,))
+    assert "add" not in seen
+    assert heard.names[:2] == ["began", "ended"]
+
+
+def test_operations_inside_a_checkpoint_that_a_backward_runs_again():
+    a, names = weight(), []
+    with Heard("checkpoints") as heard:
+        heard.signals.checkpoints.began.connect(lambda call: setattr(call, "follow", True), owner="test")
+        heard.signals.operations.ended.connect(lambda each: names.append(each.name), owner="test")
+        out = torch.utils.checkpoint.checkpoint(lambda x: x.sin().exp(), a, use_reentrant=False)
+        heard.signals.operations.ended.disconnect(heard.signals.operations.ended.listeners[0].handle)
+        assert heard.names == ["began", "pass_began", "pass_ended", "ended"]
+        again: list[str] = []
+        heard.signals.operations.ended.connect(lambda each: again.append(each.name), owner="test")
+        out.sum().backward()
+        assert heard.names[4:] == ["pass_began", "pass_ended"]
+        assert (names.count("sin"), again.count("sin")) == (1, 1)
+        heard.signals.operations.ended.disconnect(heard.signals.operations.ended.listeners[0].handle)
+        call = heard[0][1]
+        assert (call.reentrant, call.grad_enabled, call.args) == (False, True, ())
+
+
+@pytest.mark.parametrize(("options", "reentrant"), [({"use_reentrant": True}, True), ({"use_reentrant": False}, False)])
+def test_checkpoints(options, reentrant):
+    a, args = weight(), []
+    with Heard("checkpoints") as heard:
+        heard.signals.checkpoints.began.connect(lambda call: args.append(call.args), owner="test")
         with torch.no_grad():
-            model.eval()(x).sum().item()
-        model.load_state_dict(model.state_dict())
-    return [value.clone() for value in model.state_dict().values()]
+            torch.utils.checkpoint.checkpoint(torch.exp, a, **options)
+    assert heard.names == ["began", "ended"], "nobody asked for the passes"
+    assert (heard[0][1].function, heard[0][1].reentrant, heard[0][1].grad_enabled) == (torch.exp, reentrant, False)
+    assert args == [(a,)]
+
+
+def test_clipping():
+    a = weight()
+    a.grad = torch.ones(2)
+    with Heard("clipping") as heard:
+        norm = nn.utils.clip_grad_norm_((each for each in [a]), 1.0)
+        nn.utils.clip_grad.clip_grad_value_(a, clip_value=0.5)
+        with pytest.raises(TypeError):
+            nn.utils.clip_grad_value_([a])  # type: ignore[call-arg]
+    outer = [(name, call) for name, call in heard if call.name != "clip_grads_with_norm_"]
+    assert [name for name, _ in outer] == ["began", "ended"] * 3
+    first, second, third = (call for name, call in outer if name == "ended")
+    assert (first.name, first.args, first.result is norm, first.raised) == ("clip_grad_norm_", (1.0,), True, False)
+    assert (second.name, second.kwargs, second.raised) == ("clip_grad_value_", {"clip_value": 0.5}, False)
+    assert third.raised
+    assert [len(call.tensors) for call in (first, second, third)] == [1, 1, 1]
+
+
+def test_an_empty_generator_is_handed_on_as_one():
+    alone = float(nn.utils.clip_grad_norm_((each for each in list[torch.Tensor]()), 1.0))
+    with Heard("clipping"):
+        assert float(nn.utils.clip_grad_norm_((each for each in list[torch.Tensor]()), 1.0)) == alone
 
 
 class Doubled(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        if x.numel() == 1:
+            raise ValueError("one")
         return x * 2
 
     @staticmethod
@@ -309,215 +428,213 @@ class Doubled(torch.autograd.Function):
         return gradient * 2
 
 
-ALONE = train()
+def test_custom_functions():
+    a = weight()
+    with Heard("custom_functions") as heard:
+        out = Doubled.apply(a)
+        with pytest.raises(ValueError, match="one"):
+            Doubled.apply(torch.ones(1))
+    assert heard.names == ["began", "ended", "began"]
+    assert (heard[0][1].function, heard[0][1].args, heard[1][1].result is out) == (Doubled, (a,), True)
 
 
-@contextmanager
-def attached(*kinds: type[Instrument]) -> Iterator[list[Event]]:
-    events: list[Event] = []
-    session = Session(events.append)
-    session.attach(kinds)
-    try:
-        yield events
-    finally:
-        session.close()
-
-
-def failures(events: list[Event]) -> list[tuple[str, str]]:
-    return [(event.instrument, event.look) for event in events if isinstance(event, InstrumentFailed)]
-
-
-def test_all_instruments_together_change_no_bit():
-    with attached(*INSTRUMENTS) as events:
-        watched = train()
-    assert failures(events) == []
-    assert all(torch.equal(one, other) for one, other in zip(ALONE, watched, strict=True))
-
-
-class Counting(TorchDispatchMode):
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: list[str] = []
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.seen.append(str(func))
-        return func(*args, **(kwargs or {}))
-
-
-class Functions(TorchFunctionMode):
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: list[str] = []
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.seen.append(getattr(func, "__name__", ""))
-        return func(*args, **(kwargs or {}))
-
-
-def plain_training() -> None:
-    torch.manual_seed(0)
-    model = Net()
-    optimizer = SGD(model.parameters(), lr=0.1)
-    for _ in range(2):
-        optimizer.zero_grad()
-        loss = Doubled.apply(model(torch.ones(4, 4))).square().mean()
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-    model.state_dict()
-
-
-@pytest.mark.parametrize("mode", [Counting, Functions])
-def test_looks_are_invisible_to_the_modes_of_the_program(mode):
-    def seen() -> list[str]:
-        with mode() as counting:
-            plain_training()
-        return counting.seen
-
-    alone = seen()
-    with attached(*INSTRUMENTS) as events:
-        watched = seen()
-    assert failures(events) == []
-    assert len(alone) > 50
-    assert Counter(watched) == Counter(alone)
-    assert watched == alone
-
-
-def test_looks_are_invisible_to_a_tracer():
-    model, x = Net().eval(), torch.ones(2, 4)
-
-    def graph() -> list[tuple[str, int]]:
-        traced = torch.jit.trace(model, x, check_trace=False).inlined_graph
-        return [(node.kind(), len(list(node.inputs()))) for node in traced.nodes()]
-
-    alone = graph()
-    with attached(*INSTRUMENTS) as events:
-        assert graph() == alone
-    assert failures(events) == []
-
-
-# --------------------------------------------------------------------------------------------------------- instruments
-
-
-@pytest.mark.parametrize("kind", INSTRUMENTS, ids=name_of)
-def test_an_instrument_leaves_torch_as_it_was(kind, replaced):
-    state = global_state()
-    with attached(kind) as events:
-        train(1)
-    assert failures(events) == []
-    assert all(vars(owner).get(name) is before for owner, name, before in replaced[::-1])
-    assert global_state() == state
-    names = [name_of(each) for each in needed_with(kind)]
-    assert [event.instrument for event in events if isinstance(event, InstrumentAttached)] == names
-    assert [event.instrument for event in events if isinstance(event, InstrumentDetached)] == names[::-1]
-
-
-def needed_with(kind: type[Instrument]) -> list[type[Instrument]]:
-    """An instrument after all that it reads."""
-    found: list[type[Instrument]] = []
-    for required in requirements(kind).values():
-        found += [each for each in needed_with(required) if each not in found]
-    return [*found, kind]
-
-
-@pytest.mark.parametrize("kind", INSTRUMENTS, ids=name_of)
-def test_an_instrument_that_cannot_be_attached_is_said_to_have_failed(kind, monkeypatch, replaced):
-    def connect(self: Instrument, signals: Signals) -> None:
-        self.listen(signals.backward.began, raises)
-        raise RuntimeError("torch has changed")
-
-    monkeypatch.setattr(kind, "connect", connect)
-    with attached(*INSTRUMENTS) as events:
-        watched = train(1)
-    without = {name_of(each) for each in INSTRUMENTS if kind in needed_with(each)}
-    assert set(failures(events)) == {(name, "attach") for name in without}
-    running = {event.instrument for event in events if isinstance(event, InstrumentAttached)}
-    assert running == {name_of(each) for each in INSTRUMENTS} - without
-    (first,) = [
-        event.error for event in events if isinstance(event, InstrumentFailed) and event.instrument == name_of(kind)
+def test_grad_modes():
+    with Heard("grad_modes") as heard:
+        with torch.no_grad():
+            pass
+        with torch.enable_grad():
+            pass
+        with torch.inference_mode():
+            pass
+        torch.set_grad_enabled(False)
+        torch.set_grad_enabled(True)(lambda: None)
+        torch.set_grad_enabled(True)
+    assert [each.manager for name, each in heard if name == "applied"] != []
+    switched = [(name, each) for name, each in heard if name != "applied"]
+    own = [(name, each) for name, each in switched if each.frame.f_code.co_filename == __file__]
+    told = [(name, type(each.manager).__name__, each.enabled) for name, each in own]
+    assert told == [
+        ("entered", "no_grad", False),
+        ("exited", "no_grad", True),
+        ("entered", "enable_grad", True),
+        ("exited", "enable_grad", True),
+        ("entered", "inference_mode", False),
+        ("exited", "inference_mode", True),
+        ("called", "set_grad_enabled", False),
+        ("called", "set_grad_enabled", True),
+        ("decorated", "set_grad_enabled", False),
+        ("called", "set_grad_enabled", True),
     ]
-    assert first == "RuntimeError: torch has changed"
-    assert len(watched) == len(ALONE)
-    assert all(vars(owner).get(name) is before for owner, name, before in replaced[::-1])
+    assert {each.frame.f_code.co_name for _, each in own} == {"test_grad_modes"}
 
 
-def handlers() -> list[tuple[type[Instrument], str]]:
-    """The methods that instruments connect to signals; those that are connected later are not among them."""
-    found = []
-    session = Session(lambda event: None)
-    for kind in INSTRUMENTS:
-        seen: list[str] = []
-        instrument = kind.__new__(kind)
-        session.attach([kind])
-        instrument = session.find(kind)
-        assert instrument is not None
-        instrument.detach()
-        instrument.listen = lambda signal, handle, last=False, seen=seen: seen.append(handle.__name__)  # type: ignore[method-assign]
-        instrument.connect(session.signals)
-        found += [(kind, name) for name in dict.fromkeys(seen)]
-    session.close()
-    return found
+def test_hooks():
+    model, tensor = nn.Linear(1, 1), torch.ones(1, requires_grad=True)
+    with Heard("hooks") as heard:
+        handle = model.register_forward_hook(lambda *_: None)
+        tensor.register_hook(lambda gradient: gradient)
+    assert [(name, what is each) for (name, what), each in zip(heard, (model, tensor), strict=True)] == [
+        ("on_module", True),
+        ("on_tensor", True),
+    ]
+    handle.remove()
+    assert not model._forward_hooks
 
 
-def breaking(name: str) -> Callable[..., None]:
-    def broken(*args: Any, **kwargs: Any) -> None:
-        raise ZeroDivisionError(name)
-
-    broken.__name__ = name
-    return broken
-
-
-@pytest.mark.parametrize(
-    ("kind", "name"), handlers(), ids=lambda each: each if isinstance(each, str) else name_of(each)
-)
-def test_a_look_that_raises_is_stated_once_and_changes_no_bit(kind, name, monkeypatch):
-    called = []
-    broken = breaking(name)
-    monkeypatch.setattr(kind, name, lambda *args: called.append(1) or broken())
-    getattr(kind, name).__name__ = name
-    with attached(*INSTRUMENTS) as events:
-        watched = train()
-    mine = [look for instrument, look in failures(events) if instrument == name_of(kind)]
-    assert mine.count(name) == bool(called)
-    assert all(torch.equal(one, other) for one, other in zip(ALONE, watched, strict=True))
+def test_loaders():
+    data = torch.utils.data.DataLoader(torch.ones(3, 1))  # type: ignore[arg-type]
+    with Heard("loaders") as heard:
+        assert len(list(data)) == 3
+        lengths = heard.names.count("length_asked")
+        names = [name for name in heard.names if name != "length_asked"]
+        assert names == ["began", *["asked", "drawn"] * 3, "asked", "exhausted"]
+        assert heard[0][1].loader is data
+        heard.signals.loaders.asked.connect(lambda call: setattr(call, "stop", True), owner="test", order=1)
+        heard.signals.loaders.length_asked.connect(lambda asked: setattr(asked, "length", 1), owner="test")
+        assert list(data) == []
+        assert len(data) == 1
+        assert lengths < heard.names.count("length_asked")
+    assert len(data) == 3
 
 
-def test_what_is_needed_for_an_event_comes_before_its_readers():
-    from autograd_doctor.events import BackwardRan
+def test_module_calls():
+    class Echo(nn.Module):
+        def forward(self, x: Any, fail: bool = False) -> Any:
+            return {}[x] if fail else x
 
-    needed = needed_for(["BackwardRan"])
-    assert BackwardRan.__name__ in {event.__name__ for event in needed[-1].emits}
-    for position, kind in enumerate(needed):
-        assert set(requirements(kind).values()) <= set(needed[:position])
-    assert needed_for(["NoSuchEvent"]) == []
-    assert len(set(needed)) == len(needed)
+    echo = Echo()
+    with Heard("modules") as heard:
+        with torch.inference_mode():
+            assert echo(1) == 1
+        with pytest.raises(KeyError):
+            echo(2, fail=True)
+        with heard.signals.guard.looking():
+            echo(3)
+    assert heard.names == ["began", "ended"] * 2
+    first, second = heard[1][1], heard[3][1]
+    assert (first.module, first.args, first.kwargs, first.output, first.raised) == (echo, (1,), {}, 1, False)
+    assert (first.grad_enabled, first.inference) == (False, True)
+    assert (second.kwargs, second.output, second.raised) == ({"fail": True}, None, True)
+    assert (second.grad_enabled, second.inference) == (True, False)
 
 
-def test_an_instrument_is_attached_once_and_limited_once():
-    events: list[Event] = []
-    session = Session(events.append)
-    session.attach([Course, Course])
-    course = session.find(Course)
-    assert course is not None
-    course.limited("too large")
-    course.limited("too large")
-    course.limited("on an accelerator")
-    session.close()
-    session.close()
-    assert session.find(Course) is None
-    assert [type(event).__name__ for event in events] == [
-        "InstrumentAttached",
-        "InstrumentLimited",
-        "InstrumentLimited",
-        "InstrumentDetached",
+def test_train_modes():
+    model = nn.Sequential(nn.Dropout())
+    with Heard("train_modes") as heard:
+        assert model.eval() is model
+        model.train()
+        with pytest.raises(ValueError, match="boolean"):
+            model.train("yes")  # type: ignore[arg-type]
+    told = [(name, call.module is model, call.training) for name, call in heard]
+    assert told[:4] == [
+        ("began", True, False),
+        ("began", False, False),
+        ("ended", False, False),
+        ("ended", True, False),
+    ]
+    assert [call.raised for name, call in heard if name == "ended"] == [False] * 4 + [True]
+
+
+def test_optimizers():
+    a, b = weight(), weight()
+    with Heard("optimizers") as heard:
+        sgd = torch.optim.SGD([a], lr=0.1)
+        sgd.add_param_group({"params": [b]})
+    assert heard.names == ["group_added", "built", "group_added"]
+    assert (heard[1][1], heard[2][1].optimizer) == (sgd, sgd)
+    assert heard[2][1].group["params"] == [b]
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+def test_steps_and_their_closures(by_name):
+    a, calls = weight(), []
+    sgd = torch.optim.SGD([a], lr=0.1)
+    with Heard("steps") as heard:
+        sgd.step()
+        closure: Any = lambda: calls.append(1) or torch.ones(())  # noqa: E731
+        loss = sgd.step(closure=closure) if by_name else sgd.step(closure)
+        with pytest.raises(ZeroDivisionError):
+            sgd.step(lambda: 1 / 0)
+    assert loss == 1.0
+    assert calls == [1]
+    assert heard.names == ["began", "ended", "began", "closure_began", "closure_ended", "ended", "began",
+                           "closure_began", "closure_ended"]  # fmt: skip
+    assert [call.closure for _, call in heard] == [False] * 2 + [True] * 7
+    assert all(call.optimizer is sgd for _, call in heard)
+
+
+def test_clearing():
+    model = nn.Linear(1, 1)
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    model.weight.grad = torch.ones(1, 1)
+    with Heard("clearing") as heard:
+        model.zero_grad(set_to_none=False)
+        assert model.weight.grad.tolist() == [[0.0]]
+        sgd.zero_grad()
+        assert model.weight.grad is None
+    assert [(name, call.cleared, call.how) for name, call in heard] == [
+        ("began", model, "module.zero_grad"),
+        ("ended", model, "module.zero_grad"),
+        ("began", sgd, "optimizer.zero_grad"),
+        ("ended", sgd, "optimizer.zero_grad"),
     ]
 
 
-def test_what_fails_at_the_end_is_stated_and_the_others_end_all_the_same(monkeypatch, replaced):
-    for kind in INSTRUMENTS:
-        monkeypatch.setattr(kind, "finish", breaking("finish"))
-    with attached(*INSTRUMENTS) as events:
-        pass
-    assert failures(events) == [(event.instrument, "finish") for event in events if isinstance(event, InstrumentFailed)]
-    assert len(failures(events)) == len(INSTRUMENTS)
-    assert all(vars(owner).get(name) is before for owner, name, before in replaced[::-1])
+def test_scalers():
+    a = weight()
+    a.grad = torch.ones(2)
+    sgd = torch.optim.SGD([a], lr=0.1)
+    with Heard("scalers") as heard:
+        scaler = torch.amp.GradScaler("cpu", init_scale=4.0)
+        assert scaler.scale(torch.ones(())) == 4.0
+        scaler.unscale_(optimizer=sgd)
+        with pytest.raises(RuntimeError):
+            scaler.unscale_(sgd)
+        scaler.update()
+    told = [(name, call.name, call.argument is sgd, call.raised) for name, call in heard]
+    assert told == [
+        ("began", "scale", False, False),
+        ("ended", "scale", False, False),
+        ("began", "unscale_", True, False),
+        ("ended", "unscale_", True, False),
+        ("began", "unscale_", True, True),
+        ("ended", "unscale_", True, True),
+        ("began", "update", False, False),
+        ("ended", "update", False, False),
+    ]
+
+
+def test_schedulers():
+    from torch.optim import lr_scheduler
+
+    sgd = torch.optim.SGD([weight()], lr=0.1)
+    with Heard("schedulers") as heard:
+        schedule = lr_scheduler.StepLR(sgd, 1)
+        constructing = [(name, call.constructing) for name, call in heard]
+        schedule.step()
+        plateau = lr_scheduler.ReduceLROnPlateau(sgd)
+        with pytest.raises(TypeError):
+            plateau.step()  # type: ignore[call-arg]
+    assert constructing[0] == ("began", True)
+    assert constructing[-1] == ("ended", True)
+    mine = [(name, call.constructing, call.raised) for name, call in heard if call.scheduler is schedule][-2:]
+    assert mine == [("began", False, False), ("ended", False, False)]
+    assert [call.raised for name, call in heard if name == "ended" and call.scheduler is plateau][-1]
+
+
+def test_states():
+    import pickle
+
+    model = nn.Sequential(nn.Linear(1, 1))
+    with Heard("states") as heard:
+        state = model.state_dict()
+        model.state_dict(keep_vars=True)
+        model.load_state_dict(state)
+        pickle.dumps(state["0.weight"])
+    names = heard.names
+    assert names[:4] == ["taking", "taking", "taken", "taken"]
+    assert names[-2:] == ["loading", "pickling"]
+    assert (heard[3][1].module, heard[3][1].state is state, heard[3][1].keep_vars) == (model, True, False)
+    assert heard[4][1].keep_vars
+    assert (heard[-2][1].module, heard[-2][1].state) == (model, state)
+    assert heard[-1][1] is state["0.weight"]

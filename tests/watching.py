@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import torch
+from torch.optim import optimizer
 
 from autograd_doctor.events import Event, InstrumentAttached, InstrumentDetached, InstrumentFailed
 from autograd_doctor.instruments.instrument import Instrument
 from autograd_doctor.instruments.session import Session
+from autograd_doctor.signals.patches import Patches
 
 E = TypeVar("E", bound=Event)
 I = TypeVar("I", bound=Instrument)  # noqa: E741
@@ -47,3 +51,34 @@ def watching(*kinds: type[Instrument]) -> Iterator[Recorded]:
     finally:
         recorded.session.close()
     assert recorded.failures == []
+
+
+Replaced = list[tuple[Any, str, Any]]
+"""Owner, name and what was there before."""
+
+
+@contextmanager
+def recording_replacements() -> Iterator[Replaced]:
+    """What is replaced in torch from now on."""
+    found: Replaced = []
+    original = Patches.replace
+
+    def replace(self: Patches, owner: Any, name: str, value: Any) -> None:
+        found.append((owner, name, vars(owner).get(name)))
+        original(self, owner, name, value)
+
+    Patches.replace = replace  # type: ignore[method-assign]
+    try:
+        yield found
+    finally:
+        Patches.replace = original  # type: ignore[method-assign]
+
+
+def global_state() -> list[Any]:
+    """What torch keeps for all of a process, and seams change without replacing an attribute."""
+    return [
+        dict(optimizer._global_optimizer_pre_hooks),
+        dict(optimizer._global_optimizer_post_hooks),
+        torch.overrides._get_current_function_mode_stack(),
+        torch.is_grad_enabled(),
+    ]

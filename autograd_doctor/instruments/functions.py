@@ -185,10 +185,12 @@ def _copy_inputs(met: _Met, args: Sequence[Any]) -> None:
     met.wanted = tuple(i for i, arg in enumerate(args) if _is_tensor(arg) and _is_real(arg) and arg.requires_grad)
     tensors = [arg for arg in args if _is_tensor(arg)]
     odd = next((type(arg).__name__ for arg in args if not _is_tensor(arg) and not _is_plain(arg)), "")
-    if not met.wanted or not all(bool(torch.isfinite(tensor).all()) for tensor in tensors if _is_real(tensor)):
+    if not met.wanted:
         return
     if odd or any(tensor.layout is not torch.strided or tensor.is_complex() for tensor in tensors):
         met.obstacle = f"it takes a `{odd}` besides tensors" if odd else "it takes sparse or complex tensors"
+        return
+    if not all(bool(torch.isfinite(tensor).all()) for tensor in tensors if _is_real(tensor)):
         return
     copies = [small_copies(args), whole_copies(args)]
     met.inputs = [each for each in (reversed(copies) if met.asked_about else copies) if each is not None]

@@ -147,7 +147,7 @@ class SavedChanges(Instrument):
     def _parameter_changed(self, node: Any, complaint: _Complaint) -> tuple[TensorFacts, InPlaceChange] | None:
         """A parameter that an optimizer updated between the forward and this backward."""
         for leaf in _leaves_near(node):
-            if sorted(leaf.shape) == sorted(complaint.shape):
+            if leaf._version == complaint.version and sorted(leaf.shape) == sorted(complaint.shape):
                 number = self._parameters.get(leaf)
                 name = "" if number is None else self._parameters.name_of(number)
                 return describe(leaf, name=name), InPlaceChange("step", self._course.updated_at, complaint.version)

@@ -53,6 +53,7 @@ class Operations(Seam):
         patches.replace(torch, "from_numpy", self._importing(torch.from_numpy))
         patches.replace(torch.overrides, "has_torch_function", _by_arguments(torch.overrides.has_torch_function))
         patches.replace(VariableMeta, "__call__", self._rewrapping(VariableMeta.__call__))
+        patches.callback(setattr, self, "_mode", None)
         self._mode = patches.enter_context(_Mode(self))
 
     @property

@@ -55,6 +55,7 @@ def test_values_and_gradients_flow_through_operations():
         assert flows(run, product) == ([0], [0])
         assert flows(run, total) == ([0, 1], [0])
         assert cuts(run, total) == []
+        assert made(run, product).alias_of is None
         found = made(run, total)
         assert (found.operation, found.born_by, found.step, found.shape) == ("cat", "cat", 0, (6,))
         assert lineage_of(total.grad_fn) is found
@@ -196,6 +197,25 @@ def test_a_view_of_a_parameter_under_a_switch_only_says_that_it_requires_a_gradi
         assert made(run, view).rewrapped is not None
 
 
+def test_a_leaf_made_of_numbers_that_had_left_torch_is_rewrapped_too():
+    a, b = weight(), weight()
+    with inventing(Lineage) as run:
+        early = run.operated("ones", torch.ones(3))
+        run.operated("requires_grad_", early.requires_grad_(), early)
+        run.escaped("item", 3.0, a)
+        data, learned, fresh = torch.ones(3), b.detach(), torch.ones(3, requires_grad=True)
+        run.operated("stack", data)
+        run.operated("mul", learned, b)
+        for tensor in (data, learned, fresh):
+            run.operated("requires_grad_", tensor.requires_grad_(), tensor)
+        assert [flows(run, each) for each in (early, data, learned, fresh)] == [
+            ([], []),
+            ([0], []),
+            ([1], []),
+            ([], []),
+        ]
+
+
 # -------------------------------------------------------------------------------------------------------------- escapes
 
 
@@ -276,13 +296,17 @@ def test_a_change_of_a_view_reaches_the_whole():
         assert [change.operation for change in made(run, whole).changes] == ["copy_"]
         run.operated("copy_", view, view, weight())
         assert len(made(run, whole).changes) == 2
+        learned = torch.zeros(2, 3)
+        part = learned[0]
+        run.operated("copy_", part.copy_(a), part, a)
+        assert flows(run, learned) == ([0], [0])
 
 
 def test_an_assignment_to_a_part_changes_the_whole():
     a, x = weight(), torch.zeros(2, 3)
     with inventing(Lineage) as run:
         heard = run.heard(run.find(Lineage).recorded)
-        run.operated("__setitem__", None, x, 0, a)
+        run.operated("__setitem__", None, x, torch.tensor([True, False]), a)
         assert flows(run, x) == ([0], [])
         assert [change.operation for change in made(run, x).changes] == ["__setitem__"]
         assert [(each.output is x, [tensor is a for tensor in each.inputs]) for each in heard] == [(True, [True])]
@@ -350,11 +374,12 @@ def test_an_alias_made_by_data_is_one_of_the_parameter():
             (0, False),
         ]
         assert len(run.find(Tensors).originals) == 1
-        with run.backward(torch.ones(())):
-            a.grad = torch.ones(3)
-        run.operated("sub_", alias, alias, torch.ones(3))
-        run.find(Ledger).catch_up()
-        assert len(run.of(OptimizerStepped)) == 1
+        for steps, (written, values) in enumerate(((alias, torch.ones(3)), (detached, torch.ones(3)), (alias, a)), 1):
+            with run.backward(torch.ones(())):
+                a.grad = torch.ones(3)
+            run.operated("sub_", written, written, values)
+            run.find(Ledger).catch_up()
+            assert len(run.of(OptimizerStepped)) == steps
 
 
 def test_a_change_behind_autograd_is_remembered_with_its_storage():

@@ -69,6 +69,10 @@ def test_an_alias_that_nobody_recorded_is_known_by_its_address():
         tensors, x = run.find(Tensors), torch.ones(4)
         made = put(tensors, x)
         assert tensors.source(x.detach()) is made
+        alias = x.detach()
+        assert tensors.source(alias) is made
+        known = put(tensors, alias)
+        assert tensors.source(alias) is known
         assert tensors.source(torch.ones(4)) is None
         leaf = torch.ones(4, requires_grad=True)
         put(tensors, leaf)
@@ -149,7 +153,7 @@ def test_what_only_a_graph_or_torch_refers_to_is_not_held_by_the_program():
         held: Any = [torch.ones(2, requires_grad=True) * 1, torch.ones(2)]
         for tensor in held:
             put(tensors, tensor)
-        saved = (held[0] * held[0]).sum()
+        saved = held[0].square().sum()
         del tensor
         assert len(list(tensors.held_by_program())) == 2
         held.pop(0)
@@ -170,5 +174,7 @@ def test_a_description_says_what_made_a_tensor_and_what_it_is_called():
         assert tensors.describe(weight).operation == "", "what was written into a parameter last did not make it"
         hidden = {(): nn.Parameter(torch.ones(1))}
         run.number(hidden[()])
-        unnamed = [tensors.describe(each).name for each in hidden.values()]
-        assert unnamed in (["parameter 0"], ["each"])
+        (unnamed,) = map(tensors.describe, hidden.values())
+        assert (unnamed.name, unnamed.parameter) == ("", 0)
+        (unknown,) = map(tensors.describe, {(): torch.ones(1)}.values())
+        assert unknown.name == ""

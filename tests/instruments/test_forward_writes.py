@@ -1,0 +1,185 @@
+"""Which parameters a forward pass wrote to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.optim import SGD
+
+from autograd_doctor.instruments import forward_writes as module
+from autograd_doctor.instruments.forward_writes import ForwardWrites
+from autograd_doctor.reading.operation_kinds import Kind
+from autograd_doctor.signals.operations import Operation
+from tests.inventing import Invented, inventing
+
+
+def operate(run: Invented, name: str, *args: Any, **kwargs: Any) -> None:
+    run.signals.operations.began.send(Operation(torch.add, Kind.OPERATION, name, args, kwargs))
+
+
+def step(run: Invented) -> None:
+    run.train(SGD([nn.Parameter(torch.ones(1))], lr=0.1))
+
+
+def known(run: Invented) -> nn.Linear:
+    model = nn.Linear(2, 2)
+    for parameter in model.parameters():
+        run.number(parameter)
+    return model
+
+
+@pytest.mark.parametrize("name", ["mul_", "__setitem__", "data.__set__", "__iadd__"])
+def test_an_operation_that_writes_to_a_parameter_tells_the_line(name):
+    with inventing(ForwardWrites) as run:
+        model, writes = known(run), run.find(ForwardWrites)
+        writes.begin(model, 0, trains=True)
+        operate(run, name, model.weight.data)
+        written = writes.end(0)
+        assert (written.parameters, written.undone) == ([0], [])
+        assert written.location is not None
+        assert not run.signals.operations.began
+
+
+def test_a_result_that_goes_into_a_parameter():
+    with inventing(ForwardWrites) as run:
+        model, writes = known(run), run.find(ForwardWrites)
+        writes.begin(model, 0, trains=True)
+        operate(run, "add", torch.ones(2), out=model.bias)
+        assert writes.end(0).parameters == [1]
+
+
+@pytest.mark.parametrize("name", ["mul", "requires_grad_", "detach_"])
+def test_what_only_reads(name):
+    with inventing(ForwardWrites) as run:
+        model, writes = known(run), run.find(ForwardWrites)
+        writes.begin(model, 0, trains=True)
+        operate(run, name, model.weight)
+        operate(run, "mul_", torch.ones(2))
+        operate(run, "mul_", 3)
+        operate(run, "mul_", torch.eye(2).to_sparse())
+        operate(run, "zero_grad_")
+        assert writes.end(0) == module._NOTHING
+
+
+def test_a_version_that_moved_tells_a_write_without_its_line():
+    with inventing(ForwardWrites) as run:
+        model, writes = known(run), run.find(ForwardWrites)
+        writes.begin(model, 0, trains=False)
+        assert not run.signals.operations.began
+        with torch.no_grad():
+            model.bias.zero_()
+        written = writes.end(0)
+        assert (written.parameters, written.location) == ([1], None)
+
+
+def test_a_line_that_wrote_twice_is_the_first():
+    with inventing(ForwardWrites) as run:
+        model, writes = known(run), run.find(ForwardWrites)
+        writes.begin(model, 0, trains=True)
+        operation = Operation(torch.add, Kind.OPERATION, "mul_", (model.weight,), {})
+        run.signals.operations.began.send(operation)
+        operate(run, "mul_", model.weight)
+        location = writes.end(0).location
+        assert location is not None
+        assert location.function.startswith("test_")
+
+
+def test_operations_are_listened_to_in_the_first_steps_and_then_for_suspects():
+    with inventing(ForwardWrites) as run:
+        innocent, suspect, writes = known(run), known(run), run.find(ForwardWrites)
+
+        def listens(model: nn.Module, number: int) -> bool:
+            writes.begin(model, number, trains=True)
+            listening = bool(run.signals.operations.began)
+            if model is suspect:
+                with torch.no_grad():
+                    suspect.bias.zero_()
+            writes.end(run.steps)
+            return listening
+
+        for _ in range(module._STEPS):
+            assert listens(innocent, 0)
+            assert listens(suspect, 1)
+            step(run)
+        assert (listens(innocent, 0), listens(suspect, 1)) == (False, True)
+
+
+def test_parameters_that_nobody_knows_are_not_watched():
+    with inventing(ForwardWrites) as run:
+        writes = run.find(ForwardWrites)
+        writes.begin(nn.Linear(1, 1), 0, trains=True)
+        assert not run.signals.operations.began
+        assert writes.end(0) == module._NOTHING
+        assert writes.end(0) == module._NOTHING
+
+
+def test_an_optimizer_that_stepped_meanwhile_has_written():
+    with inventing(ForwardWrites) as run:
+        model, writes = known(run), run.find(ForwardWrites)
+        writes.begin(model, 0, trains=True)
+        operate(run, "mul_", model.weight)
+        step(run)
+        assert writes.end(0) == module._NOTHING
+
+
+def test_a_forward_that_begins_anew_forgets_the_one_that_never_ended():
+    with inventing(ForwardWrites) as run:
+        model, other, writes = known(run), known(run), run.find(ForwardWrites)
+        writes.begin(model, 0, trains=True)
+        writes.begin(other, 1, trains=True)
+        operate(run, "mul_", model.weight)
+        assert writes.end(0) == module._NOTHING
+        writes.begin(model, 0, trains=True)
+        run.session.detach(ForwardWrites)
+        assert not run.signals.operations.began
+
+
+def test_what_is_written_again_after_a_step_is_undone():
+    with inventing(ForwardWrites) as run:
+        model, writes = known(run), run.find(ForwardWrites)
+
+        def forward(value: float) -> list[int]:
+            writes.begin(model, 0, trains=True)
+            with torch.no_grad():
+                model.weight.fill_(value)
+                model.bias.fill_(float(torch.rand(())))
+            return writes.end(run.steps).undone
+
+        assert forward(0.5) == []
+        assert forward(0.5) == [], "no step lies between"
+        step(run)
+        assert forward(0.5) == [0]
+        step(run)
+        assert forward(0.75) == []
+
+
+def test_large_parameters_are_not_compared_and_sparse_ones_are(monkeypatch):
+    monkeypatch.setattr(module, "_VALUES", 4)
+    with inventing(ForwardWrites) as run:
+        model, writes = (
+            nn.ParameterList([torch.ones(4), torch.ones(5), torch.eye(2).to_sparse()]),
+            run.find(ForwardWrites),
+        )
+        for parameter in model:
+            run.number(parameter)
+        for undone in ([], [0, 2]):
+            writes.begin(model, 0, trains=True)
+            with torch.no_grad():
+                for parameter in model:
+                    parameter.zero_()
+            written = writes.end(run.steps)
+            assert (written.parameters, written.undone) == ([0, 1, 2], undone)
+            step(run)
+
+
+def test_tensors_of_inference_mode_have_no_versions():
+    with inventing(ForwardWrites) as run:
+        with torch.inference_mode():
+            model = nn.Linear(1, 1)
+        for parameter in model.parameters():
+            run.number(parameter)
+        run.find(ForwardWrites).begin(model, 0, trains=True)
+        assert run.find(ForwardWrites).end(0) == module._NOTHING

@@ -1,0 +1,183 @@
+"""Passes over loaders: counted, and cut where their consumer copes with that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.optim import SGD
+from torch.utils.data import DataLoader, IterableDataset
+
+from autograd_doctor.events import BatchDrawn, Noted
+from autograd_doctor.instruments import loaders as module
+from autograd_doctor.instruments.loaders import Loaders
+from autograd_doctor.signals.loaders import BatchAsked, LengthAsked, PassBegan
+from tests.inventing import Invented, inventing
+
+
+class Iterator:
+    """Stands for torch's own."""
+
+
+def loader(batches: int) -> DataLoader[Any]:
+    return DataLoader(torch.ones(batches, 1))  # type: ignore[arg-type]
+
+
+def began(run: Invented, each: DataLoader[Any]) -> Any:
+    iterator: Any = Iterator()
+    run.signals.loaders.began.send(PassBegan(each, iterator))
+    return iterator
+
+
+def drawn(run: Invented, iterator: Any, times: int = 1) -> bool:
+    """Whether a batch came."""
+    for _ in range(times):
+        call = BatchAsked(iterator)
+        run.signals.loaders.asked.send(call)
+        if call.stop:
+            return False
+        run.signals.loaders.drawn.send(call)
+    return True
+
+
+def told(run: Invented) -> list[tuple[int, int, bool, bool]]:
+    return [(event.pass_number, event.batches, event.ended, event.cut) for event in run.of(BatchDrawn)]
+
+
+@pytest.fixture
+def coping(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether consumers cope with an early end."""
+    copes = [True]
+    monkeypatch.setattr(module, "ends_with_the_iterator", lambda: copes[0])
+    return copes
+
+
+def test_a_pass_is_told_with_its_first_batch_and_at_its_end():
+    with inventing(Loaders) as run:
+        batches, one = loader(3), Iterator()
+        run.signals.loaders.began.send(PassBegan(batches, one))  # type: ignore[arg-type]
+        assert told(run) == []
+        drawn(run, one, 3)
+        run.signals.loaders.exhausted.send(BatchAsked(one))
+        run.signals.loaders.exhausted.send(BatchAsked(one))
+        assert told(run) == [(1, 1, False, False), (1, 3, True, False)]
+        first = run.of(BatchDrawn)[0]
+        assert (first.loader, first.name, first.length, first.step) == (0, "batches", 3, 0)
+        assert first.location is not None
+        drawn(run, began(run, batches))
+        drawn(run, began(run, other := loader(1)))
+        assert [(event.loader, event.pass_number) for event in run.of(BatchDrawn)][2:] == [(0, 2), (1, 1)]
+        assert other is not None
+
+
+def test_a_pass_that_ran_out_of_batches_is_over_when_the_next_begins():
+    with inventing(Loaders) as run:
+        batches = loader(2)
+        drawn(run, began(run, batches), 2)
+        began(run, batches)
+        assert told(run) == [(1, 1, False, False), (1, 2, True, False)]
+
+
+def test_a_pass_that_was_left_early_has_no_end():
+    with inventing(Loaders) as run:
+        batches = loader(3)
+        drawn(run, began(run, batches), 2)
+        began(run, batches)
+        assert told(run) == [(1, 1, False, False)]
+
+
+def test_batches_of_an_iterator_that_began_before_are_let_alone():
+    with inventing(Loaders) as run:
+        stranger: Any = Iterator()
+        drawn(run, stranger)
+        run.signals.loaders.exhausted.send(BatchAsked(stranger))
+        assert told(run) == []
+
+
+def test_a_pass_is_cut_where_its_consumer_copes(coping):
+    with inventing(Loaders) as run:
+        run.find(Loaders).limit = 2
+        batches, other = loader(5), loader(5)
+        one = began(run, batches)
+        assert drawn(run, one, 2)
+        assert not drawn(run, one)
+        assert not drawn(run, one)
+        assert told(run) == [(1, 1, False, False), (1, 2, True, True)]
+        assert not drawn(run, began(run, other), 3)
+        (note,) = run.of(Noted)
+        assert "after 2 batches" in note.text
+        coping[0] = False
+        assert drawn(run, began(run, batches), 3)
+
+
+def test_who_counts_batches_does_not_ask_for_the_one_that_is_not_there(coping):
+    with inventing(Loaders) as run:
+        run.find(Loaders).limit = 2
+        batches = loader(5)
+        drawn(run, began(run, batches), 2)
+        began(run, batches)
+        assert told(run)[-1] == (1, 2, True, True)
+
+
+def test_a_pass_that_is_over_anyway_ends_by_itself(coping):
+    with inventing(Loaders) as run:
+        run.find(Loaders).limit = 2
+        one = began(run, loader(2))
+        assert drawn(run, one, 3), "torch says that it is exhausted"
+        assert run.of(Noted) == []
+
+
+def test_nothing_is_cut_without_a_limit(coping):
+    with inventing(Loaders) as run:
+        assert drawn(run, began(run, loader(3)), 4)
+
+
+@pytest.mark.parametrize(("within", "limit", "length"), [(True, 2, 2), (True, 9, 5), (True, 0, 5), (False, 2, 5)])
+def test_to_lightning_a_loader_is_as_long_as_a_pass_will_be(within, limit, length, monkeypatch):
+    monkeypatch.setattr(module, "is_within", lambda packages: within)
+    with inventing(Loaders) as run:
+        run.find(Loaders).limit = limit
+        asked = LengthAsked(loader(5), 5)
+        run.signals.loaders.length_asked.send(asked)
+        assert asked.length == length
+
+
+def test_steps_during_a_pass_tell_how_many_an_epoch_takes():
+    sgd = SGD([nn.Parameter(torch.ones(1))], lr=0.1)
+    with inventing(Loaders) as run:
+        run.train(sgd)
+        one = began(run, loader(9))
+        drawn(run, one, 2)
+        assert run.find(Loaders).steps_per_epoch is None
+        run.train(sgd)
+        drawn(run, one)
+        assert run.find(Loaders).steps_per_epoch == round(9 / 2)
+        drawn(run, one)
+        assert run.find(Loaders).steps_per_epoch == 3
+
+
+class Stream(IterableDataset[int]):
+    def __iter__(self) -> Any:
+        return iter(range(3))
+
+    def __len__(self) -> int:
+        raise AssertionError("an iterable-style loader remembers that it was asked")
+
+
+def test_the_length_of_a_stream_is_not_asked_for():
+    with inventing(Loaders) as run:
+        drawn(run, began(run, DataLoader(Stream())))
+        assert run.of(BatchDrawn)[0].length is None
+
+
+def test_a_sampler_without_a_length():
+    class Sampler:
+        def __iter__(self) -> Any:
+            return iter([0])
+
+    with inventing(Loaders) as run:
+        odd: Any = DataLoader(torch.ones(3, 1), sampler=Sampler(), batch_size=1)  # type: ignore[arg-type]
+        drawn(run, began(run, odd))
+        assert run.of(BatchDrawn)[0].length is None

@@ -163,22 +163,6 @@ def decorated_elsewhere() -> None:
     pass
 
 
-@pytest.mark.parametrize(
-    ("function", "lines_below", "width"),
-    [(decorated_twice, 1, len("@torch.no_grad()")), (switched_elsewhere(decorated_elsewhere), 0, len("@plain"))],
-)
-def test_among_several_decorators_the_one_that_names_the_kind_is_told(function, lines_below, width):
-    from torch.utils import _contextlib
-
-    with inventing(GradModes) as run:
-        switch(run, "entered", manager(), frame=frame_in(_contextlib.__file__, func=function))
-        found = run.find(GradModes).switch
-        assert found is not None
-        assert found.location is not None
-        assert found.location.line == function.__wrapped__.__code__.co_firstlineno + lines_below
-        assert (found.location.column, found.location.end_column) == (2, 1 + width)
-
-
 def test_each_thread_has_its_own_switch():
     with inventing(GradModes) as run:
         modes, seen = run.find(GradModes), []

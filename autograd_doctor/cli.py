@@ -109,7 +109,7 @@ def check(
     config: Config = None,
     isolated: Isolated = False,
 ) -> None:
-    """Run a training program under probes for a few steps, and say what is wrong with it.
+    """Run a training program under instruments for a few steps, and say what is wrong with it.
 
     Everything after SCRIPT belongs to the program, unless SCRIPT is a file that
     only defines a model: then `--config FILE` says how to train it.

@@ -1,4 +1,4 @@
-"""The vocabulary between probes and rules: past-tense facts, small and frozen, with numbers and places but no tensors.
+"""The vocabulary between instruments and rules: past-tense facts, small and frozen, with numbers but no tensors.
 
 Parameters, optimizers, modules, backwards and loaders are referred to by small integers; the `…Seen` and `…Built`
 events introduce them with the names that the user gave them. Lists of parameters are lists of those integers.

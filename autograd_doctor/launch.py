@@ -60,7 +60,7 @@ def record(
     on_event: Callable[[Event], None] | None = None,
     screen: Screen | None = None,
 ) -> Recording:
-    """Run the program under probes and return what was recorded, however it ended."""
+    """Run the program under instruments and return what was recorded, however it ended."""
     with Child(screen) as child:
         return child.watch(plan, timeout=timeout, on_event=on_event)
 

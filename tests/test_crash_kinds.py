@@ -7,15 +7,16 @@ from typing import get_args
 
 import pytest
 import torch
-from autograd_doctor.probes import installed
-from autograd_doctor.watching.watch import Watch
 from torch import nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from autograd_doctor.events import Event, OperationFailed, ProgramRaised
+from autograd_doctor.events import OperationFailed, ProgramRaised
+from autograd_doctor.instruments.backward_runs import BackwardRuns
+from autograd_doctor.instruments.failures import Failures
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.crash import CrashKind, crash_of
+from tests.watching import watching
 
 Provoke = Callable[[], object]
 PROVOKED: list[tuple[CrashKind, Provoke]] = []
@@ -318,8 +319,7 @@ def asks_a_dict() -> None:
 
 @pytest.mark.parametrize(("kind", "provoke"), PROVOKED, ids=[provoke.__name__ for _, provoke in PROVOKED])
 def test_an_error_of_torch_is_of_its_kind(kind: CrashKind, provoke: Provoke) -> None:
-    events: list[Event] = []
-    with installed(Watch(events.append), ["backward", "operations"]), pytest.raises(BaseException) as caught:  # noqa: PT011
+    with watching(BackwardRuns, Failures) as events, pytest.raises(BaseException) as caught:  # noqa: PT011
         provoke()
     raised = ProgramRaised(kind=caught.type.__qualname__, message=str(caught.value), frames=[])
     crash = crash_of(Trace.of_events(*events, raised))

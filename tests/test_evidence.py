@@ -125,15 +125,18 @@ def test_waiting_that_the_program_got_over_before_is_no_hang() -> None:
 def test_who_takes_no_notice_of_the_stop_and_does_not_move_hangs(
     monkeypatch: pytest.MonkeyPatch, taken: int, still: int, reason: str
 ) -> None:
-    from autograd_doctor.watching.watch import Watch
-
+    from autograd_doctor.instruments.course import Course
+    from autograd_doctor.instruments.instrument import Site
+    from autograd_doctor.instruments.session import Session
     from autograd_doctor.runner import stopping
 
     raised: list[Any] = []
     ended: list[Any] = []
     monkeypatch.setattr(stopping, "_raise_in_main_thread", raised.append)
-    stopper = stopping.Stopper(Watch(lambda event: None), 30, 60.0, end_hard=lambda: ended.append(stopper.reason))
-    stopper._trained()
+    session = Session(lambda event: None)
+    guard = session.signals.guard
+    stopper = stopping.Stopper(guard, 30, 60.0, 0, end_hard=lambda: ended.append(stopper.reason))
+    stopper._trained(Course(Site(session.signals, session.emit)))
     monkeypatch.setattr(stopper._standstill, "is_hang", lambda now: bool(still))
     stopper._stop_between_steps(time.monotonic())
     if taken:

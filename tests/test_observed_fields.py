@@ -1,4 +1,4 @@
-"""What rules once read from names of classes and parameters, and probes now observe."""
+"""What rules once read from names of classes and parameters, and instruments now observe."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from typing import TypeVar
 
 import pytest
 import torch
-from autograd_doctor.probes import installed, providers
-from autograd_doctor.watching.watch import Watch
 from torch import nn
 from torch.optim import lr_scheduler
 
@@ -21,13 +19,14 @@ from autograd_doctor.events import (
     ParameterSeen,
     SchedulerStepped,
 )
+from autograd_doctor.instruments.session import all_instruments
+from tests.watching import watching
 
 E = TypeVar("E", bound=Event)
 
 
 def stated(kind: type[E], program: Callable[[], object]) -> list[E]:
-    events: list[Event] = []
-    with installed(Watch(events.append), providers()):
+    with watching(*all_instruments()) as events:
         program()
     return [event for event in events if isinstance(event, kind)]
 

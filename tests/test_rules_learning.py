@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator
 
 import pytest
 import torch
-from autograd_doctor.probes import installed
-from autograd_doctor.watching.watch import Watch
 from torch import nn
 
 from autograd_doctor.events import (
@@ -20,10 +18,14 @@ from autograd_doctor.events import (
     UpdatesDiscarded,
 )
 from autograd_doctor.findings import ExitCode
+from autograd_doctor.instruments.backward_runs import BackwardRuns
+from autograd_doctor.instruments.learning import Learning
+from autograd_doctor.instruments.optimizer_steps import OptimizerSteps
 from autograd_doctor.rules.learning_rate_zero import RULE as RATE_ZERO
 from autograd_doctor.rules.nothing_learned import RULE
 from tests.reports import judged
 from tests.traces import at, backward, built, examined, seen, stepped, steps
+from tests.watching import watching
 
 W, B = 0, 1
 NAMES = [seen(W, "w"), seen(B, "b"), built(W, B)]
@@ -126,9 +128,8 @@ def test_steps_that_a_scaler_skipped_are_said() -> None:
 
 
 def watched(program: Callable[[], object]) -> Iterator[Event]:
-    """What the probes that AD116 needs state about a program."""
-    events: list[Event] = []
-    with installed(Watch(events.append), ["backward", "learning", "operations", "optimizers"]):
+    """What the instruments that AD116 needs state about a program."""
+    with watching(BackwardRuns, Learning, OptimizerSteps) as events:
         program()
     return iter(events)
 

@@ -54,7 +54,7 @@ class _Job(NamedTuple):
 
 
 def check(request: Request) -> int:
-    """Run the target under probes, judge, write the reports; returns the exit code. Raises `Mistake`."""
+    """Run the target under instruments, judge, write the reports; returns the exit code. Raises `Mistake`."""
     loaded = load_settings(request)
     what, model = _target(request, loaded)
     return run(request, loaded, what, model=model)

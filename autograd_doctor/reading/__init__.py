@@ -1,1 +1,1 @@
-"""What the probes watch with: names, places, the ledger of gradients, lineage, walks over graphs."""
+"""How to read frames, tensors, graphs and objects of the program: functions that keep no state of a run."""

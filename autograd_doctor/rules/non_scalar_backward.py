@@ -33,7 +33,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 
 def _root(crash: Crash) -> TensorFacts | None:
-    """What backward ran on: as the probe saw it, or the only candidate in the frame that raised."""
+    """What backward ran on: as it was seen, or the only candidate in the frame that raised."""
     if crash.backward is not None:
         return crash.backward.root
     candidates = [facts for facts in crash.tensors if facts.requires_grad and not facts.is_leaf]

@@ -1,1 +1,1 @@
-"""In the child process: runs a stranger's program honestly under probes, and stops it."""
+"""In the child process: runs a stranger's program honestly under instruments, and stops it."""

@@ -1,4 +1,4 @@
-"""Function mode: a small program of our own that calls one custom `autograd.Function`, so that the probes judge it."""
+"""Function mode: a small program of our own that calls one custom `autograd.Function`, which the instruments judge."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class FunctionProgram:
             ones = [torch.ones_like(out) for out in outputs]
             torch.autograd.grad(outputs, leaves, ones, create_graph=self._plan.double, allow_unused=True)
         except RuntimeError as error:
-            # What autograd itself refuses, the probe meets once more, and tells.
+            # What autograd itself refuses, the instrument meets once more, and tells.
             if reached_own_code(error):
                 raise
 

@@ -145,24 +145,6 @@ def test_a_decorator_points_at_its_line():
         assert modes.switch.form == "framework"
 
 
-def plain(function: Any) -> Any:
-    return function
-
-
-@plain
-@torch.no_grad()
-def decorated_twice() -> None:
-    pass
-
-
-switched_elsewhere = torch.no_grad()
-
-
-@plain
-def decorated_elsewhere() -> None:
-    pass
-
-
 def test_each_thread_has_its_own_switch():
     with inventing(GradModes) as run:
         modes, seen = run.find(GradModes), []

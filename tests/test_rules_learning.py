@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import pytest
 import torch
@@ -10,6 +10,7 @@ from torch import nn
 
 from autograd_doctor.events import (
     Event,
+    InstrumentAttached,
     OptimizerStepped,
     ParametersCompared,
     RunEnded,
@@ -21,6 +22,7 @@ from autograd_doctor.findings import ExitCode
 from autograd_doctor.instruments.backward_runs import BackwardRuns
 from autograd_doctor.instruments.learning import Learning
 from autograd_doctor.instruments.optimizer_steps import OptimizerSteps
+from autograd_doctor.recording import EVENT_TYPES
 from autograd_doctor.rules.learning_rate_zero import RULE as RATE_ZERO
 from autograd_doctor.rules.nothing_learned import RULE
 from tests.reports import judged
@@ -102,15 +104,20 @@ def at_rate_zero(*calls: SchedulerStepped, reason: str = "steps") -> list[Event]
     ]
 
 
+def watched_throughout(happened: Iterable[Event]) -> list[Event]:
+    """With an instrument that states every event and never failed."""
+    return [InstrumentAttached(instrument="all", emits=[kind.__name__ for kind in EVENT_TYPES]), *happened]
+
+
 def test_a_run_stopped_before_its_warm_up_could_rise_is_not_judged() -> None:
     for calls in ([scheduled(0, 0.0, first=True)], [scheduled(0, 0.0, first=True), scheduled(5, 0.01)]):
-        report = judged(at_rate_zero(*calls), RULE, RATE_ZERO)
+        report = judged(watched_throughout(at_rate_zero(*calls)), RULE, RATE_ZERO)
         assert (report.verdict, report.exit_code) == ("not-judged", ExitCode.NOT_JUDGED)
         assert "a schedule held the learning rate at 0 in all 5 steps" in report.exit_reason
 
 
 def test_a_program_that_ended_had_its_chance() -> None:
-    report = judged(at_rate_zero(scheduled(0, 0.0, first=True), reason="finished"), RULE, RATE_ZERO)
+    report = judged(watched_throughout(at_rate_zero(scheduled(0, 0.0, first=True), reason="finished")), RULE, RATE_ZERO)
     assert [finding.code for finding in report.findings] == ["AD110"]
     assert any("AD116" in note for note in report.findings[0].notes)
 
@@ -119,7 +126,9 @@ def test_steps_that_a_scaler_skipped_are_said() -> None:
     skips = [
         ScalerUsed(scaler=0, call="step", scale=2.0**16, location=at(21), optimizer=0, found_inf=True) for _ in range(4)
     ]
-    report = judged([*NAMES, *(backward(step) for step in range(4)), *skips, RunEnded(reason="steps")], RULE)
+    report = judged(
+        watched_throughout([*NAMES, *(backward(step) for step in range(4)), *skips, RunEnded(reason="steps")]), RULE
+    )
     assert report.verdict == "not-judged"
     assert "the gradient scaler skipped 4 steps" in report.exit_reason
 

@@ -1,4 +1,4 @@
-"""The catalogue of operations against torch's own: its names exist, and its schemas say the same of in-place changes."""
+"""The catalogue of operations against torch's own: its names exist, and schemas say the same of in-place changes."""
 
 from __future__ import annotations
 

@@ -111,8 +111,8 @@ class Lineage(Instrument):
                 self._changed(output, made, name, place, foreign)
             if name in ("data", "detach") and inputs:
                 made.alias_of = self._parameters.get(inputs[0])
-                made.behind = name == "data"
-                if made.behind:
+                made.hidden_alias = name == "data"
+                if made.hidden_alias:
                     self._tensors.keep_original(inputs[0])
             self._tensors.put(output, made)
             self.recorded.relay(Recorded(output, made, inputs))
@@ -123,9 +123,9 @@ class Lineage(Instrument):
             self._ledger.graph_grows()
             mark(output, made)
             return
-        if made.live:
-            made.add_cut(self._cut_point(made, gradients), made.live)
-            made.live = 0
+        if made.connected:
+            made.add_cut(self._cut_point(made, gradients), made.connected)
+            made.connected = 0
         if made.cuts and not (output.dtype.is_floating_point or output.dtype.is_complex):
             made.choose()
         # With gradients off, a view of a parameter still says that it requires one.
@@ -169,46 +169,46 @@ class Lineage(Instrument):
     def _foreign(self, target: torch.Tensor, made: Made) -> int:
         """Parameters with a graph that flow into what an alias made by `.data` stands for, but for itself."""
         before = self._tensors.get(target)
-        if before is None or not before.behind:
+        if before is None or not before.hidden_alias:
             return 0
-        return made.live & ~(0 if before.alias_of is None else 1 << before.alias_of)
+        return made.connected & ~(0 if before.alias_of is None else 1 << before.alias_of)
 
-    def _behind(self, made: Made) -> Made:
+    def _hidden_from_autograd(self, made: Made) -> Made:
         """What flows into a tensor of which the values are changed behind autograd: gradients end here."""
         hidden = Made("data", made.place, made.step)
         hidden.absorb(made, connected=True)
-        if hidden.live:
-            hidden.add_cut(CutPoint("data", made.place, "operation", None), hidden.live)
-            hidden.live = 0
+        if hidden.connected:
+            hidden.add_cut(CutPoint("data", made.place, "operation", None), hidden.connected)
+            hidden.connected = 0
         return hidden
 
     def _replaced(self, target: torch.Tensor, made: Made) -> None:
         """The program assigned to `.data`."""
         known = self._tensors.get(target)
         if known is not None:
-            known.absorb(self._behind(made), connected=False)
-        elif made.live and not self._tensors.parameter_bit(target):
-            self._tensors.put(target, self._behind(made))
+            known.absorb(self._hidden_from_autograd(made), connected=False)
+        elif made.connected and not self._tensors.parameter_bit(target):
+            self._tensors.put(target, self._hidden_from_autograd(made))
 
     def _changed(self, target: torch.Tensor, made: Made, name: str, place: Place | None, foreign: int) -> None:
         """An in-place change also reaches the tensor that a view belongs to, and what lies behind `.data`."""
         before = self._tensors.get(target)
         if before is not None:
             made.changes = before.changes
-            made.born, made.born_by = before.born, before.born_by
+            made.created_at, made.created_by = before.created_at, before.created_by
             made.alias_of = before.alias_of
-            made.behind = before.behind
+            made.hidden_alias = before.hidden_alias
         if not target.is_inference():
             made.change(name, place, target._version)
-        if made.behind:
+        if made.hidden_alias:
             address = storage_address(target)
             self._tensors.hidden_changes.append(HiddenChange(address, name, place, made.order))
             owner = self._tensors.sharing(target.data_ptr())
             if owner is not None and owner is not before:
-                owner.absorb(self._behind(made), connected=False)
+                owner.absorb(self._hidden_from_autograd(made), connected=False)
         if made.alias_of is not None:
             if foreign:
-                self._tensors.written[made.alias_of] = self._behind(made)
+                self._tensors.written[made.alias_of] = self._hidden_from_autograd(made)
             else:
                 self._ledger.written_by_hand(made.alias_of, locate(place))
         base = target._base
@@ -232,8 +232,8 @@ class Lineage(Instrument):
             self._tensors.derive(made, inputs)
             if has_graph(output):
                 mark(output, made)
-            elif made.live:
-                made.add_cut(CutPoint(name, place, "function", None), made.live)
-                made.live = 0
+            elif made.connected:
+                made.add_cut(CutPoint(name, place, "function", None), made.connected)
+                made.connected = 0
             self._tensors.put(output, made)
             self.recorded.relay(Recorded(output, made, inputs))

@@ -135,10 +135,12 @@ class SavedChanges(Instrument):
             change = next((change for change in changes if change.version > complaint.expected), None)
             if change is not None:
                 facts = (
-                    describe(tensor, name=variable_name(tensor), operation=made.born_by, made_at=locate(made.born))
+                    describe(
+                        tensor, name=variable_name(tensor), operation=made.created_by, made_at=locate(made.created_at)
+                    )
                     if tensor is not None
                     else TensorFacts(
-                        shape=list(made.shape), dtype="", operation=made.born_by, made_at=locate(made.born)
+                        shape=list(made.shape), dtype="", operation=made.created_by, made_at=locate(made.created_at)
                     )
                 )
                 return facts, InPlaceChange(change.operation, locate(change.place), change.version)
@@ -188,8 +190,8 @@ class SavedChanges(Instrument):
         return describe(
             saved,
             name=own_name if number is None else self._parameters.name_of(number),
-            operation=made.born_by if made else "",
-            made_at=locate(made.born) if made else None,
+            operation=made.created_by if made else "",
+            made_at=locate(made.created_at) if made else None,
         )
 
     def _error(

@@ -159,7 +159,7 @@ class Tensors(Instrument):
             if isinstance(source, int):
                 made.values |= source
                 if tensor.requires_grad:
-                    made.live |= source
+                    made.connected |= source
                 written = self.written.get(source.bit_length() - 1) if self.written else None
                 if written is not None:
                     made.absorb(written, connected=False)

@@ -35,9 +35,9 @@ class Escapes:
         """`result` was taken out of a tensor; `made` says what had flowed into it, and is cut from here on."""
         if not made.values:
             return
-        if made.live:
-            made.add_cut(CutPoint(made.operation, made.place, "operation", None), made.live)
-            made.live = 0
+        if made.connected:
+            made.add_cut(CutPoint(made.operation, made.place, "operation", None), made.connected)
+            made.connected = 0
         self.last = made
         if len(self._numbers) > _MOST_REMEMBERED or len(self._arrays) > _MOST_REMEMBERED:
             self._numbers.clear()

@@ -66,24 +66,25 @@ class Change(NamedTuple):
 
 
 class Made:
-    """How one tensor was made. `values`: parameters that flow into it; `live`: those that gradients would reach.
+    """How one tensor was made. `values`: parameters that flow into it; `connected`: those that gradients would reach.
 
-    `order` counts up over the run. `born` and `born_by` say what made it before any in-place operation. `behind` marks
-    an alias made by `.data`, changes of which autograd does not see.
+    `order` counts up over the run. `created_at` and `created_by` say what made it before any in-place operation.
+    `hidden_alias` marks an alias made by `.data`, changes of which autograd does not see.
     """
 
     __slots__ = (
-        "__weakref__", "alias_of", "behind", "born", "born_by", "changes", "cuts", "live", "of_backward", "operation",
-        "order", "origin", "place", "reference", "rewrapped", "rewrapped_by", "shape", "step", "values",
+        "__weakref__", "alias_of", "changes", "connected", "created_at", "created_by", "cuts", "hidden_alias",
+        "of_backward", "operation", "order", "origin", "place", "reference", "rewrapped", "rewrapped_by", "shape",
+        "step", "values",
     )  # fmt: skip
 
     def __init__(self, operation: str, place: Place | None, step: int) -> None:
         self.operation = operation
-        self.place = self.born = place
-        self.born_by = operation
+        self.place = self.created_at = place
+        self.created_by = operation
         self.step = step
         self.values = 0
-        self.live = 0
+        self.connected = 0
         self.cuts: Cuts = _NO_CUTS
         self.origin: Origin | None = None
         self.rewrapped: Place | None = None
@@ -91,7 +92,7 @@ class Made:
         self.of_backward: int | None = None
         self.order = next_order()
         self.alias_of: int | None = None
-        self.behind = False
+        self.hidden_alias = False
         self.changes: list[Change] = []
         self.shape: tuple[int, ...] = ()
         self.reference: Reference | None = None
@@ -126,7 +127,7 @@ class Made:
         """
         self.values |= other.values
         if connected:
-            self.live |= other.live
+            self.connected |= other.connected
         if other.cuts and other.cuts is not self.cuts:
             merged = dict(self.cuts)
             for seen, parameters in other.cuts.items():

@@ -262,7 +262,7 @@ def test_gradients_of_parameters_have_a_lineage_where_they_have_a_graph(create):
             a.grad = torch.ones(2)
         assert a.grad is not None
         made = run.find(Tensors).get(a.grad)
-        assert (made and (made.operation, made.values, made.live, made.of_backward)) == (
+        assert (made and (made.operation, made.values, made.connected, made.of_backward)) == (
             ("grad", 3, 3, 0) if create else None
         )
 
@@ -277,7 +277,7 @@ def test_gradients_that_were_asked_for_have_a_lineage(create):
         made = run.find(Tensors).get(call.result[0])
         assert made is not None
         assert (made.operation, numbers_in(made.values)) == ("grad", [0, 1])
-        assert (numbers_in(made.live), made.of_backward) == (([0, 1], 0) if create else ([], None))
+        assert (numbers_in(made.connected), made.of_backward) == (([0, 1], 0) if create else ([], None))
 
 
 def test_gradients_with_a_graph_of_their_own_are_recognised():

@@ -39,7 +39,7 @@ def cuts(run: Invented, tensor: torch.Tensor) -> list[tuple[str, str, list[int]]
 
 def flows(run: Invented, tensor: torch.Tensor) -> tuple[list[int], list[int]]:
     """The parameters whose values flow into a tensor, and those that gradients would reach."""
-    return numbers_in(made(run, tensor).values), numbers_in(made(run, tensor).live)
+    return numbers_in(made(run, tensor).values), numbers_in(made(run, tensor).connected)
 
 
 # ----------------------------------------------------------------------------------------------------------- recording
@@ -57,7 +57,7 @@ def test_values_and_gradients_flow_through_operations():
         assert cuts(run, total) == []
         assert made(run, product).alias_of is None
         found = made(run, total)
-        assert (found.operation, found.born_by, found.step, found.shape) == ("cat", "cat", 0, (6,))
+        assert (found.operation, found.created_by, found.step, found.shape) == ("cat", "cat", 0, (6,))
         assert lineage_of(total.grad_fn) is found
         assert found.place is not None
         assert [(each.output is total, each.made is found, list(each.inputs)) for each in heard][1:] == [
@@ -280,7 +280,7 @@ def test_a_change_in_place_is_remembered_with_its_version():
         run.operated("mul", x, out=x)
         found = made(run, x)
         assert [(change.operation, change.version) for change in found.changes] == [("add_", 1), ("mul", 1)]
-        assert (found.operation, found.born_by) == ("mul", "zeros")
+        assert (found.operation, found.created_by) == ("mul", "zeros")
         plain = run.operated("mul", x * 2, x, 2)
         assert made(run, plain).changes == []
         assert flows(run, run.operated("add_", x, x, a)) == ([0], [])
@@ -369,7 +369,7 @@ def test_an_alias_made_by_data_is_one_of_the_parameter():
     a = weight()
     with inventing(Lineage) as run:
         alias, detached = behind(run, a), behind(run, a, "detach")
-        assert [(made(run, each).alias_of, made(run, each).behind) for each in (alias, detached)] == [
+        assert [(made(run, each).alias_of, made(run, each).hidden_alias) for each in (alias, detached)] == [
             (0, True),
             (0, False),
         ]

@@ -94,13 +94,13 @@ def test_what_flows_in_is_live_only_if_it_requires_a_gradient():
         trained, frozen = nn.Parameter(torch.ones(1)), nn.Parameter(torch.ones(1), requires_grad=False)
         hidden = trained * 1
         first = tensors.derive(Made("mul", None, 0), [trained, frozen, torch.ones(1)])
-        assert (first.values, first.live) == (3, 1)
+        assert (first.values, first.connected) == (3, 1)
         tensors.put(hidden, first)
-        assert (tensors.derive(Made("mul", None, 0), [hidden]).live) == 1
+        assert (tensors.derive(Made("mul", None, 0), [hidden]).connected) == 1
         detached = hidden.detach()
         tensors.put(detached, first)
         later = tensors.derive(Made("mul", None, 0), [detached])
-        assert (later.values, later.live) == (3, 0)
+        assert (later.values, later.connected) == (3, 0)
 
 
 def test_what_was_written_into_a_parameter_flows_out_of_it():
@@ -111,7 +111,7 @@ def test_what_was_written_into_a_parameter_flows_out_of_it():
         written = tensors.derive(Made("copy_", None, 0), [b])
         tensors.written[0] = written
         made = tensors.derive(Made("mul", None, 0), [a])
-        assert (made.values, made.live) == (3, 1)
+        assert (made.values, made.connected) == (3, 1)
         assert tensors.derive(Made("mul", None, 0), [b]).values == 2
 
 

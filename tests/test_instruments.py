@@ -165,7 +165,7 @@ def test_reading_a_frame_leaves_the_program_its_own_locals():
     assert locals()["value"] is value
 
 
-def test_an_exception_of_the_program_passes_through_and_leaves_no_root_hidden_from_autograd():
+def test_an_exception_of_the_program_passes_through_and_leaves_no_root_behind():
     class Broken(nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             raise KeyError("mine")

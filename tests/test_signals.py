@@ -100,7 +100,7 @@ def test_each_entry_point_is_replaced_by_one_seam_only(replaced):
     assert len(set(places)) == len(places)
 
 
-def test_a_seam_that_cannot_be_patched_leaves_nothing_hidden_from_autograd():
+def test_a_seam_that_cannot_be_patched_leaves_nothing_behind():
     class Half(Seam):
         def __init__(self, guard: Guard) -> None:
             super().__init__(guard)

@@ -108,6 +108,8 @@ class Census(Instrument):
 
     def _find_holders(self, groups: list[tuple[Group, Members]], sought: dict[Hashable, tuple[Store, ...]]) -> None:
         unknown = [(group, members) for group, members in groups if self._is_unknown(group)]
+        if not unknown:
+            return
         for (group, _), found in zip(unknown, Holders().search([members[0][0] for _, members in unknown]), strict=True):
             holder = self._holders.setdefault(group, None if found is None else found.holder)
             if found is not None and holder is not None and found.stores:

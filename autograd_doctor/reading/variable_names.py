@@ -18,11 +18,12 @@ _CONTAINER_LIMIT = 64
 def variable_name(wanted: object, frame: FrameType | None = None) -> str:
     """The user's name for an object, "" if no frame of the user's names it; other objects are looked into one level."""
     for own in own_frames(frame):
-        inside = ""
-        for name, value in variables(own):
-            if value is wanted:
-                return name
-            inside = inside or _inside(name, value, wanted) or _attribute(name, value, wanted)
+        held = list(variables(own))
+        direct = next((name for name, value in held if value is wanted), "")
+        if direct:
+            return direct
+        found = (_inside(name, value, wanted) or _attribute(name, value, wanted) for name, value in held)
+        inside = next(filter(None, found), "")
         if inside:
             return inside
     return ""

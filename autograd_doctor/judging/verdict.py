@@ -50,11 +50,7 @@ def decide(
     if run.steps == 0 and not explained and _failed(run):
         return "program-failed", ExitCode.PROGRAM_FAILED, f"the program {_end(run, outcome)} before any training step"
     if failing:
-        return (
-            "faults",
-            ExitCode.FINDINGS,
-            f"{len(failing)} of {plural(len(findings), 'finding')} at or above `{fail_on}`",
-        )
+        return _faults(failing, findings, fail_on)
     if doubts.crashed:
         return _failed_ourselves(doubts)
     hung = run.stopped_by in ("hung", "timeout") and run.steps
@@ -82,11 +78,7 @@ def decide_on_function(
     if _failed(run) and all(finding.code == PROGRAM_CRASHED for finding in failing):
         return "program-failed", ExitCode.PROGRAM_FAILED, f"it {_end(run, outcome)} before it could be judged"
     if failing:
-        return (
-            "faults",
-            ExitCode.FINDINGS,
-            f"{len(failing)} of {plural(len(findings), 'finding')} at or above `{fail_on}`",
-        )
+        return _faults(failing, findings, fail_on)
     if doubts.crashed:
         return _failed_ourselves(doubts)
     if doubt := _not_seen(run, outcome, doubts):
@@ -99,6 +91,10 @@ def decide_on_function(
     if all(event.verdict == "right" for event in judged):
         return "passed", ExitCode.OK, _right(judged)
     return "passed", ExitCode.OK, f"no finding at or above `{fail_on}`"
+
+
+def _faults(failing: Sequence[ReportedFinding], findings: Sequence[ReportedFinding], fail_on: str) -> Decision:
+    return "faults", ExitCode.FINDINGS, f"{len(failing)} of {plural(len(findings), 'finding')} at or above `{fail_on}`"
 
 
 def _failed_ourselves(doubts: Doubts) -> Decision:

@@ -129,12 +129,6 @@ class Checkpoints(Instrument):
         self.listen(signals.checkpoints.pass_began, self._pass_began)
         self.listen(signals.checkpoints.pass_ended, self._pass_ended)
 
-    def detach(self) -> None:
-        self._passes.clear()
-        self._operations.began.disconnect(self._operation_began)
-        self._operations.ended.disconnect(self._operation_ended)
-        super().detach()
-
     # ----------------------------------------------------------------------------------------------------- the call
 
     def _began(self, call: CheckpointCall) -> None:
@@ -160,9 +154,8 @@ class Checkpoints(Instrument):
         segment.passes += 1
         if segment.passes > 2:
             return
-        if not self._passes:
-            self._operations.began.connect(self._operation_began, owner=self)
-            self._operations.ended.connect(self._operation_ended, owner=self)
+        self.listen(self._operations.began, self._operation_began)
+        self.listen(self._operations.ended, self._operation_ended)
         self._passes.append(_Pass(segment, self._parameters, self._modules))
 
     def _pass_ended(self, call: CheckpointCall) -> None:
@@ -171,8 +164,8 @@ class Checkpoints(Instrument):
             return
         self._passes = [each for each in self._passes if each.segment is not segment]
         if not self._passes:
-            self._operations.began.disconnect(self._operation_began)
-            self._operations.ended.disconnect(self._operation_ended)
+            self.unlisten(self._operations.began, self._operation_began)
+            self.unlisten(self._operations.ended, self._operation_ended)
         if segment.passes == 2:
             self._say(segment)
 

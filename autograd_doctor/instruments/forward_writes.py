@@ -46,7 +46,6 @@ class _Armed:
     versions: dict[int, int]
     addresses: dict[int, int] = field(default_factory=dict)
     found: dict[int, Place | None] = field(default_factory=dict)
-    listens: bool = False
 
 
 class ForwardWrites(Instrument):
@@ -64,10 +63,6 @@ class ForwardWrites(Instrument):
         self._left: dict[int, tuple[int, int | None]] = {}
         self._armed: _Armed | None = None
 
-    def detach(self) -> None:
-        self._disarm()
-        super().detach()
-
     def begin(self, module: nn.Module, number: int, *, trains: bool) -> None:
         """A forward begins: remember versions, and listen to operations where they could be the ones that write."""
         self._disarm()
@@ -77,8 +72,7 @@ class ForwardWrites(Instrument):
         if known and trains and (self._course.steps < _STEPS or number in self._suspects):
             addresses = {storage_address(parameter): number for number, parameter in known}
             self._armed.addresses = {address: number for address, number in addresses.items() if address}
-            self._operations.began.connect(self._operation_began, owner=self)
-            self._armed.listens = True
+            self.listen(self._operations.began, self._operation_began)
 
     def end(self, step: int) -> Written:
         """The forward that began in this step is over: what it wrote, if no optimizer stepped meanwhile."""
@@ -96,8 +90,7 @@ class ForwardWrites(Instrument):
         return Written(sorted(written), locate(where), self._undone(armed, written))
 
     def _disarm(self) -> None:
-        if self._armed is not None and self._armed.listens:
-            self._operations.began.disconnect(self._operation_began)
+        self.unlisten(self._operations.began, self._operation_began)
         self._armed = None
 
     def _operation_began(self, operation: Operation) -> None:

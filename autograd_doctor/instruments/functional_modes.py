@@ -60,10 +60,6 @@ class FunctionalModes(Instrument):
         self._listened: Counter[tuple[int, bool]] = Counter()
         self._listening: _Listening | None = None
 
-    def detach(self) -> None:
-        self._stop()
-        super().detach()
-
     # ------------------------------------------------------------------------------------------------- questions
 
     def depends(self, module: nn.Module) -> bool:
@@ -89,7 +85,7 @@ class FunctionalModes(Instrument):
         if self._listened[root, training] < _PASSES_LISTENED_TO:
             self._listened[root, training] += 1
             self._listening = _Listening(innermost, met)
-            self._operations.ended.connect(self._operation_ended, owner=self)
+            self.listen(self._operations.ended, self._operation_ended)
 
     def end(self, ran: list[nn.Module]) -> None:
         """The call is over; `ran` are the modules worth following that ran in it."""
@@ -101,9 +97,8 @@ class FunctionalModes(Instrument):
                 use.quiet.add(module.training)
 
     def _stop(self) -> None:
-        if self._listening is not None:
-            self._operations.ended.disconnect(self._operation_ended)
-            self._listening = None
+        self.unlisten(self._operations.ended, self._operation_ended)
+        self._listening = None
 
     def _operation_ended(self, operation: Operation) -> None:
         listening = self._listening

@@ -33,7 +33,6 @@ class GradModeLeft(Instrument):
         self._course = course
         self._grad_modes = grad_modes
         self._modules = site.signals.modules
-        self._following = False
         self._work: Place | None = None
         self._reported = False
 
@@ -42,25 +41,18 @@ class GradModeLeft(Instrument):
         self.listen(signals.backward.began, self._backward_began)
         self.listen(self._course.step_taken, self._stepped)
 
-    def detach(self) -> None:
-        self._rest()
-        super().detach()
-
     def _changed(self, grad_modes: GradModes) -> None:
         """Start or stop to follow the forward passes."""
         switch = grad_modes.switch
         off = switch is not None and switch.form == "call"
-        if off and not self._following and not self._reported:
-            self._following = True
-            self._modules.began.connect(self._forward_began, owner=self)
+        if off and not self._reported:
+            self.listen(self._modules.began, self._forward_began)
         elif not off and switch is None:
             self._rest()
 
     def _rest(self) -> None:
         self._work = None
-        if self._following:
-            self._following = False
-            self._modules.began.disconnect(self._forward_began)
+        self.unlisten(self._modules.began, self._forward_began)
 
     @property
     def _switch(self) -> GradSwitch | None:

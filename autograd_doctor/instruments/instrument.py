@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar, TypeVar, get_type_hints
+from typing import Any, ClassVar, TypeVar, get_type_hints
 
 from autograd_doctor.events import Event, InstrumentLimited
 from autograd_doctor.signals import Signals
@@ -36,7 +36,7 @@ class Instrument:
 
     def __init__(self, site: Site) -> None:
         self._site = site
-        self._connections: list[Callable[[], None]] = []
+        self._connections: list[tuple[Signal[Any], Callable[..., None]]] = []
         self._limits: set[str] = set()
 
     @property
@@ -53,15 +53,22 @@ class Instrument:
     def listen(self, signal: Signal[P], handle: Callable[[P], None], *, last: bool = False) -> None:
         """Have a method of this instrument called with each of these signals, until it is detached.
 
-        last: after all instruments that do not ask for that.
+        last: after all instruments that do not ask for that. A method that is called already goes on as it is.
         """
-        signal.connect(handle, owner=self, order=self._site.order + (_LAST if last else 0))
-        self._connections.append(lambda: signal.disconnect(handle))
+        if (signal, handle) not in self._connections:
+            signal.connect(handle, owner=self, order=self._site.order + (_LAST if last else 0))
+            self._connections.append((signal, handle))
+
+    def unlisten(self, signal: Signal[P], handle: Callable[[P], None]) -> None:
+        """Have it called no more, if it was."""
+        if (signal, handle) in self._connections:
+            self._connections.remove((signal, handle))
+            signal.disconnect(handle)
 
     def detach(self) -> None:
         """Stop listening."""
         while self._connections:
-            self._connections.pop()()
+            self.unlisten(*self._connections[-1])
 
     def emit(self, event: Event) -> None:
         """State an event."""

@@ -66,7 +66,6 @@ class Rebinding(Instrument):
         self._ledger = ledger
         self._lineage = lineage
         self._operations = site.signals.operations
-        self._listening = False
         self._gradients: dict[int, tuple[weakref.ref[torch.Tensor], int]] = {}
         self._derived: dict[int, tuple[weakref.ref[torch.Tensor], _Derived]] = {}
         self._uses: dict[int, list[GradientUse]] = {}
@@ -76,10 +75,6 @@ class Rebinding(Instrument):
     def connect(self, signals: Signals) -> None:
         self.listen(signals.backward.began, self._backward_began)
         self.listen(self._course.backward_over, self._backward_over)
-
-    def detach(self) -> None:
-        self._listen_to_operations(False)
-        super().detach()
 
     def _backward_began(self, call: BackwardCall) -> None:
         """Leaves that carry on older ones are a step; those that are the older ones have not got their update."""
@@ -107,14 +102,10 @@ class Rebinding(Instrument):
             for number, parameter in self._parameters.living():
                 if parameter.grad is not None:
                     self._gradients[id(parameter.grad)] = weakref.ref(parameter.grad), number
-        self._listen_to_operations(bool(self._gradients))
-
-    def _listen_to_operations(self, listen: bool) -> None:
-        if listen and not self._listening:
-            self._operations.ended.connect(self._operation_ended, owner=self)
-        elif self._listening and not listen:
-            self._operations.ended.disconnect(self._operation_ended)
-        self._listening = listen
+        if self._gradients:
+            self.listen(self._operations.ended, self._operation_ended)
+        else:
+            self.unlisten(self._operations.ended, self._operation_ended)
 
     # --------------------------------------------------------------------------------------------------- operations
 

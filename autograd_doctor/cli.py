@@ -82,10 +82,14 @@ def check(
     target: Annotated[str, Argument(metavar="SCRIPT", help="A Python program, or with `-m` a module.")],
     arguments: Annotated[list[str] | None, Argument(metavar="ARGS", help="Passed to the program as they are.")] = None,
     is_module: Annotated[bool, Option("-m", help="Run SCRIPT as a module, as `python -m` does.")] = False,
-    steps: Annotated[int | None, Option(help="Optimizer steps.", rich_help_panel=HOW_LONG)] = None,
-    max_seconds: Annotated[float | None, Option(help="Seconds of training.", rich_help_panel=HOW_LONG)] = None,
+    steps: Annotated[int | None, Option(help="Optimizer steps to see at least.", rich_help_panel=HOW_LONG)] = None,
+    seconds: Annotated[
+        float | None, Option(help="Seconds of training to see at least.", rich_help_panel=HOW_LONG)
+    ] = None,
+    max_seconds: Annotated[float | None, Option(help="And at most.", rich_help_panel=HOW_LONG)] = None,
     batches_per_epoch: Annotated[
-        int | None, Option(help="Batches after which a pass over a loader ends; 0: never.", rich_help_panel=HOW_LONG)
+        int | None,
+        Option(help="Batches after which a long pass over a loader is cut; 0: never.", rich_help_panel=HOW_LONG),
     ] = None,
     timeout: Annotated[
         float | None,
@@ -122,6 +126,7 @@ def check(
 
     options = {
         "steps": steps,
+        "seconds": seconds,
         "max_seconds": max_seconds,
         "batches_per_epoch": batches_per_epoch,
         "timeout": timeout,

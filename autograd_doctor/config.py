@@ -49,6 +49,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything that can be set; the comments of `configs/default.yaml` say what each means."""
 
     steps: Positive = 30
+    seconds: Annotated[float, Meta(ge=0, le=_LONGEST)] = 10.0
     max_seconds: Annotated[float, Meta(gt=0, le=_LONGEST)] = 60.0
     batches_per_epoch: Count = 10
     timeout: Annotated[float, Meta(ge=0, le=_LONGEST)] = 600.0

@@ -12,6 +12,7 @@ from autograd_doctor.judging.consequences import PROGRAM_CRASHED, Case, cases
 from autograd_doctor.judging.examination import Examination, examine
 from autograd_doctor.judging.presentation import Presenter
 from autograd_doctor.judging.suppressions import Ignore, Ignores
+from autograd_doctor.judging.unexplained import unexplained
 from autograd_doctor.judging.verdict import Doubts, decide, decide_on_function
 from autograd_doctor.mistakes import nearest
 from autograd_doctor.plan import Outcome, Target
@@ -46,7 +47,8 @@ def judge(
         for case in cases(examination.findings, {rule.code: rule.folds for rule in rules})
     ]
     findings = [finding for finding in settled if finding.suppressed is None]
-    doubts = Doubts(examination.crashed, missing(trace), examination.unchecked)
+    lacking = [*missing(trace), *unexplained(trace, outcome, run.stopped_by)]
+    doubts = Doubts(examination.crashed, lacking, examination.unchecked)
     if target.kind == "function":
         verdict, exit_code, reason = decide_on_function(findings, trace, run, outcome, doubts, fail_on=fail_on)
     else:

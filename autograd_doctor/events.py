@@ -34,7 +34,7 @@ class RecordingStarted(Event, frozen=True):
     """The header of a trace: who recorded it, and what was asked for.
 
     tool: version of the doctor. began: seconds since 1970. rules: codes of those selected. needs: names of the events
-    that they ask for. steps, max_seconds, batches_per_epoch: see `Plan`.
+    that they ask for. steps, seconds, max_seconds, batches_per_epoch: see `Plan`.
     """
 
     tool: str
@@ -43,6 +43,7 @@ class RecordingStarted(Event, frozen=True):
     rules: list[str] = []
     needs: list[str] = []
     steps: int = 0
+    seconds: float = 0.0
     max_seconds: float = 0.0
     batches_per_epoch: int = 0
 
@@ -115,6 +116,32 @@ class InstrumentLimited(Event, frozen=True):
 
     instrument: str
     reason: str
+
+
+class DetailTurned(Event, frozen=True):
+    """From here on the operations of the program are recorded (`full`), or only what costs next to nothing."""
+
+    full: bool
+
+
+class StepsRepeated(Event, frozen=True):
+    """Steps that were like others in the trace, and are left out of it.
+
+    first: the first of them; there may be others between that one and the last, which are in the trace. backwards:
+    how many ran in them. by_optimizer: how many steps each optimizer took. loss: of the last backward.
+    """
+
+    first: int
+    steps: int
+    backwards: int = 0
+    by_optimizer: dict[int, int] = {}
+    loss: float | None = None
+
+
+class MoreDetailNeeded(Event, frozen=True):
+    """Something happened in a light step of which only its operations could have told the cause."""
+
+    what: Literal["non-finite loss", "non-finite gradient"]
 
 
 class ProcessStarted(Event, frozen=True):
@@ -555,9 +582,10 @@ class SchedulerStepped(Event, frozen=True):
 
 
 class BatchDrawn(Event, frozen=True):
-    """A `DataLoader` yielded a batch; reported for the first batch of each pass and when a pass ends.
+    """A `DataLoader` yielded a batch; reported for the first batch of each pass, and when a pass is cut and ends.
 
-    `length` is len(loader) if it has one; `cut` tells that the pass was ended early by the doctor.
+    `length` is len(loader) if it has one; `cut` tells that the doctor left batches out from here on. A pass that is cut
+    ends after its last batch where that could be delivered, else at once.
     """
 
     loader: int
@@ -614,9 +642,13 @@ class Survivor(Struct, frozen=True):
 
 
 class SurvivorsCounted(Event, frozen=True):
-    """A census at a step boundary. `steps_per_epoch` is known where a loader's length is."""
+    """A census at a step boundary. `steps_per_epoch` is known where a loader's length is.
+
+    recorded_steps: the steps so far whose operations were recorded: only what was made in these is counted.
+    """
 
     survivors: list[Survivor]
+    recorded_steps: int = 0
     live_bytes: int = 0
     steps_per_epoch: int | None = None
 

@@ -103,10 +103,12 @@ class ModelPlan(Struct, frozen=True, kw_only=True):
 class Plan(Struct, frozen=True, kw_only=True):
     """Everything the child needs to know.
 
-    steps: optimizer steps to watch. max_seconds: seconds of training to watch. batches_per_epoch: where each pass
-    over a `DataLoader` is cut (0: never). trace, scratch: a file to append events
-    to, and a folder for what the program saves and for `STACKS`. polite: redirect saves and switch
-    trackers off. stdout_to_stderr: descriptor 1 is the parent's report, so the program's output goes to descriptor 2.
+    steps, seconds: a check goes on until it has seen so many optimizer steps, and so many seconds of training.
+    max_seconds: and no longer than this. batches_per_epoch: how many batches of a long pass over a `DataLoader` are
+    seen at least before it is cut (0: it never is). full_from: the step from which on everything is recorded.
+    trace, scratch: a file to append events to, and a folder for what the program saves and for `STACKS`. polite:
+    redirect saves and switch trackers off. stdout_to_stderr: descriptor 1 is the parent's report, so the program's
+    output goes to descriptor 2.
     model: the validated model-mode section of the configuration. function: how to call a target of that kind.
     selected: codes of the rules that will judge. needs: names of the events that they need.
     """
@@ -117,21 +119,38 @@ class Plan(Struct, frozen=True, kw_only=True):
     selected: list[str] = []
     needs: list[str] = []
     steps: int = 30
+    seconds: float = 10.0
     max_seconds: float = 60.0
     batches_per_epoch: int = 10
+    full_from: int | None = None
     polite: bool = True
     stdout_to_stderr: bool = False
     model: ModelPlan | None = None
     function: FunctionPlan | None = None
 
 
+class FirstRun(Struct, frozen=True, kw_only=True):
+    """Why the program was run again: how the first run went, and what it `lacked` to tell why.
+
+    step: in which one it happened, where operations were lacking: the second run records them from there on.
+    """
+
+    how: str
+    lacked: Literal["whole passes", "operations"]
+    step: int = 0
+
+    @property
+    def wanted(self) -> str:
+        """What the second run has."""
+        return "whole passes" if self.lacked == "whole passes" else f"every operation recorded from step {self.step} on"
+
+
 class Outcome(Struct, frozen=True, kw_only=True):
     """How the child ended, as its parent saw it.
 
     exit_code: None when `signal` killed it. timed_out: it was ended because it outlived the timeout. stacks: its Python
-    stacks if it hung, at the moment when it was ended. interrupted: the person pressed Ctrl-C. cut_before: how an
-    earlier run died after the doctor had cut passes over loaders short; this is the run with whole passes. Empty: the
-    first run.
+    stacks if it hung, at the moment when it was ended. interrupted: the person pressed Ctrl-C. first_run: what an
+    earlier run showed, and could not explain; this is the second.
     """
 
     exit_code: int | None = 0
@@ -139,5 +158,5 @@ class Outcome(Struct, frozen=True, kw_only=True):
     timed_out: bool = False
     interrupted: bool = False
     stacks: str = ""
-    cut_before: str = ""
+    first_run: FirstRun | None = None
     seconds: float = 0.0

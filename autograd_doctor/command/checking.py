@@ -13,10 +13,11 @@ import msgspec
 
 from autograd_doctor import config, config_file, launch, recording, target
 from autograd_doctor.command import outputs
+from autograd_doctor.command.again import Again, again
 from autograd_doctor.command.outputs import Output
 from autograd_doctor.command.progress import Progress
 from autograd_doctor.config import Loaded, ModelSection, Settings
-from autograd_doctor.events import BatchDrawn, CheckEnded, LengthShortened, RecordingDamaged, RunStarted
+from autograd_doctor.events import CheckEnded, RecordingDamaged, RunStarted
 from autograd_doctor.findings import ExitCode, Number
 from autograd_doctor.mistakes import Mistake
 from autograd_doctor.plan import FunctionPlan, ModelPlan, Outcome, Plan, Target
@@ -25,9 +26,6 @@ from autograd_doctor.screen import Screen
 from autograd_doctor.settings import model_section, selection
 from autograd_doctor.settings.model_file import ModelFile, look
 from autograd_doctor.trace import Trace
-from autograd_doctor.wording import first_line
-
-_STEPS_OF_A_SECOND_RUN = 1000
 
 
 class Request(NamedTuple):
@@ -76,8 +74,8 @@ def run(
         _load_judges()
         plan = msgspec.structs.replace(_plan(job, what, workspace), model=model, function=function)
         run = child.watch(plan, timeout=job.settings.timeout or None, on_event=progress)
-    if died := _death_after_a_cut(run):
-        run = _without_cuts(plan, died, job)
+    while not run.outcome.interrupted and (second := again(plan, run.trace)):
+        plan, run = second.plan, _run_again(second, job)
     if request.save_trace:
         _save(run, what, request.save_trace)
     if _refused(run, what):
@@ -188,6 +186,7 @@ def _plan(job: _Job, what: Target, workspace: launch.Workspace) -> Plan:
         selected=[rule.code for rule in job.rules],
         needs=sorted(event.__name__ for event in needs),
         steps=settings.steps,
+        seconds=settings.seconds,
         max_seconds=settings.max_seconds,
         batches_per_epoch=settings.batches_per_epoch,
         polite=settings.polite,
@@ -195,30 +194,14 @@ def _plan(job: _Job, what: Target, workspace: launch.Workspace) -> Plan:
     )
 
 
-def _death_after_a_cut(run: launch.Recording) -> str:
-    """How the program failed after the doctor had cut a pass over data short, which may be why; else empty."""
-    end, crash = run.trace.end, run.trace.crash
-    was_cut = any(drawn.cut for drawn in run.trace.of(BatchDrawn)) or bool(run.trace.of(LengthShortened))
-    if not was_cut or run.outcome.interrupted or end is None or end.exit_code == 0:
-        return ""
-    how = f"raised `{crash.kind}` ({first_line(crash.message)})" if crash else f"exited with {end.exit_code}"
-    return f"the program {how} after passes over its loaders had been cut short"
-
-
-def _without_cuts(plan: Plan, died: str, job: _Job) -> launch.Recording:
-    """What the program does where every pass is whole. It may take many steps to come as far as before."""
-    print(f"note: {died}; it is run again with whole passes", file=sys.stderr)
+def _run_again(second: Again, job: _Job) -> launch.Recording:
+    first = second.first
+    print(f"note: {first.how}; it is run again with {first.wanted}", file=sys.stderr)
     screen, progress = _screen(job.settings)
     with launch.workspace() as workspace, launch.Child(screen) as child:
-        whole = msgspec.structs.replace(
-            plan,
-            trace=workspace.trace,
-            scratch=workspace.scratch,
-            batches_per_epoch=0,
-            steps=max(plan.steps, _STEPS_OF_A_SECOND_RUN),
-        )
-        run = child.watch(whole, timeout=job.settings.timeout or None, on_event=progress)
-    return run._replace(outcome=msgspec.structs.replace(run.outcome, cut_before=died))
+        plan = msgspec.structs.replace(second.plan, trace=workspace.trace, scratch=workspace.scratch)
+        run = child.watch(plan, timeout=job.settings.timeout or None, on_event=progress)
+    return run._replace(outcome=msgspec.structs.replace(run.outcome, first_run=first))
 
 
 def _screen(settings: Settings) -> tuple[Screen | None, Progress | None]:

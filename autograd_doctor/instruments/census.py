@@ -10,6 +10,7 @@ import torch
 
 from autograd_doctor.events import Event, Survivor, SurvivorsCounted
 from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.loaders import Loaders
@@ -24,7 +25,7 @@ from autograd_doctor.reading.subclasses import storages_of
 from autograd_doctor.signals import Signals
 
 _CENSUS_STEPS = frozenset({4, 6, 8, 11, 15, 20, 28, 40})
-"""Three before step 10, so that short runs show growth; then ever rarer."""
+"""In steps that were recorded in full: three among the first ten, so that short runs show growth; then ever rarer."""
 _SETTLED = 2
 """A tensor that is older than this many steps is no leftover of the last batch or of a double buffer."""
 _MOST_GROUPS = 6
@@ -43,9 +44,12 @@ class Census(Instrument):
 
     emits: ClassVar[tuple[type[Event], ...]] = (SurvivorsCounted,)
 
-    def __init__(self, site: Site, course: Course, tensors: Tensors, lineage: Lineage, loaders: Loaders) -> None:
+    def __init__(
+        self, site: Site, course: Course, detail: Detail, tensors: Tensors, lineage: Lineage, loaders: Loaders
+    ) -> None:
         super().__init__(site)
         self._course = course
+        self._detail = detail
         self._tensors = tensors
         self._lineage = lineage
         self._loaders = loaders
@@ -63,9 +67,10 @@ class Census(Instrument):
 
     def _step_taken(self, course: Course) -> None:
         self._storing.let_go()
-        if course.steps not in _CENSUS_STEPS or course.steps in self._counted:
+        recorded = self._detail.full_steps
+        if recorded not in _CENSUS_STEPS or recorded in self._counted:
             return
-        self._counted.add(course.steps)
+        self._counted.add(recorded)
         self._storing.stop()
         sought: dict[Hashable, tuple[Store, ...]] = {}
         self._take_census(course, sought)
@@ -81,6 +86,7 @@ class Census(Instrument):
                 step=course.steps,
                 survivors=[survivor for survivor in survivors if survivor is not None],
                 live_bytes=live,
+                recorded_steps=self._detail.full_steps,
                 steps_per_epoch=self._loaders.steps_per_epoch,
             )
         )

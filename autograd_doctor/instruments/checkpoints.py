@@ -13,6 +13,7 @@ import torch
 from autograd_doctor.events import CheckpointRan, Event
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.modules import Modules
 from autograd_doctor.instruments.parameters import Parameters
@@ -113,9 +114,10 @@ class Checkpoints(Instrument):
 
     emits: ClassVar[tuple[type[Event], ...]] = (CheckpointRan,)
 
-    def __init__(self, site: Site, course: Course, parameters: Parameters, modules: Modules) -> None:
+    def __init__(self, site: Site, course: Course, detail: Detail, parameters: Parameters, modules: Modules) -> None:
         super().__init__(site)
         self._course = course
+        self._detail = detail
         self._parameters = parameters
         self._modules = modules
         self._operations = site.signals.operations
@@ -133,7 +135,7 @@ class Checkpoints(Instrument):
 
     def _began(self, call: CheckpointCall) -> None:
         at = place()
-        if not call.grad_enabled or self._runs[at] >= _RUNS_PER_PLACE:
+        if not (call.grad_enabled and self._detail.full) or self._runs[at] >= _RUNS_PER_PLACE:
             return
         self._runs[at] += 1
         call.follow = True

@@ -33,6 +33,7 @@ class Course(Instrument):
         self.running: int | None = None
         self.last_loss: float | None = None
         self.updated_at: Location | None = None
+        self.by_hand = False
         self._backward_since_step = True
         self._stepped_since_backward: set[int | None] = set()
         self._step_pending = False
@@ -69,6 +70,7 @@ class Course(Instrument):
 
     def updated_by_hand(self) -> None:
         """The program has updated parameters without an optimizer."""
+        self.by_hand = True
         self._updated(None)
 
     def _updated(self, optimizer: int | None) -> None:

@@ -15,6 +15,7 @@ from torch.optim import Optimizer
 from autograd_doctor.events import Accumulation, Event, GradientsCleared, GradientUse, OptimizerStepped
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.optimizers import Optimizers
 from autograd_doctor.instruments.parameters import Parameters
@@ -29,6 +30,8 @@ from autograd_doctor.signals.optimizers import ClearCall
 _MEASURED_BYTES = 256 * 2**20
 _SAME_NORM = 1e-6
 _MOST_RAW_LEAVES = 200
+_MOST_STRUCTURES = 1000
+"""Graphs that are built anew in every step, from data, come in any number of structures."""
 
 
 @dataclass(slots=True)
@@ -63,9 +66,12 @@ class Ledger(Instrument):
 
     emits: ClassVar[tuple[type[Event], ...]] = (GradientsCleared, OptimizerStepped)
 
-    def __init__(self, site: Site, course: Course, parameters: Parameters, optimizers: Optimizers) -> None:
+    def __init__(
+        self, site: Site, course: Course, detail: Detail, parameters: Parameters, optimizers: Optimizers
+    ) -> None:
         super().__init__(site)
         self._course = course
+        self._detail = detail
         self._parameters = parameters
         self._optimizers = optimizers
         self._gradients: dict[int, _Gradient] = {}
@@ -78,6 +84,7 @@ class Ledger(Instrument):
         self._accumulation_measured = False
         self._written: dict[int, tuple[Location | None, list[GradientUse]]] = {}
         self._set_at: Location | None = None
+        self._structures: set[tuple[str, int]] = set()
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.backward.began, self._backward_began)
@@ -186,7 +193,18 @@ class Ledger(Instrument):
         self.catch_up()
         self._optimizers.introduce()
         self._remember(self._used_gradients())
-        self.walk = GraphWalk(call.roots, self._course.backwards, self._course.steps)
+        step = self._course.steps
+        self.walk = GraphWalk(call.roots, self._course.backwards, step, lightly=not self._detail.full)
+        if self._is_new(call, self.walk):
+            self._detail.ask()
+
+    def _is_new(self, call: BackwardCall, walk: GraphWalk) -> bool:
+        """Whether a graph of this structure was not seen before."""
+        structure = (call.kind, walk.structure)
+        if structure in self._structures or len(self._structures) >= _MOST_STRUCTURES:
+            return False
+        self._structures.add(structure)
+        return not self._detail.full
 
     def _used_gradients(self) -> dict[int, torch.Tensor]:
         """Parameters that still hold, nonzero and unaltered, a gradient that an earlier step has used.

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.grad_modes import GradModes
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.ledger import Ledger
@@ -51,6 +52,7 @@ class Lineage(Instrument):
         self,
         site: Site,
         course: Course,
+        detail: Detail,
         parameters: Parameters,
         tensors: Tensors,
         grad_modes: GradModes,
@@ -59,6 +61,7 @@ class Lineage(Instrument):
         super().__init__(site)
         self.recorded: Signal[Recorded] = Signal(site.signals.guard)
         self._course = course
+        self._detail = detail
         self._parameters = parameters
         self._tensors = tensors
         self._grad_modes = grad_modes
@@ -225,6 +228,8 @@ class Lineage(Instrument):
             self._ledger.written_by_hand(number, locate(place))
 
     def _function_ended(self, call: FunctionCall) -> None:
+        if not self._detail.full:
+            return
         name, inputs, place = call.function.__name__, tensors_in(call.args), user_place()
         outputs = tensors_in((call.result,))
         for output in outputs:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from time import monotonic
 from typing import ClassVar
 
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
@@ -18,11 +19,18 @@ from autograd_doctor.reading.places import here
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.loaders import BatchAsked, LengthAsked, Loader, PassBegan
+from autograd_doctor.wording import plural
+
+_STEPS_TO_SHOW = 2
+"""Steps of a pass that show its period: the batches from one to the next."""
 
 
 @dataclass
 class _Pass:
-    """One pass over a loader. `limit` is where it is cut, 0 for never."""
+    """One pass over a loader. `limit`: batches before which it is not cut, 0 for never.
+
+    stepped_at: how many batches it had at its latest step. period: the most batches between two steps.
+    """
 
     loader: int
     name: str
@@ -30,14 +38,32 @@ class _Pass:
     number: int
     length: int | None
     limit: int
-    first_step: int
+    step: int
+    began: float = field(default_factory=monotonic)
     batches: int = 0
+    steps: int = 0
+    stepped_at: int = 0
+    period: int = 0
+    cut: bool = False
     ended: bool = False
 
-    @property
-    def is_cut_here(self) -> bool:
-        """Whether the next batch is one too many; a pass that is over anyway ends by itself."""
-        return bool(self.limit) and self.batches >= self.limit and not self.is_whole
+    def notice_steps(self, step: int) -> None:
+        """Between two batches: how many steps have been taken by now."""
+        if step > self.step:
+            self.period = max(self.period, self.batches - self.stepped_at)
+            self.stepped_at = self.batches
+            self.steps += step - self.step
+            self.step = step
+
+    def is_to_be_cut(self, patience: float) -> bool:
+        """Whether it trains, has shown how often it steps, and would go on for more than so many seconds."""
+        if self.cut or not self.limit or self.steps < _STEPS_TO_SHOW:
+            return False
+        if self.batches < max(self.limit, _STEPS_TO_SHOW * self.period) or self.is_whole:
+            return False
+        taken = monotonic() - self.began
+        left = patience if self.length is None else (self.length - self.batches) * taken / self.batches
+        return taken >= patience if self.length is None else left >= patience
 
     @property
     def is_whole(self) -> bool:
@@ -50,7 +76,11 @@ class Loaders(Instrument):
     Lightning plans its epochs, and the validation at their end, by `len(loader)`, so that to Lightning alone a loader
     is as long as a pass over it will be.
 
-    limit: batches after which passes are cut, 0 for never. steps_per_epoch: as far as the passes so far tell.
+    A pass is cut only where that cannot be mistaken: it trains, has shown how often it steps, would go on for long, and
+    whoever draws from it copes with fewer batches. Its last batch, often a short one, is delivered all the same.
+
+    limit: batches before which no pass is cut, 0 for never at all. patience: seconds that the rest of a pass may take.
+    steps_per_epoch: as far as the passes so far tell.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (BatchDrawn, LengthShortened)
@@ -58,6 +88,7 @@ class Loaders(Instrument):
     def __init__(self, site: Site, course: Course) -> None:
         super().__init__(site)
         self.limit = 0
+        self.patience = 0.0
         self.steps_per_epoch: int | None = None
         self._course = course
         self._loaders = Numbers()
@@ -65,7 +96,7 @@ class Loaders(Instrument):
         self._passes: weakref.WeakKeyDictionary[_BaseDataLoaderIter, _Pass] = weakref.WeakKeyDictionary()
         self._latest: dict[int, _Pass] = {}
         self._told: weakref.WeakSet[Loader] = weakref.WeakSet()
-        self._cut_before = False
+        self._said_cut: set[int] = set()
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.loaders.began, self._began)
@@ -96,56 +127,70 @@ class Loaders(Instrument):
             number = self._loaders.add(loader)
             self._names[number] = variable_name(loader)
         latest = self._latest.get(number)
-        if latest is not None and (latest.is_cut_here or latest.is_whole):
+        if latest is not None:
             # Whoever counts batches does not ask for the one that is not there.
-            self._end(latest, cut=latest.is_cut_here)
+            latest.cut |= loader in self._told and latest.batches >= self.limit
+            if latest.cut or latest.is_whole:
+                self._end(latest)
         self._passes[began.iterator] = self._latest[number] = _Pass(
             loader=number,
             name=self._names[number],
             location=here(),
             number=latest.number + 1 if latest else 1,
             length=_length(loader),
-            first_step=self._course.steps,
+            step=self._course.steps,
             limit=self.limit if ends_with_the_iterator() else 0,
         )
 
     def _asked(self, asked: BatchAsked) -> None:
         drawn_from = self._passes.get(asked.iterator)
-        if drawn_from is not None and drawn_from.is_cut_here:
-            asked.stop = True
-            self._end(drawn_from, cut=True)
+        if drawn_from is None:
+            return
+        drawn_from.notice_steps(self._course.steps)
+        self._learn_epoch(drawn_from)
+        if drawn_from.is_to_be_cut(self.patience):
+            drawn_from.cut = True
+            self._say_cut(drawn_from)
+            self._emit(drawn_from)
+            asked.only_the_last = drawn_from.length is not None
+            asked.stop = not asked.only_the_last
+            if asked.stop:
+                self._end(drawn_from)
 
     def _drawn(self, asked: BatchAsked) -> None:
         drawn_from = self._passes.get(asked.iterator)
         if drawn_from is None:
             return
-        self._learn_epoch(drawn_from)
         drawn_from.batches += 1
         if drawn_from.batches == 1:
-            self._emit(drawn_from, cut=False)
+            self._emit(drawn_from)
 
     def _exhausted(self, asked: BatchAsked) -> None:
         drawn_from = self._passes.get(asked.iterator)
         if drawn_from is not None:
-            self._end(drawn_from, cut=False)
+            self._end(drawn_from)
 
     def _learn_epoch(self, drawn_from: _Pass) -> None:
         """Steps taken during a pass tell how many a whole one takes."""
-        taken = self._course.steps - drawn_from.first_step
-        if taken and drawn_from.batches and drawn_from.length:
-            self.steps_per_epoch = round(drawn_from.length * taken / drawn_from.batches)
+        if drawn_from.steps and drawn_from.length and not drawn_from.cut:
+            self.steps_per_epoch = round(drawn_from.length * drawn_from.steps / drawn_from.batches)
 
-    def _end(self, ending: _Pass, *, cut: bool) -> None:
-        if ending.ended:
+    def _end(self, ending: _Pass) -> None:
+        if not ending.ended:
+            ending.ended = True
+            self._emit(ending)
+
+    def _say_cut(self, cut: _Pass) -> None:
+        """Once per loader."""
+        if cut.loader in self._said_cut:
             return
-        ending.ended = True
-        self._emit(ending, cut=cut)
-        if cut and not self._cut_before:
-            self._cut_before = True
-            text = f"every pass over a `DataLoader` was cut after {ending.limit} batches"
-            self.emit(Noted(step=self._course.steps, text=text))
+        self._said_cut.add(cut.loader)
+        name = f"`{cut.name}`" if cut.name else "a `DataLoader`"
+        of = f" of {cut.length}, and then given its last one" if cut.length is not None else ""
+        text = f"passes over {name} that train were cut: the first after {plural(cut.batches, 'batch')}{of}"
+        self.emit(Noted(step=self._course.steps, text=text))
 
-    def _emit(self, drawn_from: _Pass, *, cut: bool) -> None:
+    def _emit(self, drawn_from: _Pass) -> None:
         self.emit(
             BatchDrawn(
                 step=self._course.steps,
@@ -156,7 +201,7 @@ class Loaders(Instrument):
                 batches=drawn_from.batches,
                 length=drawn_from.length,
                 ended=drawn_from.ended,
-                cut=cut,
+                cut=drawn_from.cut,
             )
         )
 

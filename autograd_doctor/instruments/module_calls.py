@@ -17,6 +17,7 @@ from torch._C import _functorch
 
 from autograd_doctor.events import Event, ForwardRan, GradSwitch, ModuleSeen
 from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.forward_writes import ForwardWrites
 from autograd_doctor.instruments.functional_modes import FunctionalModes
 from autograd_doctor.instruments.grad_modes import GradModes
@@ -105,6 +106,7 @@ class ModuleCalls(Instrument):
         self,
         site: Site,
         course: Course,
+        detail: Detail,
         grad_modes: GradModes,
         module_register: ModuleRegister,
         train_modes: TrainModes,
@@ -115,6 +117,7 @@ class ModuleCalls(Instrument):
         self.root_passed: Signal[RootPassed] = Signal(site.signals.guard)
         self._guard = site.signals.guard
         self._course = course
+        self._detail = detail
         self._grad_modes = grad_modes
         self._register = module_register
         self._train_modes = train_modes
@@ -171,6 +174,8 @@ class ModuleCalls(Instrument):
         if not call.grad_enabled and self._switched_by_torch() and _in_reentrant_checkpoint():
             return None
         number = self._register.root(module)
+        where = place()
+        self._detail.met(("forward", number, module.training, call.grad_enabled, where))
         if id(module) not in self._known:
             self._know(module)
         self._train_modes.became_root(module, number)
@@ -179,7 +184,7 @@ class ModuleCalls(Instrument):
             module.training,
             call.grad_enabled,
             call.inference,
-            place(),
+            where,
             self._train_modes.changes,
             None if call.grad_enabled else self._grad_modes.switch,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -11,6 +12,7 @@ from torch.optim import Optimizer
 from autograd_doctor.events import Event, GradientUse, OptimizerStepped
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.ledger import Ledger
 from autograd_doctor.instruments.loss_scales import LossScales
@@ -53,6 +55,7 @@ class OptimizerSteps(Instrument):
         self,
         site: Site,
         course: Course,
+        detail: Detail,
         parameters: Parameters,
         optimizers: Optimizers,
         ledger: Ledger,
@@ -60,6 +63,7 @@ class OptimizerSteps(Instrument):
     ) -> None:
         super().__init__(site)
         self._course = course
+        self._detail = detail
         self._parameters = parameters
         self._optimizers = optimizers
         self._ledger = ledger
@@ -164,5 +168,8 @@ class OptimizerSteps(Instrument):
                 loss=self._course.last_loss,
             )
         )
+        finite = all(math.isfinite(norm) for use in step.uses for norm in use.norms)
+        if not finite and not skipped:
+            self._detail.missed("non-finite gradient")
         if not skipped:
             self._ledger.stepped(step.with_gradient, step.location)

@@ -7,7 +7,16 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 
-from autograd_doctor.events import FunctionJudged, InstrumentFailed, Noted, ProcessStarted, RunEnded, RunStarted
+from autograd_doctor.events import (
+    DetailTurned,
+    FunctionJudged,
+    InstrumentFailed,
+    Noted,
+    ProcessStarted,
+    RunEnded,
+    RunStarted,
+    StepsRepeated,
+)
 from autograd_doctor.plan import Outcome, Target
 from autograd_doctor.report import Environment, OptimizerFacts, Run, StoppedBy, TargetFacts
 from autograd_doctor.trace import Trace
@@ -48,8 +57,9 @@ def run_facts(trace: Trace, outcome: Outcome) -> Run:
     """Steps, phases and the end of the run."""
     seconds = trace.end.seconds if trace.end else outcome.seconds
     return Run(
-        steps=len(trace.steps),
-        micro_batches=sum(event.kind == "backward" and not event.error for event in trace.backwards.values()),
+        steps=len(trace.steps) + sum(sum(event.by_optimizer.values()) for event in trace.of(StepsRepeated)),
+        steps_in_full=_steps_in_full(trace),
+        micro_batches=_micro_batches(trace),
         optimizers=list(_optimizers(trace)),
         phases_seen=list(trace.phases),
         phases_not_seen=[phase for phase in PHASES if phase not in trace.phases],
@@ -60,8 +70,23 @@ def run_facts(trace: Trace, outcome: Outcome) -> Run:
     )
 
 
+def _micro_batches(trace: Trace) -> int:
+    told = sum(event.kind == "backward" and not event.error for event in trace.backwards.values())
+    return told + sum(event.backwards for event in trace.of(StepsRepeated))
+
+
+def _steps_in_full(trace: Trace) -> int:
+    """Training steps whose operations were recorded: none between a turn to light ones and the next turn back."""
+    turns, last = trace.of(DetailTurned), max((event.step for event in trace.events[-1:]), default=0)
+    ends = [turn.step for turn in turns[1:]] + [last]
+    light = sum(end - turn.step for turn, end in zip(turns, ends, strict=False) if not turn.full)
+    return max(0, last - light)
+
+
 def _optimizers(trace: Trace) -> Iterator[OptimizerFacts]:
     steps = Counter(event.optimizer for event in trace.steps)
+    for repeated in trace.of(StepsRepeated):
+        steps.update(repeated.by_optimizer)
     for number, built in trace.optimizers.items():
         held = len(trace.optimizer_parameters[number])
         yield OptimizerFacts(name=built.name, kind=built.kind, parameters=held, steps=steps[number])
@@ -102,8 +127,8 @@ def notes(trace: Trace, outcome: Outcome) -> list[str]:
     """What the doctor changed or left out, and what was odd about the end, each once."""
     said = list(dict.fromkeys([*(event.text for event in trace.of(Noted)), *_functions_not_judged(trace)]))
     said += [f"`{failed.look}` failed: {failed.error}" for failed in trace.of(InstrumentFailed)]
-    if outcome.cut_before:
-        said.append(f"in a first run, {outcome.cut_before}; this is a second run, in which no pass was cut")
+    if outcome.first_run is not None:
+        said.append(f"in a first run, {outcome.first_run.how}; this is a second run, with {outcome.first_run.wanted}")
     if outcome.timed_out or outcome.stacks:
         running = f"; this was running:\n{outcome.stacks.rstrip()}" if outcome.stacks else ""
         said.append(f"the program hung and was ended{running}")

@@ -20,8 +20,8 @@ Decision = tuple[Verdict, ExitCode, str]
 class Doubts(NamedTuple):
     """What keeps a run from being called healthy although nothing was found.
 
-    crashed: codes of the rules that failed themselves. missing: what the recording lacks. unchecked: codes of the rules
-    for errors that a failed instrument kept from judging, by what failed.
+    crashed: codes of the rules that failed themselves. missing: what the recording lacks, or does not explain.
+    unchecked: codes of the rules for errors that a failed instrument kept from judging, by what failed.
     """
 
     crashed: Sequence[str]
@@ -57,7 +57,7 @@ def decide(
     if run.stopped_by == "killed" or hung or (_failed(run) and not _explained(findings)):
         ended = f"the program {_end(run, outcome)} after {plural(run.steps, 'step')}, which no rule explains"
         return "program-failed", ExitCode.PROGRAM_FAILED, ended
-    if doubt := _not_seen(run, outcome, doubts):
+    if doubt := _not_seen(run, doubts):
         return "not-judged", ExitCode.NOT_JUDGED, doubt
     if awaited:
         return "not-judged", ExitCode.NOT_JUDGED, awaited
@@ -81,7 +81,7 @@ def decide_on_function(
         return _faults(failing, findings, fail_on)
     if doubts.crashed:
         return _failed_ourselves(doubts)
-    if doubt := _not_seen(run, outcome, doubts):
+    if doubt := _not_seen(run, doubts):
         return "not-judged", ExitCode.NOT_JUDGED, doubt
     if open_question is not None:
         return "not-judged", ExitCode.NOT_JUDGED, open_question.reason
@@ -102,15 +102,13 @@ def _failed_ourselves(doubts: Doubts) -> Decision:
     return "doctor-failed", ExitCode.USAGE, f"{which} crashed, which is a bug of autograd_doctor"
 
 
-def _not_seen(run: Run, outcome: Outcome, doubts: Doubts) -> str:
+def _not_seen(run: Run, doubts: Doubts) -> str:
     """What may have hidden a fault, empty if nothing did."""
     if doubts.missing and run.stopped_by != "timeout":
         return "; ".join(doubts.missing)
     for failure, codes in doubts.unchecked.items():
         more = f" and {len(codes) - 4} more" if len(codes) > 4 else ""
         return f"{failure}, which leaves {', '.join(codes[:4])}{more} unchecked"
-    if outcome.cut_before and run.stopped_by in ("steps", "time"):
-        return f"in a first run, {outcome.cut_before}; a second run, with whole passes, did not come as far"
     return ""
 
 

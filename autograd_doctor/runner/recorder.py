@@ -80,6 +80,7 @@ def _header(plan: Plan) -> RecordingStarted:
         rules=plan.selected,
         needs=plan.needs,
         steps=plan.steps,
+        seconds=plan.seconds,
         max_seconds=plan.max_seconds,
         batches_per_epoch=plan.batches_per_epoch,
     )

@@ -26,6 +26,7 @@ from autograd_doctor.events import (
     RunStarted,
 )
 from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.functions import Functions
 from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.loaders import Loaders
@@ -42,6 +43,7 @@ from autograd_doctor.runner.polite import Polite
 from autograd_doctor.runner.processes import Processes
 from autograd_doctor.runner.program import Program, become_main, load
 from autograd_doctor.runner.recorder import Recorder
+from autograd_doctor.runner.repeats import Repeats
 from autograd_doctor.runner.started import started
 from autograd_doctor.runner.stopping import Stop, Stopper, speaks_of_evaluation
 from autograd_doctor.signals.patches import Patches
@@ -89,18 +91,21 @@ class _Run:
         self._began = time.monotonic()
         self._recorder = Recorder(plan)
         self._session = Session(self._record)
+        self._repeats = Repeats(self._recorder.write)
         self._patches = Patches()
         self._caught = Caught(self._session)
         self._stopper = Stopper(
             self._session.signals.guard,
             plan.steps,
+            plan.seconds,
             plan.max_seconds,
             plan.batches_per_epoch,
             end_hard=self._end_hard,
         )
 
     def _record(self, event: Event) -> None:
-        self._recorder.write(event)
+        detail = self._session.find(Detail)
+        self._repeats.take(event, full=detail is None or detail.full)
         self._stopper.observe(event)
 
     def _note(self, text: str) -> None:
@@ -147,7 +152,10 @@ class _Run:
             self._session.failed("runner", "attach", error)
         loaders = self._session.find(Loaders)
         if loaders is not None:
-            loaders.limit = self._plan.batches_per_epoch
+            loaders.limit, loaders.patience = self._plan.batches_per_epoch, self._plan.seconds / 2
+        detail = self._session.find(Detail)
+        if detail is not None:
+            detail.full_from = self._plan.full_from
 
     def _program(self) -> Program | ModelProgram | FunctionProgram:
         if self._plan.function is not None:

@@ -1,9 +1,10 @@
 """When a check has seen enough, and how it ends a program that knows nothing of it.
 
-The policy: `steps` optimizer steps or `max_seconds` of training, whichever comes first. When the steps are used up
-while a phase not yet seen is near, the check goes on for up to four times the steps, within the same seconds: near is
-the end of the first pass over a loader, and an evaluation of which the program speaks and which has not come yet. The
-clock of training starts with the first backward or step. A program that shows neither is given twice the seconds.
+The policy: at least `steps` optimizer steps and at least `seconds` of training, and at most `max_seconds`. When these
+are used up while a phase not yet seen is near, the check goes on for up to four times the steps, within `max_seconds`:
+near is the end of the first pass over a loader, and an evaluation of which the program speaks and which has not come
+yet. The clock of training starts with the first backward or step. A program that shows neither is given twice
+`max_seconds`.
 
 The means: a `BaseException` raised where an optimizer step has just taken effect. It passes `except Exception`; a bare
 `except:` swallows it, so it is raised again after each later step, and after a few of these the process ends hard.
@@ -49,7 +50,14 @@ class Stopper:
     """Decides when to stop, raises `Stop`, and calls `end_hard` if the program does not end after it."""
 
     def __init__(
-        self, guard: Guard, steps: int, max_seconds: float, batches_per_epoch: int, *, end_hard: Callable[[], None]
+        self,
+        guard: Guard,
+        steps: int,
+        seconds: float,
+        max_seconds: float,
+        batches_per_epoch: int,
+        *,
+        end_hard: Callable[[], None],
     ) -> None:
         self.reason: StopReason | None = None
         self.evaluates = False
@@ -58,9 +66,11 @@ class Stopper:
         self._course: Course | None = None
         self._cuts = batches_per_epoch > 0
         self._steps = steps
+        self._least_seconds = seconds
         self._seconds = max_seconds
         self._end_hard = end_hard
         self._process = os.getpid()
+        self._enough_at = math.inf
         self._deadline = math.inf
         self._standstill = Standstill(time.monotonic(), max_seconds)
         self._training = False
@@ -115,6 +125,7 @@ class Stopper:
         if not self._training:
             self._training = True
             self._standstill = Standstill(now, self._seconds)
+            self._enough_at = now + self._least_seconds
             self._deadline = now + self._seconds
 
     def _stepped(self, course: Course) -> None:
@@ -127,9 +138,12 @@ class Stopper:
             self._guard.defer(self._raise)
 
     def _due(self, taken: int) -> StopReason | None:
-        if time.monotonic() >= self._deadline:
+        now = time.monotonic()
+        if now >= self._deadline:
             return "time"
-        if taken < self._steps or (self._phase_is_near() and taken < _EXTENSION * self._steps):
+        if taken < self._steps or now < self._enough_at:
+            return None
+        if self._phase_is_near() and taken < _EXTENSION * self._steps:
             return None
         return "steps"
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
+from itertools import islice
 from typing import Any
 
 from torch.utils.data import DataLoader
@@ -27,10 +29,15 @@ class PassBegan:
 
 @dataclass(eq=False, slots=True)
 class BatchAsked:
-    """The program asks for the next batch. A listener to `asked` may end the pass here by setting `stop`."""
+    """The program asks for the next batch. A listener to `asked` may end the pass here by setting `stop`.
+
+    only_the_last: of the batches that no worker was asked for yet, only the last one is to come. It is for loaders of
+    map-style data sets alone, whose sampler says what comes.
+    """
 
     iterator: _BaseDataLoaderIter
     stop: bool = False
+    only_the_last: bool = False
 
 
 @dataclass(eq=False, slots=True)
@@ -82,6 +89,8 @@ class Loaders(Seam):
             self.asked.send(call)
             if call.stop:
                 raise StopIteration
+            if call.only_the_last:
+                _skip_to_the_last(iterator)
             try:
                 batch = original(iterator)
             except StopIteration:
@@ -91,3 +100,9 @@ class Loaders(Seam):
             return batch
 
         return __next__
+
+
+def _skip_to_the_last(iterator: _BaseDataLoaderIter) -> None:
+    """Draw what is left of the sampler, as the whole pass would, and load the last batch of it only."""
+    left = islice(iterator._sampler_iter, len(iterator._index_sampler))
+    iterator._sampler_iter = iter(deque(left, maxlen=1))

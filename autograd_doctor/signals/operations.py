@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,7 +11,8 @@ from typing import Any
 import torch
 from torch._C import _functorch
 from torch.autograd.variable import VariableMeta
-from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
+from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack, _pop_mode, _push_mode
+from torch.utils._device import DeviceContext
 
 from autograd_doctor.reading.operation_kinds import Kind, classify
 from autograd_doctor.signals.guard import Guard, hide_from_observers, show_to_observers
@@ -40,6 +42,8 @@ class Operations(Seam):
 
     It stands aside while the guard is muted, under transforms of functions, and where the program has taken the mode
     off the stack. `torch.from_numpy` and `Variable`, which modes do not see, are signalled as operations, too.
+
+    A mode costs every operation about as much as a small one takes. While the seam rests, it is off the stack.
     """
 
     def __init__(self, guard: Guard) -> None:
@@ -47,19 +51,42 @@ class Operations(Seam):
         self.began: Signal[Operation] = Signal(guard, self)
         self.ended: Signal[Operation] = Signal(guard, self)
         self.failed: Signal[Operation] = Signal(guard, self)
+        self.resting = False
         self._mode: _Mode | None = None
+        self._thread = 0
 
     def patch(self, patches: Patches) -> None:
         patches.replace(torch, "from_numpy", self._importing(torch.from_numpy))
         patches.replace(torch.overrides, "has_torch_function", _by_arguments(torch.overrides.has_torch_function))
         patches.replace(VariableMeta, "__call__", self._rewrapping(VariableMeta.__call__))
-        patches.callback(setattr, self, "_mode", None)
-        self._mode = patches.enter_context(_Mode(self))
+        self._mode, self._thread, self.resting = _Mode(self), threading.get_ident(), False
+        _put_below(self._mode)
+        patches.callback(self._remove)
+
+    def _remove(self) -> None:
+        """The last listener has left."""
+        self.rest()
+        self._mode = None
+
+    def rest(self) -> None:
+        """Signal no operations until `resume`; not from inside one that is being signalled, nor from another thread."""
+        if self._mode is not None and not self.resting and self._is_on_stack():
+            _take_out(self._mode)
+            self.resting = True
+
+    def resume(self) -> None:
+        """Signal operations again, on the thread on which they were signalled before."""
+        if self._mode is not None and self.resting and threading.get_ident() == self._thread:
+            _put_below(self._mode)
+            self.resting = False
 
     @property
     def in_place(self) -> bool:
         """Whether the mode is where it was put: nobody has displaced it in this thread."""
-        return self._mode is None or any(mode is self._mode for mode in _get_current_function_mode_stack())
+        return self._mode is None or self.resting or self._is_on_stack()
+
+    def _is_on_stack(self) -> bool:
+        return any(mode is self._mode for mode in _get_current_function_mode_stack())
 
     @contextmanager
     def inside_backward(self) -> Iterator[None]:
@@ -152,6 +179,29 @@ class _Mode(TorchFunctionMode):
             operation.grad_enabled = torch.is_grad_enabled()
             seam.tell(seam.ended, operation, plain=plain)
         return result
+
+
+def _put_below(mode: TorchFunctionMode) -> None:
+    """Put a mode below those of the program, which take theirs from the top; torch wants its default device lowest."""
+    above = _taken_off(lambda other: not isinstance(other, DeviceContext))
+    _push_mode(mode)
+    for other in reversed(above):
+        _push_mode(other)
+
+
+def _take_out(mode: TorchFunctionMode) -> None:
+    above = _taken_off(lambda other: other is not mode)
+    _pop_mode()
+    for other in reversed(above):
+        _push_mode(other)
+
+
+def _taken_off(belongs: Callable[[TorchFunctionMode], bool]) -> list[TorchFunctionMode]:
+    """Take modes off the top of the stack as long as they belong there, the uppermost first."""
+    taken: list[TorchFunctionMode] = []
+    while (stack := _get_current_function_mode_stack()) and belongs(stack[-1]):
+        taken.append(_pop_mode())
+    return taken
 
 
 def _by_arguments(original: Callable[[Any], bool]) -> Callable[[Any], bool]:

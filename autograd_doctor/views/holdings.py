@@ -21,9 +21,13 @@ BYTES_OF_A_RECORD = 16
 
 @dataclass(frozen=True)
 class Holding:
-    """One holder's survivors. `steps` are those of the censuses, `survivors` what each of them counted."""
+    """One holder's survivors. `steps` are those of the censuses, `survivors` what each of them counted.
+
+    recorded: how many steps had been recorded by each census, from which alone it could count.
+    """
 
     steps: tuple[int, ...]
+    recorded: tuple[int, ...]
     survivors: tuple[Survivor, ...]
     steps_per_epoch: int | None
 
@@ -44,7 +48,7 @@ class Holding:
 
     def per_step(self, size: Size) -> float:
         """By how much the size grew with every step, between the first census and the last."""
-        return (size(self.latest) - size(self.survivors[0])) / max(1, self.steps[-1] - self.steps[0])
+        return (size(self.latest) - size(self.survivors[0])) / max(1, self.recorded[-1] - self.recorded[0])
 
     def epoch_forecast(self, size: Size) -> str:
         """What would have been kept at the end of an epoch, where its length is known."""
@@ -78,7 +82,7 @@ def _epoch_ends(trace: Trace) -> frozenset[int]:
     ends: set[int] = set()
     for drawn in trace.of(BatchDrawn):
         if not drawn.ended:
-            begun[drawn.loader] = drawn.step
+            begun.update({} if drawn.cut else {drawn.loader: drawn.step})
         elif drawn.step > begun.get(drawn.loader, drawn.step):
             ends.add(drawn.step)
     return frozenset(ends)
@@ -95,8 +99,10 @@ def _follow(censuses: Iterable[SurvivorsCounted], epoch_ends: Collection[int]) -
         stretches = _stretches([survivors.get(key) for survivors in indexed], ended)
         start, survivors = max((each for each in stretches if _tells(*each, ended)), key=_length, default=(0, []))
         if survivors:
+            mine = taken[start : start + len(survivors)]
             yield Holding(
-                steps=tuple(census.step for census in taken[start : start + len(survivors)]),
+                steps=tuple(census.step for census in mine),
+                recorded=tuple(census.recorded_steps or census.step for census in mine),
                 survivors=tuple(survivors),
                 steps_per_epoch=taken[-1].steps_per_epoch,
             )

@@ -1,0 +1,69 @@
+"""When a run has to be looked at once more, and how: with whole passes, or with every operation from a step on."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from autograd_doctor.events import BatchDrawn, DetailTurned, LengthShortened, MoreDetailNeeded
+from autograd_doctor.judging.unexplained import is_told
+from autograd_doctor.plan import FirstRun, Plan
+from autograd_doctor.trace import Trace
+from autograd_doctor.wording import first_line
+
+_STEPS_WITHOUT_CUTS = 1000
+"""It may take many steps to come as far with whole passes."""
+_STEPS_BEYOND = 3
+"""What is looked for shows in the very step; a few more, in case the second run is a step behind."""
+_TIMES_THE_SECONDS = 2
+
+
+class Again(NamedTuple):
+    """A second run: its plan, and what is to be said of the first."""
+
+    plan: Plan
+    first: FirstRun
+
+
+def again(plan: Plan, trace: Trace) -> Again | None:
+    """How to run the program once more, None if the trace tells all that it can."""
+    if trace.end is None or plan.function is not None:
+        return None
+    if plan.batches_per_epoch and (died := _death_after_a_cut(trace)):
+        steps = max(plan.steps, _STEPS_WITHOUT_CUTS)
+        return Again(replace(plan, batches_per_epoch=0, steps=steps), FirstRun(how=died, lacked="whole passes"))
+    if plan.full_from is None and (missed := _missed(trace)):
+        step, what = missed
+        plan = replace(
+            plan,
+            full_from=step,
+            steps=max(plan.steps, step + _STEPS_BEYOND),
+            max_seconds=_TIMES_THE_SECONDS * plan.max_seconds,
+        )
+        return Again(plan, FirstRun(how=f"{what} in step {step}", lacked="operations", step=step))
+    return None
+
+
+def _death_after_a_cut(trace: Trace) -> str:
+    """How the program failed after the doctor had cut a pass over data short, which may be why; else empty.
+
+    What fails before such a pass is over fails on batches of the program's own.
+    """
+    end, crash = trace.end, trace.crash
+    was_cut = any(drawn.cut and drawn.ended for drawn in trace.of(BatchDrawn)) or bool(trace.of(LengthShortened))
+    if not was_cut or end is None or end.exit_code == 0:
+        return ""
+    how = f"raised `{crash.kind}` ({first_line(crash.message)})" if crash else f"exited with {end.exit_code}"
+    return f"the program {how} after passes over its loaders had been cut short"
+
+
+def _missed(trace: Trace) -> tuple[int, str] | None:
+    """The step in which something happened of which only the operations tell the cause, and what it was."""
+    needed = next(iter(trace.of(MoreDetailNeeded)), None)
+    if needed is not None and not is_told(trace):
+        return needed.step, f"there was a {needed.what}"
+    turns = trace.of(DetailTurned)
+    if trace.crash is not None and turns and not turns[-1].full:
+        return trace.crash.step, f"the program raised `{trace.crash.kind}`"
+    return None

@@ -124,11 +124,11 @@ class DetailTurned(Event, frozen=True):
     full: bool
 
 
-class StepsRepeated(Event, frozen=True):
-    """Steps that were like others in the trace, and are left out of it.
+class LightStepsCounted(Event, frozen=True):
+    """Steps of which only was seen that they were like those before, and what is new in them.
 
-    first: the first of them; there may be others between that one and the last, which are in the trace. backwards:
-    how many ran in them. by_optimizer: how many steps each optimizer took. loss: of the last backward.
+    first: the number of the first. backwards: how many ran in them. by_optimizer: how many steps each optimizer took.
+    loss: of the last backward.
     """
 
     first: int
@@ -141,7 +141,7 @@ class StepsRepeated(Event, frozen=True):
 class MoreDetailNeeded(Event, frozen=True):
     """Something happened in a light step of which only its operations could have told the cause."""
 
-    what: Literal["non-finite loss", "non-finite gradient"]
+    what: Literal["non-finite loss"]
 
 
 class ProcessStarted(Event, frozen=True):

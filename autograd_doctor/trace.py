@@ -12,6 +12,9 @@ from autograd_doctor.events import (
     Event,
     ForwardRan,
     ModuleSeen,
+    NonFiniteGradient,
+    NonFiniteInput,
+    NonFiniteProduced,
     OptimizerBuilt,
     OptimizerStepped,
     ParametersAdded,
@@ -187,6 +190,12 @@ class Trace:
     @cached_property
     def crash(self) -> ProgramRaised | None:
         return next(iter(self.of(ProgramRaised)), None)
+
+    @cached_property
+    def tells_why(self) -> bool:
+        """Whether it says what the program died of, or where values that are not finite were born."""
+        causes = (ProgramRaised, NonFiniteProduced, NonFiniteInput, NonFiniteGradient)
+        return any(self.of(cause) for cause in causes)
 
     @cached_property
     def end(self) -> RunEnded | None:

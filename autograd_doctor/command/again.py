@@ -7,7 +7,6 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from autograd_doctor.events import BatchDrawn, DetailTurned, LengthShortened, MoreDetailNeeded
-from autograd_doctor.judging.unexplained import is_told
 from autograd_doctor.plan import FirstRun, Plan
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import first_line
@@ -61,7 +60,7 @@ def _death_after_a_cut(trace: Trace) -> str:
 def _missed(trace: Trace) -> tuple[int, str] | None:
     """The step in which something happened of which only the operations tell the cause, and what it was."""
     needed = next(iter(trace.of(MoreDetailNeeded)), None)
-    if needed is not None and not is_told(trace):
+    if needed is not None and not trace.tells_why:
         return needed.step, f"there was a {needed.what}"
     turns = trace.of(DetailTurned)
     if trace.crash is not None and turns and not turns[-1].full:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from autograd_doctor.events import BackwardRan, Event, ForwardRan, OptimizerStepped, RunStarted
+from autograd_doctor.events import BackwardRan, Event, ForwardRan, LightStepsCounted, OptimizerStepped, RunStarted
 
 
 class Progress:
@@ -25,6 +25,9 @@ class Progress:
             self._loss = event.loss if event.loss is not None else self._loss
         elif isinstance(event, OptimizerStepped) and not event.skipped:
             self._taken = max(self._taken, event.step + 1)
+        elif isinstance(event, LightStepsCounted):
+            self._taken = max(self._taken, event.step)
+            self._loss = event.loss if event.loss is not None else self._loss
         elif isinstance(event, ForwardRan) and not event.grad_enabled:
             self._phase = "evaluation"
 

@@ -11,7 +11,6 @@ import torch
 from autograd_doctor.events import BackwardRan, Event, NonFiniteGradient, TensorFacts
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.course import Course
-from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.ledger import Ledger
 from autograd_doctor.instruments.lineage import Lineage
@@ -27,7 +26,7 @@ from autograd_doctor.reading.graph_walk import (
     zeroing_events,
 )
 from autograd_doctor.reading.made import Made, numbers_in
-from autograd_doctor.reading.places import Place, locate, place
+from autograd_doctor.reading.places import here, locate, place
 from autograd_doctor.reading.tensor_facts import describe, norms
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
@@ -62,7 +61,6 @@ class BackwardRuns(Instrument):
         self,
         site: Site,
         course: Course,
-        detail: Detail,
         parameters: Parameters,
         optimizers: Optimizers,
         tensors: Tensors,
@@ -71,7 +69,6 @@ class BackwardRuns(Instrument):
     ) -> None:
         super().__init__(site)
         self._course = course
-        self._detail = detail
         self._parameters = parameters
         self._optimizers = optimizers
         self._tensors = tensors
@@ -81,7 +78,6 @@ class BackwardRuns(Instrument):
         self._run: _Run | None = None
         self._spoiled_backwards = 0
         self._absorbed_at: set[Location | None] = set()
-        self._names: dict[Place | None, str] = {}
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.backward.began, self._backward_began)
@@ -95,16 +91,13 @@ class BackwardRuns(Instrument):
         if walk is None:
             return
         made = self._tensors.get(root)
-        at = place()
         facts = describe(
             root,
-            name=self._name(root, at),
+            name=variable_name(root),
             operation=made.operation if made else "",
             made_at=locate(made.place) if made else None,
         )
         finite = facts.nan + facts.inf == 0
-        if not finite and made is None:
-            self._detail.missed("non-finite loss")
         self._course.loss_seen(facts.low if facts.numel == 1 and finite else math.nan if facts.numel == 1 else None)
         gradients = GradientWatch(
             walk,
@@ -114,23 +107,12 @@ class BackwardRuns(Instrument):
         )
         optimizer = self._course.closure_of
         inside_step = self._optimizers.number(optimizer) if optimizer is not None else None
-        self._run = _Run(call, walk, locate(at), facts, made, gradients, reduction_of(root), inside_step)
-
-    def _name(self, root: torch.Tensor, at: Place | None) -> str:
-        """The variable that holds a root; in light steps the one that held an earlier root at the same place."""
-        if self._detail.full or at not in self._names:
-            self._names[at] = variable_name(root)
-        return self._names[at]
+        self._run = _Run(call, walk, here(), facts, made, gradients, reduction_of(root), inside_step)
 
     def _follow_gradients(self, call: BackwardCall) -> None:
         """Hook the nodes when nobody else differentiates any more."""
         run = self._run
-        if (
-            not self._detail.full
-            or run is None
-            or run.root.nan + run.root.inf
-            or self._spoiled_backwards >= _MOST_SPOILED
-        ):
+        if run is None or run.root.nan + run.root.inf or self._spoiled_backwards >= _MOST_SPOILED:
             return
         if call.roots[0].is_cpu or self._course.steps < _ZERO_STEPS:
             run.gradients.attach()

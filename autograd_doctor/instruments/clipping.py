@@ -7,6 +7,7 @@ from typing import ClassVar, NamedTuple
 from autograd_doctor.events import Event, GradientsClipped
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.ledger import Ledger
 from autograd_doctor.instruments.loss_scales import LossScales
@@ -32,10 +33,17 @@ class Clipping(Instrument):
     emits: ClassVar[tuple[type[Event], ...]] = (GradientsClipped,)
 
     def __init__(
-        self, site: Site, course: Course, parameters: Parameters, ledger: Ledger, loss_scales: LossScales
+        self,
+        site: Site,
+        course: Course,
+        detail: Detail,
+        parameters: Parameters,
+        ledger: Ledger,
+        loss_scales: LossScales,
     ) -> None:
         super().__init__(site)
         self._course = course
+        self._detail = detail
         self._parameters = parameters
         self._ledger = ledger
         self._loss_scales = loss_scales
@@ -48,7 +56,7 @@ class Clipping(Instrument):
 
     def _began(self, call: ClipCall) -> None:
         self._running.append(call)
-        if len(self._running) == 1:
+        if len(self._running) == 1 and self._detail.full:
             self._met = self._found(call)
 
     def _found(self, call: ClipCall) -> _Found:

@@ -1,14 +1,14 @@
-"""Which steps are recorded operation by operation: the first of each phase, samples of the others, what is new."""
+"""Which steps are recorded operation by operation: the first of each phase, samples of the others, and what is new."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from torch.optim import Optimizer
 
-from autograd_doctor.events import DetailTurned, Event, MoreDetailNeeded
+from autograd_doctor.events import DetailTurned, Event
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.optimizers import Optimizers
@@ -16,22 +16,23 @@ from autograd_doctor.reading.places import place
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.optimizers import StepCall
+from autograd_doctor.signals.signal import Signal
 
 FIRST_STEPS = 10
 """Steps of each phase in full. Three censuses of survivors fall into them, and growth needs three points to show."""
 SAMPLED_EVERY = 25
-"""Later steps in full: one in so many, so that what was concluded from the first ones is looked at again."""
-_MOST_IN_A_STEP = 64
-"""Passes of one phase in one step (micro-batches, an evaluation) in full: the later ones repeat them."""
+"""Later steps in full: so rarely that they add little to the time, so often that a short epoch has one."""
+_IN_A_ROW = 2
+"""Full steps among light ones: what the first leaves behind, such as a gradient that was used, shows in the second."""
 _ALWAYS_GRANTED = 100
 _SHARE = 0.2
-"""Programs that build new models and optimizers all the time get as many full steps, and this share of the later ones:
+"""Programs that build new models and optimizers all the time get so many full steps, and this share of the later ones:
 beyond, every step would be one of something new."""
 
 
 @dataclass
 class _Phase:
-    """A kind of work at a place of the program, by the steps in which it was met."""
+    """A kind of work at a place of the program, by the steps in which it was met, and how often in the last of them."""
 
     steps: int = 0
     step: int = -1
@@ -39,17 +40,20 @@ class _Phase:
 
 
 class Detail(Instrument):
-    """Lets operations rest in light steps: `full` tells the others how closely to look.
+    """Lets operations rest in light steps, in which most instruments sleep: `full` tells them which it is.
 
     A phase is what somebody calls one: a forward of a module under its conditions, a backward at its line, the steps
-    of an optimizer. `full_from`: the steps from this one on are full, too, and so is the step before it. Where the
-    program updates parameters by hand, only its operations tell of its steps, and all are full.
+    of an optimizer, the first and the last batch of a pass. `turned` is sent when `full` has changed. Where the program
+    updates parameters by hand, only its operations tell of its steps, and all are full.
+
+    full_from: the step before this one, and all that follow, are full in any case. full_steps: how many were.
     """
 
-    emits: ClassVar[tuple[type[Event], ...]] = (DetailTurned, MoreDetailNeeded)
+    emits: ClassVar[tuple[type[Event], ...]] = (DetailTurned,)
 
     def __init__(self, site: Site, course: Course, optimizers: Optimizers) -> None:
         super().__init__(site)
+        self.turned: Signal[Detail] = Signal(site.signals.guard)
         self.full = True
         self.full_from: int | None = None
         self.full_steps = 0
@@ -58,8 +62,7 @@ class Detail(Instrument):
         self._operations = site.signals.operations
         self._phases: dict[Hashable, _Phase] = {}
         self._fresh = False
-        self._asked = False
-        self._missed = False
+        self._asked = 0
         self._has_optimizer = False
 
     def connect(self, signals: Signals) -> None:
@@ -75,37 +78,39 @@ class Detail(Instrument):
         self.met(("backward", call.kind, place()))
 
     def _step_began(self, call: StepCall) -> None:
-        self.met(("step", self._optimizers.known(call.optimizer)))
+        """The step of an optimizer that is new: what it uses was made unseen, so that only the next one is full."""
+        self._count(("step", self._optimizers.known(call.optimizer)))
 
-    def met(self, phase: Hashable) -> None:
-        """The program is about to do work of a phase: one that is new makes the present step a full one."""
+    def met(self, phase: Hashable, most: int | None = None) -> None:
+        """The program is about to do work of a phase: one that is new makes the present step a full one.
+
+        most: how often in one step to look at it closely.
+        """
+        known = self._count(phase)
+        if most is not None and known.times > most:
+            self._turn(full=self._is_wanted)
+        elif known.steps <= FIRST_STEPS and self._may_be_granted:
+            self._turn(full=True)
+
+    def _count(self, phase: Hashable) -> _Phase:
         known = self._phases.setdefault(phase, _Phase())
         if known.step != self._course.steps:
             known.step, known.times = self._course.steps, 0
             known.steps += 1
+            self._fresh |= known.steps < FIRST_STEPS
         known.times += 1
-        fresh = known.steps <= FIRST_STEPS
-        self._fresh |= fresh and known.steps < FIRST_STEPS
-        if known.times > _MOST_IN_A_STEP:
-            self._turn(full=self._is_wanted)
-        elif fresh and self._may_be_granted:
-            self._turn(full=True)
+        return known
 
     def ask(self) -> None:
-        """Something is not as it was before: the next step should be a full one."""
-        self._asked = True
-
-    def missed(self, what: Literal["non-finite loss", "non-finite gradient"]) -> None:
-        """Something has come up whose cause only the operations tell: state it if they are not recorded."""
-        if not self.full and not self._missed:
-            self._missed = True
-            self.emit(MoreDetailNeeded(step=self._course.steps, what=what))
+        """Something is not as it was before: the next steps should be full ones."""
+        self._asked = _IN_A_ROW
 
     def _step_taken(self, course: Course) -> None:
         self.full_steps += self.full
-        new = (self._fresh or self._asked) and self._may_be_granted
-        self._fresh = self._asked = False
-        self._turn(full=new or self._is_wanted or course.steps % SAMPLED_EVERY == 0)
+        new = (self._fresh or self._asked > 0) and self._may_be_granted
+        sampled = course.steps % SAMPLED_EVERY < _IN_A_ROW and course.steps >= SAMPLED_EVERY
+        self._fresh, self._asked = False, max(0, self._asked - 1)
+        self._turn(full=new or sampled or self._is_wanted)
 
     @property
     def _is_wanted(self) -> bool:
@@ -118,10 +123,9 @@ class Detail(Instrument):
         return self.full_steps < _ALWAYS_GRANTED + _SHARE * self._course.steps
 
     def _turn(self, *, full: bool) -> None:
+        # Where it could not be done at once, as inside an operation, it is tried again.
+        (self._operations.resume if full else self._operations.rest)()
         if full != self.full:
             self.full = full
             self.emit(DetailTurned(step=self._course.steps, full=full))
-        if full:
-            self._operations.resume()
-        else:
-            self._operations.rest()
+            self.turned.relay(self)

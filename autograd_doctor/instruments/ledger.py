@@ -30,8 +30,6 @@ from autograd_doctor.signals.optimizers import ClearCall
 _MEASURED_BYTES = 256 * 2**20
 _SAME_NORM = 1e-6
 _MOST_RAW_LEAVES = 200
-_MOST_STRUCTURES = 1000
-"""Graphs that are built anew in every step, from data, come in any number of structures."""
 
 
 @dataclass(slots=True)
@@ -60,8 +58,8 @@ class _Gradient:
 class Ledger(Instrument):
     """Ownership of gradients, kept up to date at every signal that can change one.
 
-    walk: the graph of the backward that is running. wrote, accumulated: when it has ended, the parameters whose
-    gradient it wrote, and those where it added onto a gradient that a step had used.
+    It sleeps in light steps. walk: the graph of the backward that is running. wrote, accumulated: when it has ended,
+    the parameters whose gradient it wrote, and those where it added onto a gradient that a step had used.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (GradientsCleared, OptimizerStepped)
@@ -84,14 +82,22 @@ class Ledger(Instrument):
         self._accumulation_measured = False
         self._written: dict[int, tuple[Location | None, list[GradientUse]]] = {}
         self._set_at: Location | None = None
-        self._structures: set[tuple[str, int]] = set()
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.backward.began, self._backward_began)
         self.listen(signals.backward.ended, self._backward_ended)
         self.listen(self._course.backward_over, self._backward_over)
+        self.listen(self._detail.turned, self._turned)
         self.listen(signals.clearing.began, self._clearing_begins)
         self.listen(signals.clearing.ended, self._clearing_done)
+
+    def _turned(self, detail: Detail) -> None:
+        """Nothing is known of gradients that light steps have left behind."""
+        for number, parameter in self._parameters.living() if detail.full else ():
+            entry = self._gradients.get(number)
+            if entry is not None:
+                entry.clear()
+                entry.key = None if parameter.grad is None else _key(parameter.grad)
 
     # ------------------------------------------------------------------------------------------------ questions
 
@@ -132,10 +138,13 @@ class Ledger(Instrument):
         self._set_at = None
 
     def _clearing_begins(self, call: ClearCall) -> None:
-        self.catch_up()
+        if self._detail.full:
+            self.catch_up()
 
     def _clearing_done(self, call: ClearCall) -> None:
         """Take note of what a `zero_grad` cleared."""
+        if not self._detail.full:
+            return
         optimizer = call.cleared
         number = self._optimizers.known(optimizer) if isinstance(optimizer, Optimizer) else None
         self._report_cleared(self._look_for_clears(), call.how, here(), number)
@@ -189,22 +198,14 @@ class Ledger(Instrument):
     # -------------------------------------------------------------------------------------------------- backward
 
     def _backward_began(self, call: BackwardCall) -> None:
+        self.walk = None
+        if not self._detail.full:
+            return
         self._parameters.introduce()
         self.catch_up()
         self._optimizers.introduce()
         self._remember(self._used_gradients())
-        step = self._course.steps
-        self.walk = GraphWalk(call.roots, self._course.backwards, step, lightly=not self._detail.full)
-        if self._is_new(call, self.walk):
-            self._detail.ask()
-
-    def _is_new(self, call: BackwardCall, walk: GraphWalk) -> bool:
-        """Whether a graph of this structure was not seen before."""
-        structure = (call.kind, walk.structure)
-        if structure in self._structures or len(self._structures) >= _MOST_STRUCTURES:
-            return False
-        self._structures.add(structure)
-        return not self._detail.full
+        self.walk = GraphWalk(call.roots, self._course.backwards, self._course.steps)
 
     def _used_gradients(self) -> dict[int, torch.Tensor]:
         """Parameters that still hold, nonzero and unaltered, a gradient that an earlier step has used.
@@ -354,4 +355,5 @@ def _use(members: list[tuple[int, float]], entry: _Gradient) -> GradientUse:
 
 
 def _key(gradient: torch.Tensor) -> tuple[int, int]:
-    return id(gradient), version_of(gradient)
+    plain = type(gradient) is torch.Tensor
+    return id(gradient), gradient._version if plain else version_of(gradient)

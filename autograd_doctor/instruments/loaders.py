@@ -12,6 +12,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 from autograd_doctor.events import BatchDrawn, Event, LengthShortened, Noted
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.reading.consumers import ends_with_the_iterator, is_within
 from autograd_doctor.reading.numbers import Numbers
@@ -85,12 +86,13 @@ class Loaders(Instrument):
 
     emits: ClassVar[tuple[type[Event], ...]] = (BatchDrawn, LengthShortened)
 
-    def __init__(self, site: Site, course: Course) -> None:
+    def __init__(self, site: Site, course: Course, detail: Detail) -> None:
         super().__init__(site)
         self.limit = 0
         self.patience = 0.0
         self.steps_per_epoch: int | None = None
         self._course = course
+        self._detail = detail
         self._loaders = Numbers()
         self._names: dict[int, str] = {}
         self._passes: weakref.WeakKeyDictionary[_BaseDataLoaderIter, _Pass] = weakref.WeakKeyDictionary()
@@ -150,6 +152,7 @@ class Loaders(Instrument):
         self._learn_epoch(drawn_from)
         if drawn_from.is_to_be_cut(self.patience):
             drawn_from.cut = True
+            self._detail.met(("last batch", drawn_from.loader))
             self._say_cut(drawn_from)
             self._emit(drawn_from)
             asked.only_the_last = drawn_from.length is not None
@@ -163,7 +166,10 @@ class Loaders(Instrument):
             return
         drawn_from.batches += 1
         if drawn_from.batches == 1:
+            self._detail.met(("pass", drawn_from.loader))
             self._emit(drawn_from)
+        if drawn_from.is_whole:
+            self._detail.met(("last batch", drawn_from.loader))
 
     def _exhausted(self, asked: BatchAsked) -> None:
         drawn_from = self._passes.get(asked.iterator)
@@ -178,6 +184,7 @@ class Loaders(Instrument):
     def _end(self, ending: _Pass) -> None:
         if not ending.ended:
             ending.ended = True
+            self._detail.met(("end of a pass", ending.loader))
             self._emit(ending)
 
     def _say_cut(self, cut: _Pass) -> None:
@@ -191,6 +198,8 @@ class Loaders(Instrument):
         self.emit(Noted(step=self._course.steps, text=text))
 
     def _emit(self, drawn_from: _Pass) -> None:
+        if not self._detail.full:
+            return
         self.emit(
             BatchDrawn(
                 step=self._course.steps,

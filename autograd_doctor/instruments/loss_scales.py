@@ -10,6 +10,7 @@ from torch.optim import Optimizer
 
 from autograd_doctor.events import Event, ScalerUsed
 from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.optimizers import Optimizers
 from autograd_doctor.instruments.parameters import Parameters
@@ -24,9 +25,12 @@ class LossScales(Instrument):
 
     emits: ClassVar[tuple[type[Event], ...]] = (ScalerUsed,)
 
-    def __init__(self, site: Site, course: Course, parameters: Parameters, optimizers: Optimizers) -> None:
+    def __init__(
+        self, site: Site, course: Course, detail: Detail, parameters: Parameters, optimizers: Optimizers
+    ) -> None:
         super().__init__(site)
         self._course = course
+        self._detail = detail
         self._parameters = parameters
         self._optimizers = optimizers
         self._running: list[tuple[ScalerCall, int]] = []
@@ -77,6 +81,8 @@ class LossScales(Instrument):
         known = optimizer if isinstance(optimizer, Optimizer) else None
         scale, found_inf = self._used(call.scaler, call.name, known)
         number, location = self._numbers.number(call.scaler), here()
+        if not self._detail.full:
+            return
         if call.name == "scale":
             if self._last_scaled == (step, number, location):
                 return

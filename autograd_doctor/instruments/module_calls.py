@@ -36,6 +36,8 @@ from autograd_doctor.signals import Signals
 from autograd_doctor.signals.modules import ModuleCall
 from autograd_doctor.signals.signal import Signal
 
+_PASSES_IN_A_STEP = 64
+"""Passes without gradients under the same conditions, of an evaluation or a rollout, to look at closely."""
 _CHECKPOINT = torch.utils.checkpoint.__file__
 
 
@@ -98,6 +100,7 @@ class ModuleCalls(Instrument):
 
     Inner calls only cost a look-up; modules replicated by DataParallel, run under a function transform, or recomputed
     in backward are no roots. `root_passed` is sent when one has returned. The register introduces what this one meets.
+    In light steps nothing is said of them: under new conditions, they make a step a full one.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (ForwardRan, ModuleSeen)
@@ -175,7 +178,11 @@ class ModuleCalls(Instrument):
             return None
         number = self._register.root(module)
         where = place()
-        self._detail.met(("forward", number, module.training, call.grad_enabled, where))
+        most = None if call.grad_enabled else _PASSES_IN_A_STEP
+        self._detail.met(("forward", number, module.training, call.grad_enabled, where), most)
+        if not self._detail.full:
+            call.alone = True
+            return None
         if id(module) not in self._known:
             self._know(module)
         self._train_modes.became_root(module, number)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -79,6 +78,8 @@ class OptimizerSteps(Instrument):
         self.listen(signals.steps.ended, self._ended)
 
     def _began(self, call: StepCall) -> None:
+        if not self._detail.full:
+            return
         number = self._optimizers.known(call.optimizer)
         steps = [step.optimizer for step in self._running]
         if number in steps:  # an earlier step of it raised, of which nothing was said
@@ -89,7 +90,8 @@ class OptimizerSteps(Instrument):
             self._look_at_gradients(call.optimizer, step)
 
     def _closure_ended(self, call: StepCall) -> None:
-        self._look_at_gradients(call.optimizer, self._running[-1])
+        if self._running:
+            self._look_at_gradients(call.optimizer, self._running[-1])
 
     def _look_at_gradients(self, optimizer: Optimizer, step: _Step) -> None:
         """What the optimizer finds: after the closure ran, or right before a step without one."""
@@ -133,8 +135,12 @@ class OptimizerSteps(Instrument):
         return self._loss_scales.of_optimizer(optimizer) if fused is None else float(fused)
 
     def _ended(self, call: StepCall) -> None:
-        optimizer, step = call.optimizer, self._running.pop()
-        while step.optimizer != self._optimizers.get(optimizer):  # those inside it raised, of which nothing was said
+        optimizer = call.optimizer
+        number = self._optimizers.get(optimizer)
+        if all(step.optimizer != number for step in self._running):  # it began in a light step
+            return
+        step = self._running.pop()
+        while step.optimizer != number:  # those inside it raised, of which nothing was said
             step = self._running.pop()
         found_inf = getattr(optimizer, "found_inf", None)
         skipped = found_inf is not None and bool(float(found_inf))
@@ -168,8 +174,5 @@ class OptimizerSteps(Instrument):
                 loss=self._course.last_loss,
             )
         )
-        finite = all(math.isfinite(norm) for use in step.uses for norm in use.norms)
-        if not finite and not skipped:
-            self._detail.missed("non-finite gradient")
         if not skipped:
             self._ledger.stepped(step.with_gradient, step.location)

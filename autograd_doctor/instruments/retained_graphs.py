@@ -8,6 +8,7 @@ from typing import ClassVar
 from autograd_doctor.events import Event, GraphRetained
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.ledger import Ledger
 from autograd_doctor.instruments.lineage import Lineage
@@ -35,9 +36,10 @@ class RetainedGraphs(Instrument):
 
     emits: ClassVar[tuple[type[Event], ...]] = (GraphRetained,)
 
-    def __init__(self, site: Site, course: Course, ledger: Ledger, lineage: Lineage) -> None:
+    def __init__(self, site: Site, course: Course, detail: Detail, ledger: Ledger, lineage: Lineage) -> None:
         super().__init__(site)
         self._course = course
+        self._detail = detail
         self._ledger = ledger
         self._lineage = lineage
         self._retained: dict[int, _Retained] = {}
@@ -50,7 +52,7 @@ class RetainedGraphs(Instrument):
         self._settle(everything=True)
 
     def _backward_began(self, call: BackwardCall) -> None:
-        if call.retain_graph or call.create_graph:
+        if self._detail.full and (call.retain_graph or call.create_graph):
             size = saved_bytes(call.roots).bytes if len(self._retained) < _MEASURED else 0
             self._retained[self._course.backwards] = _Retained(here(), call.create_graph, self._course.steps, size)
 

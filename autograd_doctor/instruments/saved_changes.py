@@ -11,7 +11,6 @@ import torch
 
 from autograd_doctor.events import Event, InPlaceChange, SavedTensorChanged, TensorFacts
 from autograd_doctor.instruments.course import Course
-from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.ledger import Ledger
 from autograd_doctor.instruments.lineage import Lineage
@@ -71,7 +70,6 @@ class SavedChanges(Instrument):
         self,
         site: Site,
         course: Course,
-        detail: Detail,
         parameters: Parameters,
         tensors: Tensors,
         ledger: Ledger,
@@ -80,7 +78,6 @@ class SavedChanges(Instrument):
     ) -> None:
         super().__init__(site)
         self._course = course
-        self._detail = detail
         self._parameters = parameters
         self._tensors = tensors
         self._ledger = ledger
@@ -95,8 +92,7 @@ class SavedChanges(Instrument):
         self._hooked = True
 
     def _backward_began(self, call: BackwardCall) -> None:
-        walk = self._ledger.walk
-        changed = self._hidden(walk, call.roots[0]) if walk is not None and self._detail.full else None
+        changed = self._hidden(self._ledger.walk, call.roots[0]) if self._ledger.walk is not None else None
         if changed is not None:
             self.emit(changed)
 

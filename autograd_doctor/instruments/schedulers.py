@@ -9,6 +9,7 @@ from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
 from autograd_doctor.events import Event, SchedulerStepped
 from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.optimizers import Optimizers, setting
 from autograd_doctor.reading.numbers import Numbers
@@ -23,9 +24,10 @@ class Schedulers(Instrument):
 
     emits: ClassVar[tuple[type[Event], ...]] = (SchedulerStepped,)
 
-    def __init__(self, site: Site, course: Course, optimizers: Optimizers) -> None:
+    def __init__(self, site: Site, course: Course, detail: Detail, optimizers: Optimizers) -> None:
         super().__init__(site)
         self._course = course
+        self._detail = detail
         self._optimizers = optimizers
         self._numbers = Numbers()
         self._names: dict[int, str] = {}
@@ -41,7 +43,7 @@ class Schedulers(Instrument):
     def _ended(self, call: ScheduleCall) -> None:
         self._running.remove(call)
         stepping = any(not outer.constructing for outer in self._running)
-        if not (call.constructing or call.raised or stepping):
+        if self._detail.full and not (call.constructing or call.raised or stepping):
             self._note(call.scheduler, constructing=bool(self._running))
 
     def _note(self, scheduler: LRScheduler, *, constructing: bool) -> None:

@@ -12,6 +12,7 @@ from torch import nn
 from autograd_doctor.events import Event, ModeSet
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.reading.frame_locals import local_variables
 from autograd_doctor.reading.places import Place, locate, own_frames
@@ -29,10 +30,11 @@ class TrainModes(Instrument):
 
     emits: ClassVar[tuple[type[Event], ...]] = (ModeSet,)
 
-    def __init__(self, site: Site, course: Course) -> None:
+    def __init__(self, site: Site, course: Course, detail: Detail) -> None:
         super().__init__(site)
         self.changes = 0
         self._course = course
+        self._detail = detail
         self._setting = _Setting()
         self._set_at: WeakKeyDictionary[nn.Module, Place | None] = WeakKeyDictionary()
         self._announced: WeakKeyDictionary[nn.Module, int] = WeakKeyDictionary()
@@ -66,7 +68,7 @@ class TrainModes(Instrument):
         if call.raised:
             return
         self._set_at[call.module] = self._setting.where
-        if call.module in self._announced:
+        if call.module in self._announced and self._detail.full:
             self._announce(call.module, call.training)
 
     def _announce(self, module: nn.Module, training: bool) -> None:

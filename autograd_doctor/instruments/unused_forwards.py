@@ -14,6 +14,7 @@ from torch import nn
 
 from autograd_doctor.events import Event, ForwardsWithoutBackward, IdleForwardUsed
 from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.module_calls import ModuleCalls, RootPassed
 from autograd_doctor.reading.graph_bytes import saved_bytes
@@ -60,9 +61,10 @@ class UnusedForwards(Instrument):
 
     emits: ClassVar[tuple[type[Event], ...]] = (ForwardsWithoutBackward, IdleForwardUsed)
 
-    def __init__(self, site: Site, course: Course, module_calls: ModuleCalls) -> None:
+    def __init__(self, site: Site, course: Course, detail: Detail, module_calls: ModuleCalls) -> None:
         super().__init__(site)
         self._course = course
+        self._detail = detail
         self._module_calls = module_calls
         self._origins: dict[tuple[int, Place | None, bool], _Origin] = {}
         self._called: _Origin | None = None
@@ -114,7 +116,7 @@ class UnusedForwards(Instrument):
         self._now_used(origin)
 
     def _backward_over(self, course: Course) -> None:
-        if not self._hit and self._latest is not None:
+        if self._detail.full and not self._hit and self._latest is not None:
             self._now_used(self._latest)
         self._hit = False
 

@@ -11,11 +11,11 @@ from autograd_doctor.events import (
     DetailTurned,
     FunctionJudged,
     InstrumentFailed,
+    LightStepsCounted,
     Noted,
     ProcessStarted,
     RunEnded,
     RunStarted,
-    StepsRepeated,
 )
 from autograd_doctor.plan import Outcome, Target
 from autograd_doctor.report import Environment, OptimizerFacts, Run, StoppedBy, TargetFacts
@@ -57,7 +57,7 @@ def run_facts(trace: Trace, outcome: Outcome) -> Run:
     """Steps, phases and the end of the run."""
     seconds = trace.end.seconds if trace.end else outcome.seconds
     return Run(
-        steps=len(trace.steps) + sum(sum(event.by_optimizer.values()) for event in trace.of(StepsRepeated)),
+        steps=len(trace.steps) + sum(sum(event.by_optimizer.values()) for event in trace.of(LightStepsCounted)),
         steps_in_full=_steps_in_full(trace),
         micro_batches=_micro_batches(trace),
         optimizers=list(_optimizers(trace)),
@@ -72,7 +72,7 @@ def run_facts(trace: Trace, outcome: Outcome) -> Run:
 
 def _micro_batches(trace: Trace) -> int:
     told = sum(event.kind == "backward" and not event.error for event in trace.backwards.values())
-    return told + sum(event.backwards for event in trace.of(StepsRepeated))
+    return told + sum(event.backwards for event in trace.of(LightStepsCounted))
 
 
 def _steps_in_full(trace: Trace) -> int:
@@ -85,7 +85,7 @@ def _steps_in_full(trace: Trace) -> int:
 
 def _optimizers(trace: Trace) -> Iterator[OptimizerFacts]:
     steps = Counter(event.optimizer for event in trace.steps)
-    for repeated in trace.of(StepsRepeated):
+    for repeated in trace.of(LightStepsCounted):
         steps.update(repeated.by_optimizer)
     for number, built in trace.optimizers.items():
         held = len(trace.optimizer_parameters[number])

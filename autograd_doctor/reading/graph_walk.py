@@ -52,11 +52,9 @@ class GraphWalk:
 
     A node inside a composite operation has no line of its own and takes that of its consumer. `reused` are earlier
     backwards that ran over the same nodes, `differentiated` those whose gradients flow into the roots.
-
-    lightly: only nodes and leaves are collected; nothing is read from the nodes, nor left on them.
     """
 
-    def __init__(self, roots: Iterable[torch.Tensor], backward: int, step: int, *, lightly: bool = False) -> None:
+    def __init__(self, roots: Iterable[torch.Tensor], backward: int, step: int) -> None:
         self.backward = backward
         self.step = step
         self.nodes: dict[int, Node] = {}
@@ -70,32 +68,9 @@ class GraphWalk:
         self.crossing: Place | None = None
         self.carrier: Made | None = None
         begins: list[Node] = [root.grad_fn for root in roots if root.grad_fn is not None]
-        if lightly:
-            self._collect(begins)
-            return
         self._walk(begins)
         for node in begins:
             node.metadata[ROOT_KEY] = backward
-
-    @property
-    def structure(self) -> int:
-        """The same number for graphs of the same nodes in the same order."""
-        return hash(tuple(map(type, self.nodes.values())))
-
-    def _collect(self, pending: list[Node]) -> None:
-        nodes = self.nodes
-        while pending and len(nodes) < _MOST_NODES:
-            node = pending.pop()
-            if id(node) in nodes:
-                continue
-            nodes[id(node)] = node
-            following = node.next_functions
-            if following:
-                pending.extend([each for each, _ in following if each is not None])
-            else:
-                leaf = getattr(node, "variable", None)
-                if isinstance(leaf, torch.Tensor):
-                    self.leaves[id(node)] = leaf
 
     def _walk(self, roots: list[Node]) -> None:
         pending: list[tuple[Node, Made | None]] = [(node, None) for node in roots]

@@ -83,6 +83,8 @@ def bad_rows(tensor: torch.Tensor, limit: int = 8) -> list[int]:
 
 def norms(tensors: list[torch.Tensor]) -> list[float]:
     """2-norms, of sparse and sharded tensors over the values in this process."""
+    if not tensors:
+        return []
     parts = [(position, part) for position, tensor in enumerate(tensors) for part in plain_parts(tensor)]
     values = torch._foreach_norm([part for _, part in parts]) if parts else ()
     found = [0.0] * len(tensors)

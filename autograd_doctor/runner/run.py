@@ -28,6 +28,7 @@ from autograd_doctor.events import (
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.functions import Functions
+from autograd_doctor.instruments.light_steps import LightSteps
 from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.loaders import Loaders
 from autograd_doctor.instruments.module_calls import ModuleCalls
@@ -43,14 +44,13 @@ from autograd_doctor.runner.polite import Polite
 from autograd_doctor.runner.processes import Processes
 from autograd_doctor.runner.program import Program, become_main, load
 from autograd_doctor.runner.recorder import Recorder
-from autograd_doctor.runner.repeats import Repeats
 from autograd_doctor.runner.started import started
 from autograd_doctor.runner.stopping import Stop, Stopper, speaks_of_evaluation
 from autograd_doctor.signals.patches import Patches
 
 Reason = Literal["finished", "steps", "time", "hung", "exited", "raised", "interrupted"]
 
-_ALWAYS = (Loaders, OptimizerSteps, Lineage)
+_ALWAYS = (LightSteps, Loaders, OptimizerSteps, Lineage)
 """Without them a run can neither count steps, taken by optimizers or by hand, nor cut passes."""
 EMITS: tuple[type[Event], ...] = (
     *(RecordingStarted, InstrumentAttached),
@@ -91,7 +91,6 @@ class _Run:
         self._began = time.monotonic()
         self._recorder = Recorder(plan)
         self._session = Session(self._record)
-        self._repeats = Repeats(self._recorder.write)
         self._patches = Patches()
         self._caught = Caught(self._session)
         self._stopper = Stopper(
@@ -104,8 +103,7 @@ class _Run:
         )
 
     def _record(self, event: Event) -> None:
-        detail = self._session.find(Detail)
-        self._repeats.take(event, full=detail is None or detail.full)
+        self._recorder.write(event)
         self._stopper.observe(event)
 
     def _note(self, text: str) -> None:

@@ -73,7 +73,8 @@ class GradModes(Seam):
         @wraps(original)
         def switching(manager: Any, *args: Any, **kwargs: Any) -> Any:
             result = original(manager, *args, **kwargs)
-            if signal and self.guard.idle:
+            # Optimizers of torch switch gradients off and on again inside each step, where nothing is looked at.
+            if signal and not self.guard.muted and self.guard.idle:
                 signal.send(GradSwitched(manager, torch.is_grad_enabled(), sys._getframe(1)))
             return result
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
+from threading import get_ident
 from typing import Any
 
 import torch
@@ -17,7 +18,10 @@ from autograd_doctor.signals.signal import Seam, Signal
 
 @dataclass(eq=False, slots=True)
 class ModuleCall:
-    """A call of a module, under the grad mode in which it began. output: what it returned, None where it raised."""
+    """A call of a module, under the grad mode in which it began. output: what it returned, None where it raised.
+
+    alone: a listener to `began` sets it to be spared the calls inside this one.
+    """
 
     module: nn.Module
     args: tuple[Any, ...]
@@ -26,6 +30,7 @@ class ModuleCall:
     inference: bool
     output: Any = None
     raised: bool = False
+    alone: bool = False
 
 
 class ModuleCalls(Seam):
@@ -38,6 +43,8 @@ class ModuleCalls(Seam):
         super().__init__(guard)
         self.began: Signal[ModuleCall] = Signal(guard, self, bare=True)
         self.ended: Signal[ModuleCall] = Signal(guard, self, bare=True)
+        self._alone: set[int] = set()
+        """The threads in which a call that is alone runs."""
 
     def patch(self, patches: Patches) -> None:
         patches.replace(nn.Module, "__call__", self._calling(nn.Module.__call__))
@@ -45,16 +52,20 @@ class ModuleCalls(Seam):
     def _calling(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(original)
         def __call__(module: nn.Module, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
-            if not self.guard.idle:
+            if (self._alone and get_ident() in self._alone) or not self.guard.idle:
                 return original(module, *args, **kwargs)
             call = ModuleCall(module, args, kwargs, torch.is_grad_enabled(), torch.is_inference_mode_enabled())
             self.began.send(call)
+            if call.alone:
+                self._alone.add(get_ident())
             try:
                 call.output = original(module, *args, **kwargs)
             except BaseException:
                 call.raised = True
                 raise
             finally:
+                if call.alone:
+                    self._alone.discard(get_ident())
                 self.ended.send(call)
             return call.output
 

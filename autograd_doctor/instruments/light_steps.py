@@ -1,0 +1,133 @@
+"""What is looked at in a light step: whether it is as the full ones were, at next to no cost."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from itertools import zip_longest
+from time import monotonic
+from typing import ClassVar
+
+import torch
+from torch.optim import Optimizer
+
+from autograd_doctor.events import Event, LightStepsCounted, MoreDetailNeeded
+from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.detail import Detail
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.optimizers import Optimizers
+from autograd_doctor.reading.graph_structure import structure_of
+from autograd_doctor.reading.subclasses import version_of
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.backward import BackwardCall
+from autograd_doctor.signals.optimizers import StepCall
+
+_MOST_KNOWN = 1000
+"""Graphs that are built anew in every step, from data, come in any number of structures."""
+_SAY_EVERY = 0.5
+"""Seconds after which the count is stated, for those who watch, and should the program be killed."""
+
+
+class LightSteps(Instrument):
+    """Compares the structure of graphs, and what became of gradients since the last step, with what was seen before.
+
+    Something new makes the next steps full. Of a loss that is not finite only the operations tell the cause: that they
+    are missing is stated.
+    """
+
+    emits: ClassVar[tuple[type[Event], ...]] = (LightStepsCounted, MoreDetailNeeded)
+
+    def __init__(self, site: Site, course: Course, detail: Detail, optimizers: Optimizers) -> None:
+        super().__init__(site)
+        self._course = course
+        self._detail = detail
+        self._optimizers = optimizers
+        self._structures: set[tuple[str, int]] = set()
+        self._versions: dict[int, list[int | None]] = {}
+        self._fates: set[tuple[int, tuple[int | None, ...]]] = set()
+        self._missed = False
+        self._since = self._backwards = 0
+        self._by_optimizer: Counter[int] = Counter()
+        self._said_at = 0.0
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(signals.backward.began, self._backward_began)
+        self.listen(signals.steps.began, self._step_began)
+        self.listen(self._course.step_taken, self._step_taken)
+        self.listen(self._detail.turned, self._turned)
+
+    def finish(self) -> None:
+        if not self._detail.full:
+            self._say()
+
+    # ---------------------------------------------------------------------------------------------------- backwards
+
+    def _backward_began(self, call: BackwardCall) -> None:
+        structure = call.kind, structure_of(call.roots)
+        if structure not in self._structures and len(self._structures) < _MOST_KNOWN:
+            self._structures.add(structure)
+            self._detail.ask()
+        if not self._detail.full:
+            self._backwards += 1
+            self._look_at_loss(call.roots[0])
+
+    def _look_at_loss(self, root: torch.Tensor) -> None:
+        value = float(root) if root.numel() == 1 and not root.is_complex() else None
+        self._course.loss_seen(value)
+        if value is not None and not math.isfinite(value) and not self._missed:
+            self._missed = True
+            self.emit(MoreDetailNeeded(step=self._course.steps, what="non-finite loss"))
+
+    # -------------------------------------------------------------------------------------------------------- steps
+
+    def _step_began(self, call: StepCall) -> None:
+        number = self._optimizers.known(call.optimizer)
+        fate = number, self._fate_of_gradients(number, call.optimizer)
+        if fate not in self._fates and len(self._fates) < _MOST_KNOWN:
+            self._fates.add(fate)
+            self._detail.ask()
+        if not self._detail.full:
+            self._by_optimizer[number] += 1
+
+    def _fate_of_gradients(self, number: int, optimizer: Optimizer) -> tuple[int | None, ...]:
+        """Which parameters have a gradient, and by how much its version differs from that at the last step.
+
+        One that is made anew in every step has the same version each time; one that is written to has a higher one.
+        """
+        gradients = [parameter.grad for group in optimizer.param_groups for parameter in group["params"]]
+        now = [None if gradient is None else version_of(gradient) for gradient in gradients]
+        before = self._versions.get(number, [])
+        self._versions[number] = now
+        return tuple(
+            version if version is None or earlier is None else version - earlier
+            for version, earlier in zip_longest(now, before)
+        )
+
+    # ------------------------------------------------------------------------------------------------ what was light
+
+    def _turned(self, detail: Detail) -> None:
+        if detail.full:
+            self._say()
+        self._since = self._course.steps
+
+    def _step_taken(self, course: Course) -> None:
+        if not self._detail.full and monotonic() >= self._said_at + _SAY_EVERY:
+            self._say()
+
+    def _say(self) -> None:
+        """State how many steps were light since this was last said."""
+        steps = self._course.steps - self._since
+        if steps or self._backwards:
+            self._said_at = monotonic()
+            self.emit(
+                LightStepsCounted(
+                    step=self._course.steps,
+                    first=self._since,
+                    steps=steps,
+                    backwards=self._backwards,
+                    by_optimizer=dict(self._by_optimizer),
+                    loss=self._course.last_loss,
+                )
+            )
+        self._since, self._backwards = self._course.steps, 0
+        self._by_optimizer.clear()

@@ -47,6 +47,14 @@ LOADER = """
     from torch.utils.data import DataLoader, TensorDataset
     loader = DataLoader(TensorDataset(torch.arange(40.0)), batch_size=2)
 """
+TRAINING = """
+    from torch.utils.data import DataLoader, TensorDataset, default_collate
+    def collate(rows):
+        step()
+        return default_collate(rows)
+    loader = DataLoader(TensorDataset(torch.arange(40.0)), batch_size=2, collate_fn=collate)
+"""
+"""A loader with whose every batch comes a step."""
 
 
 class Ran:
@@ -58,7 +66,7 @@ class Ran:
         self.scratch.mkdir(exist_ok=True)
         if source:
             (folder / "train.py").write_text(source)
-        defaults = {"target": Target("script", "train.py", list(arguments)), "needs": []}
+        defaults = {"target": Target("script", "train.py", list(arguments)), "needs": [], "seconds": 0.0}
         self.plan = Plan(**{**defaults, "trace": str(folder / "trace"), "scratch": str(self.scratch), **plan})
 
     def forked(self) -> Ran:
@@ -379,7 +387,9 @@ def test_training_has_its_seconds_whatever_came_before(monkeypatch: pytest.Monke
         course.updated_by_hand()
         guard.run_deferred()
 
-    stopper = stopping.Stopper(guard, steps=1000, max_seconds=60.0, batches_per_epoch=0, end_hard=lambda: None)
+    stopper = stopping.Stopper(
+        guard, steps=1000, seconds=0.0, max_seconds=60.0, batches_per_epoch=0, end_hard=lambda: None
+    )
     stopper.start(course)
     try:
         for clock.now in (110.0, 169.0):
@@ -446,7 +456,7 @@ def test_a_forked_child_neither_records_nor_is_stopped(ran: Any) -> None:
 def test_the_end_of_the_first_epoch_is_waited_for(ran: Any) -> None:
     loop = "while True:\n    for batch in loader:\n        step()\n"
     done = ran(ONE_STEP, LOADER, loop, steps=5, batches_per_epoch=10)
-    assert done.end.step == 11
+    assert done.end.step == 12
 
 
 def test_the_wait_for_the_end_of_an_epoch_is_bounded(ran: Any) -> None:
@@ -486,25 +496,61 @@ HELPERS = """
 """
 
 
-@pytest.mark.parametrize(("expression", "batches"), [(each, 6) for each in COPING] + [(each, 20) for each in WHOLE])
+@pytest.mark.parametrize(("expression", "batches"), [(each, 7) for each in COPING] + [(each, 20) for each in WHOLE])
 def test_passes_are_cut_where_the_consumer_copes(ran: Any, expression: str, batches: int) -> None:
-    done = ran("import torch\n", LOADER, HELPERS, f"print({expression})\n", batches_per_epoch=6)
+    done = ran(ONE_STEP, TRAINING, HELPERS, f"print({expression})\n", batches_per_epoch=6, steps=99)
     assert done.output == f"{batches}\n"
-    first, last = done.trace.of(BatchDrawn)
+    first, *_, last = done.trace.of(BatchDrawn)
     assert (first.batches, first.ended, first.name, first.length) == (1, False, "loader", 20)
-    assert (last.batches, last.ended, last.cut) == (batches, True, batches == 6)
+    assert (last.batches, last.ended, last.cut) == (batches, True, batches == 7)
+
+
+def test_the_last_batch_of_a_pass_that_is_cut_is_the_programs_last(ran: Any) -> None:
+    loop = """
+        torch.manual_seed(1)
+        short = DataLoader(TensorDataset(torch.arange(39.0)), batch_size=2, collate_fn=collate, shuffle=True)
+        batches = [values.tolist() for values, in short]
+        torch.manual_seed(1)
+        whole = [values.tolist() for values, in [*DataLoader(TensorDataset(torch.arange(39.0)), 2, shuffle=True)]]
+        print(len(batches), batches == [*whole[:4], whole[-1]], len(batches[-1]), torch.rand(()).item() == after)
+    """
+    random = """
+        torch.manual_seed(1)
+        _ = [*DataLoader(TensorDataset(torch.arange(39.0)), 2, shuffle=True)]
+        after = torch.rand(()).item()
+    """
+    done = ran(ONE_STEP, TRAINING, random, loop, batches_per_epoch=4, steps=99)
+    assert done.output == "5 True 1 True\n"
+    assert "after 4 batches of 20, and then given its last one" in done.trace.of(Noted)[-1].text
+
+
+def test_a_pass_that_accumulates_reaches_its_steps(ran: Any) -> None:
+    loop = """
+        drawn = 0
+        for batch in DataLoader(TensorDataset(torch.arange(200.0)), batch_size=2):
+            drawn += 1
+            if drawn % 16 == 0:
+                step()
+        print(drawn)
+    """
+    assert ran(ONE_STEP, LOADER, loop, batches_per_epoch=10, steps=99).output == "33\n"
+
+
+def test_a_pass_that_does_not_train_is_left_whole(ran: Any) -> None:
+    done = ran(ONE_STEP, LOADER, "print(sum(1 for _ in loader))\n", batches_per_epoch=6)
+    assert done.output == "20\n"
 
 
 def test_a_batch_beyond_a_cut_is_no_crash_of_the_program(ran: Any) -> None:
     draw = "batches = enumerate(loader)\nfor _ in range(20):\n    next(batches)\nprint('unreached')\n"
-    done = ran("import torch\n", LOADER, draw, batches_per_epoch=6)
+    done = ran(ONE_STEP, TRAINING, draw, batches_per_epoch=6, steps=99)
     assert (done.code, done.output, done.end.reason) == (0, "", "finished")
     assert not done.trace.of(ProgramRaised)
     assert "beyond the end of a pass that was cut" in done.trace.of(Noted)[-1].text
 
 
 def test_a_pass_is_left_whole_where_cutting_is_off(ran: Any) -> None:
-    done = ran("import torch\n", LOADER, "print(sum(1 for _ in loader))\n", batches_per_epoch=0)
+    done = ran(ONE_STEP, TRAINING, "print(sum(1 for _ in loader))\n", batches_per_epoch=0)
     assert done.output == "20\n"
     assert not done.trace.of(Noted)
 
@@ -521,11 +567,16 @@ def test_workers_survive_or_end_after_a_cut(ran: Any, persistent: bool) -> None:
         options = dict(num_workers=2, persistent_workers={persistent}, multiprocessing_context="fork")
         loader = DataLoader(TensorDataset(torch.arange(40.0)), 2, **options)
         for epoch in range(3):
-            print([int(values[0]) for (values,) in loader])
+            drawn = []
+            for (values,) in loader:
+                drawn.append(int(values[0]))
+                step()
+            print(drawn)
     """
-    done = ran("import torch\n", LOADER, epochs, batches_per_epoch=4)
-    assert done.output == "[0, 2, 4, 6]\n" * 3
-    assert [event.pass_number for event in done.trace.of(BatchDrawn) if event.cut] == [1, 2, 3]
+    done = ran(ONE_STEP, LOADER, epochs, batches_per_epoch=4, steps=99)
+    prefetched = [0, 2, 4, 6, 8, 10, 12, 14]
+    assert done.output == f"{[*prefetched, 38]}\n" * 3
+    assert [event.pass_number for event in done.trace.of(BatchDrawn) if event.cut and event.ended] == [1, 2, 3]
 
 
 # ------------------------------------------------------------------------------------------------------------ polite
@@ -656,7 +707,7 @@ def test_the_transformers_trainer_reaches_its_evaluation_and_its_end(tmp_path: P
         print("ended after", trainer.state.global_step, sum("eval_loss" in log for log in trainer.state.log_history))
     """
     ran = Ran(tmp_path, dedent(source), steps=100, batches_per_epoch=3).forked()
-    assert "ended after 6 2\n" in ran.output, ran.output
+    assert "ended after 10 2\n" in ran.output, ran.output
     assert not any((tmp_path / "out").iterdir())
 
 
@@ -666,11 +717,15 @@ def test_accelerate_is_cut_in_loops_and_left_whole_otherwise(ran: Any) -> None:
         from accelerate import Accelerator
         from torch.utils.data import DataLoader, TensorDataset
         loader = Accelerator(cpu=True).prepare(DataLoader(TensorDataset(torch.randn(40, 4)), batch_size=2))
-        print(sum(1 for _ in loader), len(loader))
+        drawn = 0
+        for batch in loader:
+            drawn += 1
+            step()
+        print(drawn, len(loader))
         iterator = iter(loader)
         print(len([next(iterator) for _ in range(20)]))
     """
-    assert ran(source, batches_per_epoch=3).output == "3 20\n20\n"
+    assert ran(ONE_STEP, source, batches_per_epoch=3, steps=99).output == "5 20\n20\n"
 
 
 # ----------------------------------------------------------------------------------------------------------- honesty

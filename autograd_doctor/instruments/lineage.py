@@ -32,6 +32,9 @@ from autograd_doctor.signals.custom_functions import FunctionCall
 from autograd_doctor.signals.operations import Operation, Operations
 from autograd_doctor.signals.signal import Signal
 
+_WORK_ON_DATA = 1000
+"""Outputs in a row that no parameter flows into: more than any model makes before its first layer."""
+
 
 @dataclass(eq=False, slots=True)
 class Recorded:
@@ -45,7 +48,8 @@ class Recorded:
 class Lineage(Instrument):
     """Fills the table of tensors. `recorded` is sent for each output, after its lineage is known.
 
-    It sees the program's main thread, and nothing inside optimizers and backwards.
+    It sees the program's main thread, and nothing inside optimizers and backwards. Where long work on data goes on,
+    which no parameter flows into, it is left alone until one does.
     """
 
     def __init__(
@@ -68,9 +72,11 @@ class Lineage(Instrument):
         self._ledger = ledger
         self._escapes = Escapes()
         self._operations: Operations = site.signals.operations
+        self._without_parameters = 0
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.operations.ended, self._operation_ended)
+        signals.operations.concerns = self._concerns
         self.listen(signals.custom_functions.ended, self._function_ended)
         self.listen(self._course.step_taken, self._step_taken)
 
@@ -91,6 +97,23 @@ class Lineage(Instrument):
             self._note(operation, tensors_in((result,)))
         elif result is None:
             self._wrote(name, args, operation.grad_enabled)
+
+    def _concerns(self, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+        """Whether an operation makes something that can learn, or takes in what parameters have flowed into."""
+        values = (*args, *kwargs.values()) if kwargs else args
+        return bool(kwargs.get("requires_grad")) or any(map(self._carries_parameters, tensors_in(values)))
+
+    def _carries_parameters(self, tensor: torch.Tensor) -> bool:
+        if tensor.requires_grad or type(tensor) is not torch.Tensor:  # a parameter, were it frozen
+            return True
+        made = self._tensors.get(tensor)
+        return made is not None and made.values != 0
+
+    def _doze(self, made: Made) -> None:
+        self._without_parameters = 0 if made.values else self._without_parameters + 1
+        if self._without_parameters > _WORK_ON_DATA:
+            self._without_parameters = 0
+            self._operations.dozing = True
 
     # ---------------------------------------------------------------------------------------------------- recording
 
@@ -118,6 +141,7 @@ class Lineage(Instrument):
                 if made.hidden_alias:
                     self._tensors.keep_original(inputs[0])
             self._tensors.put(output, made)
+            self._doze(made)
             self.recorded.relay(Recorded(output, made, inputs))
 
     def _connect(self, output: torch.Tensor, made: Made, gradients: bool) -> None:

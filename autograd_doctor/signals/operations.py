@@ -43,7 +43,9 @@ class Operations(Seam):
     It stands aside while the guard is muted, under transforms of functions, and where the program has taken the mode
     off the stack. `torch.from_numpy` and `Variable`, which modes do not see, are signalled as operations, too.
 
-    A mode costs every operation about as much as a small one takes. While the seam rests, it is off the stack.
+    A mode costs every operation about as much as a small one takes. While the seam rests, it is off the stack. While
+    it dozes, operations that concern nobody are not signalled: `concerns` is what a listener says of their arguments,
+    and the first one that does concern it wakes the seam.
     """
 
     def __init__(self, guard: Guard) -> None:
@@ -52,6 +54,8 @@ class Operations(Seam):
         self.ended: Signal[Operation] = Signal(guard, self)
         self.failed: Signal[Operation] = Signal(guard, self)
         self.resting = False
+        self.dozing = False
+        self.concerns: Callable[[Sequence[Any], dict[str, Any]], bool] = lambda args, kwargs: True
         self._mode: _Mode | None = None
         self._thread = 0
 
@@ -164,6 +168,10 @@ class _Mode(TorchFunctionMode):
         seam = self._seam
         if kind is Kind.QUIET or seam.guard.muted or seam.quiet():
             return func(*args, **kwargs)
+        if seam.dozing:
+            if not seam.concerns(args, kwargs):
+                return func(*args, **kwargs)
+            seam.dozing = False
         plain = not types or _PLAIN_TENSORS.issuperset(types)
         operation = Operation(func, kind, name, args, kwargs, torch.is_grad_enabled())
         if seam.began.listeners:
@@ -183,25 +191,24 @@ class _Mode(TorchFunctionMode):
 
 def _put_below(mode: TorchFunctionMode) -> None:
     """Put a mode below those of the program, which take theirs from the top; torch wants its default device lowest."""
-    above = _taken_off(lambda other: not isinstance(other, DeviceContext))
-    _push_mode(mode)
-    for other in reversed(above):
-        _push_mode(other)
+    others = _get_current_function_mode_stack()
+    _restack([*others[: _default_device(others)], mode, *others[_default_device(others) :]])
+
+
+def _default_device(modes: Sequence[TorchFunctionMode]) -> int:
+    """How many modes at the bottom of the stack are torch's default device: one or none."""
+    return int(bool(modes) and isinstance(modes[0], DeviceContext))
 
 
 def _take_out(mode: TorchFunctionMode) -> None:
-    above = _taken_off(lambda other: other is not mode)
-    _pop_mode()
-    for other in reversed(above):
-        _push_mode(other)
+    _restack([other for other in _get_current_function_mode_stack() if other is not mode])
 
 
-def _taken_off(belongs: Callable[[TorchFunctionMode], bool]) -> list[TorchFunctionMode]:
-    """Take modes off the top of the stack as long as they belong there, the uppermost first."""
-    taken: list[TorchFunctionMode] = []
-    while (stack := _get_current_function_mode_stack()) and belongs(stack[-1]):
-        taken.append(_pop_mode())
-    return taken
+def _restack(modes: Sequence[TorchFunctionMode]) -> None:
+    while _get_current_function_mode_stack():
+        _pop_mode()
+    for mode in modes:
+        _push_mode(mode)
 
 
 def _by_arguments(original: Callable[[Any], bool]) -> Callable[[Any], bool]:

@@ -96,26 +96,85 @@ def test_batches_of_an_iterator_that_began_before_are_let_alone():
         assert told(run) == []
 
 
-def test_a_pass_is_cut_where_its_consumer_copes(coping):
+def trained(run: Invented, iterator: Any, times: int, every: int = 1) -> list[BatchAsked]:
+    """How batches were asked for, with a step of an optimizer after so many of them."""
+    sgd = SGD([nn.Parameter(torch.ones(1))], lr=0.1)
+    calls = []
+    for number in range(1, times + 1):
+        calls.append(call := BatchAsked(iterator))
+        run.signals.loaders.asked.send(call)
+        if call.stop:
+            break
+        run.signals.loaders.drawn.send(call)
+        if number % every == 0:
+            run.train(sgd)
+    return calls
+
+
+def last_at(calls: list[BatchAsked]) -> int | None:
+    """Which call was given the last batch."""
+    return next((number for number, call in enumerate(calls, start=1) if call.only_the_last), None)
+
+
+def test_a_pass_that_trains_is_cut_and_given_its_last_batch(coping):
+    with inventing(Loaders) as run:
+        run.find(Loaders).limit = 4
+        batches = loader(9)
+        one = began(run, batches)
+        assert last_at(trained(run, one, 5)) == 5
+        run.signals.loaders.exhausted.send(BatchAsked(one))
+        assert told(run) == [(1, 1, False, False), (1, 4, False, True), (1, 5, True, True)]
+        again = began(run, batches)
+        assert last_at(trained(run, again, 9)) == 5
+        (note,) = run.of(Noted)
+        assert "were cut: the first after 4 batches of 9, and then given its last" in note.text
+
+
+def test_a_pass_is_left_whole_where_its_consumer_needs_that(coping):
+    coping[0] = False
     with inventing(Loaders) as run:
         run.find(Loaders).limit = 2
-        batches, other = loader(5), loader(5)
-        one = began(run, batches)
-        assert drawn(run, one, 2)
-        assert not drawn(run, one)
-        assert not drawn(run, one)
-        assert told(run) == [(1, 1, False, False), (1, 2, True, True)]
-        assert not drawn(run, began(run, other), 3)
-        (note,) = run.of(Noted)
-        assert "after 2 batches" in note.text
-        coping[0] = False
-        assert drawn(run, began(run, batches), 3)
+        assert last_at(trained(run, began(run, loader(9)), 9)) is None
 
 
-def test_who_counts_batches_does_not_ask_for_the_one_that_is_not_there(coping):
+def test_a_pass_that_does_not_train_is_left_whole(coping):
+    with inventing(Loaders) as run:
+        run.find(Loaders).limit = 2
+        assert drawn(run, began(run, loader(9)), 9)
+        assert run.of(Noted) == []
+
+
+@pytest.mark.parametrize(("every", "cut"), [(1, 3), (3, 7), (4, 9), (9, None)])
+def test_a_pass_is_cut_when_it_has_shown_how_often_it_steps(every, cut, coping):
+    with inventing(Loaders) as run:
+        run.find(Loaders).limit = 2
+        assert last_at(trained(run, began(run, loader(12)), 12, every)) == cut
+
+
+def test_a_pass_that_is_soon_over_is_left_whole(coping):
+    with inventing(Loaders) as run:
+        loaders = run.find(Loaders)
+        loaders.limit, loaders.patience = 2, 60.0
+        assert last_at(trained(run, began(run, loader(9)), 9)) is None
+
+
+def test_a_stream_that_trains_is_ended_when_patience_is(coping):
+    with inventing(Loaders) as run:
+        loaders = run.find(Loaders)
+        loaders.limit = 2
+        calls = trained(run, began(run, DataLoader(Stream())), 9)
+        assert (len(calls), calls[-1].stop, last_at(calls)) == (3, True, None)
+        assert told(run)[-1] == (1, 2, True, True)
+        loaders.patience = 60.0
+        assert len(trained(run, began(run, DataLoader(Stream())), 9)) == 9
+
+
+def test_who_was_told_of_fewer_batches_does_not_ask_for_more(monkeypatch):
+    monkeypatch.setattr(module, "is_within", lambda packages: True)
     with inventing(Loaders) as run:
         run.find(Loaders).limit = 2
         batches = loader(5)
+        run.signals.loaders.length_asked.send(LengthAsked(batches, 5))
         drawn(run, began(run, batches), 2)
         began(run, batches)
         assert told(run)[-1] == (1, 2, True, True)
@@ -124,14 +183,13 @@ def test_who_counts_batches_does_not_ask_for_the_one_that_is_not_there(coping):
 def test_a_pass_that_is_over_anyway_ends_by_itself(coping):
     with inventing(Loaders) as run:
         run.find(Loaders).limit = 2
-        one = began(run, loader(2))
-        assert drawn(run, one, 3), "torch says that it is exhausted"
+        assert last_at(trained(run, began(run, loader(2)), 3)) is None, "torch says that it is exhausted"
         assert run.of(Noted) == []
 
 
 def test_nothing_is_cut_without_a_limit(coping):
     with inventing(Loaders) as run:
-        assert drawn(run, began(run, loader(3)), 4)
+        assert last_at(trained(run, began(run, loader(9)), 9)) is None
 
 
 @pytest.mark.parametrize(("within", "limit", "length"), [(True, 2, 2), (True, 9, 5), (True, 0, 5), (False, 2, 5)])

@@ -1,0 +1,158 @@
+"""Which steps are full, and that nothing listens to operations in the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+import torch
+from torch import nn
+from torch.optim import SGD
+from torch.overrides import BaseTorchFunctionMode, _get_current_function_mode_stack
+
+from autograd_doctor.events import DetailTurned
+from autograd_doctor.instruments import detail as module
+from autograd_doctor.instruments.detail import FIRST_STEPS, SAMPLED_EVERY, Detail
+from autograd_doctor.instruments.ledger import Ledger
+from autograd_doctor.instruments.lineage import Lineage
+from tests.inventing import Invented, inventing
+from tests.watching import watching
+
+
+class Training:
+    """Steps of an optimizer, each with the phases that it is told to meet."""
+
+    def __init__(self, run: Invented) -> None:
+        self.run = run
+        self.detail = run.find(Detail)
+        self.optimizer = SGD([nn.Parameter(torch.ones(1))], lr=0.1)
+        run.signals.optimizers.built.send(self.optimizer)
+
+    def step(self, *phases: str) -> bool:
+        """Whether the step that is taken was full, after its phases were met."""
+        for phase in phases:
+            self.detail.met(phase)
+        full = self.detail.full
+        self.run.train(self.optimizer)
+        return full
+
+    def fulls(self, steps: int, *phases: str) -> list[int]:
+        """Which of the next steps are full."""
+        return [self.run.steps for _ in range(steps) if self.step(*phases)]
+
+
+@contextmanager
+def training() -> Iterator[Training]:
+    with inventing(Detail) as run:
+        yield Training(run)
+
+
+def test_the_first_steps_are_full_and_later_ones_are_sampled_two_at_a_time() -> None:
+    with training() as run:
+        sampled = [SAMPLED_EVERY + 1, SAMPLED_EVERY + 2, 2 * SAMPLED_EVERY + 1]
+        assert run.fulls(2 * SAMPLED_EVERY + 1, "forward") == [*range(1, FIRST_STEPS + 1), *sampled]
+
+
+def test_a_phase_that_begins_later_has_first_steps_of_its_own() -> None:
+    with training() as run:
+        run.fulls(SAMPLED_EVERY + 5, "forward")
+        assert run.fulls(15, "forward", "another") == list(range(SAMPLED_EVERY + 6, SAMPLED_EVERY + 6 + FIRST_STEPS))
+
+
+def test_a_phase_that_is_met_seldom_is_full_when_it_is() -> None:
+    with training() as run:
+        run.fulls(FIRST_STEPS, "forward")
+        for _ in range(3):
+            assert run.step("forward", "evaluation")
+            assert run.step("forward"), "what it left behind shows in the next"
+            assert not run.step("forward")
+
+
+def test_of_many_passes_in_a_step_only_the_first_are_looked_at() -> None:
+    with training() as run:
+        full = []
+        for _ in range(7):
+            run.detail.met("rollout", most=4)
+            full.append(run.detail.full)
+        assert full == [True] * 4 + [False] * 3
+        run.detail.met("forward")
+        assert run.detail.full
+
+
+def test_who_asks_gets_two_full_steps() -> None:
+    with training() as run:
+        run.fulls(FIRST_STEPS + 2, "forward")
+        run.detail.ask()
+        assert run.fulls(5, "forward") == [FIRST_STEPS + 4, FIRST_STEPS + 5]
+
+
+def test_phases_that_never_end_to_be_new_get_a_share_of_the_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_ALWAYS_GRANTED", 20)
+    with training() as run:
+        full = sum(run.step(f"model {number}") for number in range(200))
+        assert 40 < full < 90, "every fifth of them, what was granted, and samples"
+
+
+def test_steps_from_where_a_second_run_looks_are_full() -> None:
+    with training() as run:
+        run.detail.full_from = 15
+        assert run.fulls(20, "forward") == [*range(1, FIRST_STEPS + 1), *range(15, 21)]
+
+
+def test_updates_by_hand_are_seen_by_operations_alone() -> None:
+    with inventing(Detail) as run:
+        detail = run.find(Detail)
+        for _ in range(30):
+            run.train(SGD([nn.Parameter(torch.ones(1))], lr=0.1))
+        assert detail.full, "no optimizer was built"
+    with training() as mixed:
+        mixed.detail._course.by_hand = True
+        assert len(mixed.fulls(20, "forward")) == 20
+
+
+def test_each_turn_is_stated_and_told() -> None:
+    with training() as run:
+        told: list[bool] = []
+        run.detail.turned.connect(lambda detail: told.append(detail.full), owner="test")
+        run.fulls(SAMPLED_EVERY + 4, "forward")
+        turns = [(event.step, event.full) for event in run.run.of(DetailTurned)]
+        assert turns == [(FIRST_STEPS, False), (SAMPLED_EVERY, True), (SAMPLED_EVERY + 2, False)]
+        assert told == [False, True, False]
+        assert run.detail.full_steps == FIRST_STEPS + 2
+
+
+def test_the_ledger_forgets_what_light_steps_have_left_behind() -> None:
+    """A gradient that was there before a light step may have been used, cleared or written since."""
+    with inventing(Ledger) as run:
+        parameter = nn.Parameter(torch.ones(1))
+        number, ledger, detail = run.number(parameter), run.find(Ledger), run.find(Detail)
+        run.ran_backward((parameter * 2).sum())
+        assert ledger.fresh(number)
+        detail._turn(full=False)
+        detail._turn(full=True)
+        assert not ledger.fresh(number)
+        run.ran_backward((parameter * 2).sum())
+        assert ledger.fresh(number)
+
+
+class Mode(BaseTorchFunctionMode):
+    """A mode of the program, which changes nothing."""
+
+
+def test_the_mode_leaves_the_stack_in_light_steps_wherever_it_lies() -> None:
+    with watching(Lineage) as recorded:
+        operations = recorded.session.signals.operations
+        before = _get_current_function_mode_stack()
+        assert len(before) == 1
+        with Mode() as mine, torch.device("cpu"):
+            above = _get_current_function_mode_stack()
+            operations.rest()
+            operations.rest()
+            assert _get_current_function_mode_stack() == [mode for mode in above if mode is not before[0]]
+            operations.resume()
+            operations.resume()
+            assert _get_current_function_mode_stack() == above
+            assert mine in above
+        assert _get_current_function_mode_stack() == before
+    assert _get_current_function_mode_stack() == []

@@ -1,0 +1,151 @@
+"""What is noticed in light steps, and what is said of them."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import nn
+from torch.optim import SGD
+
+from autograd_doctor.events import LightStepsCounted, MoreDetailNeeded
+from autograd_doctor.instruments import light_steps as module
+from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.detail import FIRST_STEPS, Detail
+from autograd_doctor.instruments.light_steps import LightSteps
+from autograd_doctor.reading.graph_structure import structure_of
+from tests.inventing import Invented, inventing
+from tests.watching import Recorded, watching
+
+
+def train(model: nn.Module, optimizer: SGD, steps: int, *, clear: bool = True, deeper: bool = False) -> None:
+    for _ in range(steps):
+        output = model(torch.ones(1, 2))
+        loss = (output.tanh() if deeper else output).square().sum()
+        if clear:
+            optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+@pytest.fixture
+def model() -> nn.Module:
+    return nn.Linear(2, 1)
+
+
+def settled(recorded: Recorded, model: nn.Module) -> SGD:
+    """An optimizer whose first steps are over, and what was new in them known."""
+    optimizer = SGD(model.parameters(), lr=1e-3)
+    train(model, optimizer, FIRST_STEPS + 3)
+    assert not recorded.find(Detail).full
+    return optimizer
+
+
+def test_what_is_as_before_stays_light(model: nn.Module) -> None:
+    with watching(LightSteps) as recorded:
+        train(model, settled(recorded, model), 3)
+        assert not recorded.find(Detail).full
+
+
+def test_a_new_structure_makes_the_next_steps_full(model: nn.Module) -> None:
+    with watching(LightSteps) as recorded:
+        optimizer = settled(recorded, model)
+        train(model, optimizer, 1, deeper=True)
+        assert recorded.find(Detail).full
+        train(model, optimizer, 2, deeper=True)
+        assert not recorded.find(Detail).full
+
+
+def test_gradients_that_are_not_cleared_any_more_make_the_next_steps_full(model: nn.Module) -> None:
+    with watching(LightSteps) as recorded:
+        optimizer = settled(recorded, model)
+        train(model, optimizer, 1, clear=False)
+        assert recorded.find(Detail).full
+
+
+def test_a_parameter_that_gets_no_gradient_any_more_makes_the_next_steps_full(model: nn.Module) -> None:
+    with watching(LightSteps) as recorded:
+        optimizer = settled(recorded, model)
+        model.bias.requires_grad_(False)  # type: ignore[union-attr]
+        train(model, optimizer, 1)
+        assert recorded.find(Detail).full
+
+
+def test_light_steps_are_counted(model: nn.Module, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_SAY_EVERY", math.inf)
+    with watching(LightSteps) as recorded:
+        optimizer = settled(recorded, model)
+        train(model, optimizer, 2)
+        assert recorded.of(LightStepsCounted) == []
+        recorded.find(Detail).ask()
+        train(model, optimizer, 1)
+        light = 3 + 2 + 1 - 1  # the first three include one that a new fate of gradients made full
+        (counted,) = recorded.of(LightStepsCounted)
+        assert counted.steps in (light, light + 1)
+        assert counted.steps == counted.backwards == counted.by_optimizer[0]
+        assert counted.first + counted.steps == counted.step == recorded.find(Course).steps
+        assert counted.loss == recorded.find(Course).last_loss
+
+
+def test_light_steps_are_counted_while_they_go_on_and_at_the_end(
+    model: nn.Module, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_SAY_EVERY", 0.0)
+    with watching(LightSteps) as recorded:
+        train(model, settled(recorded, model), 2)
+        each = recorded.of(LightStepsCounted)
+        assert sum(event.steps for event in each) == recorded.find(Course).steps - each[0].first
+        assert len(each) > 1
+
+
+def went_backward(run: Invented, root: torch.Tensor) -> None:
+    """From the same place each time: elsewhere it is another phase."""
+    with run.backward(root):
+        pass
+
+
+def light(run: Invented) -> None:
+    """Let the first steps go by."""
+    optimizer = SGD([nn.Parameter(torch.ones(1))], lr=0.1)
+    run.signals.optimizers.built.send(optimizer)
+    for _ in range(FIRST_STEPS + 3):
+        went_backward(run, torch.ones(()))
+        with run.step(optimizer):
+            pass
+    assert not run.find(Detail).full
+
+
+@pytest.mark.parametrize(("root", "missed"), [(math.nan, 1), (math.inf, 1), (0.5, 0)])
+def test_a_loss_that_is_not_finite_in_a_light_step_asks_for_more(root: float, missed: int) -> None:
+    with inventing(LightSteps) as run:
+        light(run)
+        for _ in range(2):
+            went_backward(run, torch.tensor(root))
+        assert len(run.of(MoreDetailNeeded)) == missed
+
+
+def test_in_a_full_step_others_look_at_the_loss() -> None:
+    with inventing(LightSteps) as run:
+        went_backward(run, torch.tensor(math.nan))
+        assert run.of(MoreDetailNeeded) == []
+
+
+def test_a_root_of_many_numbers_is_not_read() -> None:
+    with inventing(LightSteps) as run:
+        light(run)
+        went_backward(run, torch.full((3,), math.nan))
+        assert run.of(MoreDetailNeeded) == []
+
+
+def leaf() -> torch.Tensor:
+    return torch.ones(2, requires_grad=True)
+
+
+def test_the_structure_of_a_graph() -> None:
+    one, other = leaf(), leaf()
+    assert structure_of([one.sum()]) == structure_of([other.sum()])
+    assert structure_of([one.sum()]) != structure_of([one.mean()])
+    assert structure_of([(one * other).sum()]) != structure_of([(one * one).sum()])
+    assert structure_of([torch.ones(1)]) == structure_of([])
+    assert structure_of([one.sum(), other.mean()]) != structure_of([one.sum()])

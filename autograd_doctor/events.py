@@ -139,7 +139,7 @@ class LightStepsCounted(Event, frozen=True):
 
 
 class MoreDetailNeeded(Event, frozen=True):
-    """Something happened in a light step of which only its operations could have told the cause."""
+    """Something happened of which only the values of operations could have told the cause, and they were not read."""
 
     what: Literal["non-finite loss"]
 

@@ -1,10 +1,10 @@
 """What a check costs per training step, next to `torch.autograd.detect_anomaly`, in one paired run.
 
-    python benchmarks/overhead.py [--rounds 15] [--steps 10]
+    python benchmarks/overhead.py [--rounds 15] [--steps 10] [--only "tiny mlp"]
 
-Each round times a block of plain steps, one under anomaly mode and one under every instrument of the doctor, one after
-the other, so that a machine whose speed drifts drifts for all three. What is printed are medians over the rounds of the
-ratios within a round.
+Each round times a block of plain steps, one under anomaly mode, one of steps that the doctor records in full (the first
+of each phase, and one in a dozen later), and one of light steps (all others), one after the other, so that a machine
+whose speed drifts drifts for all four. What is printed are medians over the rounds of the ratios within a round.
 """
 
 from __future__ import annotations
@@ -15,27 +15,48 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import NamedTuple
+from unittest.mock import patch
 
 import torch
 from torch import nn
 
 from autograd_doctor.events import Event
+from autograd_doctor.instruments import detail
 from autograd_doctor.instruments.session import Session, all_instruments
 
-Batch = tuple[torch.Tensor, torch.Tensor]
+Step = Callable[[], None]
 
 
 class Workload(NamedTuple):
-    """A model, and a function that makes one batch of inputs and class indices."""
+    """What makes one training step with a new optimizer. `share`: how many of the steps asked for are timed."""
 
-    model: nn.Module
-    batch: Callable[[], Batch]
+    make: Callable[[], Step]
+    share: float = 1.0
+
+
+def supervised(model: nn.Module, batch: Callable[[], tuple[torch.Tensor, torch.Tensor]]) -> Callable[[], Step]:
+    """Classification with AdamW; `batch` makes inputs and class indices."""
+
+    def make() -> Step:
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+
+        def step() -> None:
+            inputs, targets = batch()
+            loss = nn.functional.cross_entropy(model(inputs), targets)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+        return step
+
+    return make
 
 
 def tiny_mlp() -> Workload:
     model = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
-    return Workload(model, lambda: (torch.randn(64, 32), torch.randint(0, 10, (64,))))
+    return Workload(supervised(model, lambda: (torch.randn(64, 32), torch.randint(0, 10, (64,)))), 2.0)
 
 
 def cnn() -> Workload:
@@ -45,62 +66,121 @@ def cnn() -> Workload:
         nn.Conv2d(64, 64, 3, padding=1), nn.ReLU(),
         nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10),
     )  # fmt: skip
-    return Workload(model, lambda: (torch.randn(32, 3, 32, 32), torch.randint(0, 10, (32,))))
+    return Workload(supervised(model, lambda: (torch.randn(32, 3, 32, 32), torch.randint(0, 10, (32,)))))
 
 
-def small_gpt() -> Workload:
-    layer = nn.TransformerEncoderLayer(128, 4, 512, dropout=0.1, batch_first=True, norm_first=True)
+class Reader(nn.Module):
+    """An LSTM over characters."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(64, 64)
+        self.lstm = nn.LSTM(64, 128, num_layers=2, batch_first=True)
+        self.head = nn.Linear(128, 64)
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        states, _ = self.lstm(self.embedding(tokens))
+        return self.head(states).flatten(0, 1)  # type: ignore[no-any-return]
+
+
+def lstm() -> Workload:
+    return Workload(supervised(Reader(), lambda: (torch.randint(0, 64, (16, 48)), torch.randint(0, 64, (16 * 48,)))))
+
+
+def gpt() -> Workload:
+    """Six layers of width 384."""
+    layer = nn.TransformerEncoderLayer(384, 6, 1536, dropout=0.1, batch_first=True, norm_first=True)
     model = nn.Sequential(
-        nn.Embedding(256, 128),
-        nn.TransformerEncoder(layer, 4, enable_nested_tensor=False),
-        nn.Linear(128, 256),
+        nn.Embedding(256, 384),
+        nn.TransformerEncoder(layer, 6, enable_nested_tensor=False),
+        nn.Linear(384, 256),
         nn.Flatten(0, 1),
     )
-    return Workload(model, lambda: (torch.randint(0, 256, (8, 64)), torch.randint(0, 256, (8 * 64,))))
+    return Workload(supervised(model, lambda: (torch.randint(0, 256, (4, 64)), torch.randint(0, 256, (4 * 64,)))), 0.2)
 
 
-def train(workload: Workload, optimizer: torch.optim.Optimizer, steps: int) -> float:
-    """Seconds for `steps` training steps."""
-    began = time.perf_counter()
-    for _ in range(steps):
-        inputs, targets = workload.batch()
-        loss = nn.functional.cross_entropy(workload.model(inputs), targets)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    return time.perf_counter() - began
+def rollout() -> Workload:
+    """REINFORCE on a pole that is balanced for 64 moves, one small operation after the other."""
+    policy = nn.Sequential(nn.Linear(4, 32), nn.Tanh(), nn.Linear(32, 2))
+    drift = torch.eye(4) + 0.02 * torch.randn(4, 4)
+
+    def make() -> Step:
+        optimizer = torch.optim.Adam(policy.parameters(), lr=1e-3)
+
+        def step() -> None:
+            state, log_probabilities, rewards = torch.zeros(4), [], []
+            for _ in range(64):
+                choice = torch.distributions.Categorical(logits=policy(state))
+                action = choice.sample()
+                log_probabilities.append(choice.log_prob(action))
+                state = (drift @ state + 0.1 * (2.0 * action - 1.0)).clamp(-3.0, 3.0)
+                rewards.append(1.0 - float(state.abs().mean()))
+            returns = torch.tensor(rewards).flip(0).cumsum(0).flip(0)
+            loss = -(torch.stack(log_probabilities) * (returns - returns.mean())).sum()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+        return step
+
+    return Workload(make, 0.5)
+
+
+WORKLOADS = (tiny_mlp, cnn, lstm, gpt, rollout)
 
 
 @contextmanager
-def under_the_doctor() -> Iterator[None]:
+def under_the_doctor(*, light: bool) -> Iterator[None]:
     """Every instrument, as in a check of all rules; the events are made and thrown away."""
 
     def forget(event: Event) -> None:
         del event
 
     session = Session(forget)
-    session.attach(all_instruments())
-    try:
-        yield
-    finally:
-        session.close()
+    # One full step for each phase, after which all are light; or all full, as in a second run.
+    with patch.multiple(detail, FIRST_STEPS=1, SAMPLED_EVERY=10**9):
+        session.attach(all_instruments())
+        found = session.find(detail.Detail)
+        assert found is not None
+        found.full_from = None if light else 0
+        try:
+            yield
+        finally:
+            session.close()
+
+
+_SETTLING = 5
+"""Steps after which nothing is new any more."""
+
+WAYS: dict[str, Callable[[], AbstractContextManager[object]]] = {
+    "plain": nullcontext,
+    "anomaly mode": torch.autograd.detect_anomaly,
+    "recorded": partial(under_the_doctor, light=False),
+    "light": partial(under_the_doctor, light=True),
+}
+
+
+def seconds_per_step(workload: Workload, way: Callable[[], AbstractContextManager[object]], steps: int) -> float:
+    """Seconds of one of `steps` training steps, after those in which everything is new."""
+    with way():
+        step = workload.make()
+        for _ in range(_SETTLING):
+            step()
+        began = time.perf_counter()
+        for _ in range(steps):
+            step()
+        return (time.perf_counter() - began) / steps
 
 
 def ratios(workload: Workload, rounds: int, steps: int) -> tuple[float, dict[str, float]]:
     """Median seconds of a plain step, and the median ratio of each way of running to it."""
-    optimizer = torch.optim.AdamW(workload.model.parameters(), lr=1e-4)
-    ways: dict[str, Callable[[], AbstractContextManager[object]]] = {
-        "plain": nullcontext,
-        "anomaly mode": torch.autograd.detect_anomaly,
-        "doctor": under_the_doctor,
-    }
-    times: dict[str, list[float]] = {name: [] for name in ways}
+    timed = max(1, round(steps * workload.share))
+    times: dict[str, list[float]] = {name: [] for name in WAYS}
     for round_number in range(rounds + 1):
-        for name, way in ways.items():
-            with way():
-                seconds = train(workload, optimizer, steps)
+        for name, way in WAYS.items():
+            seconds = seconds_per_step(workload, way, timed)
             if round_number:
-                times[name].append(seconds / steps)
+                times[name].append(seconds)
     plain = times.pop("plain")
     return statistics.median(plain), {
         name: statistics.median(mine / reference for mine, reference in zip(measured, plain, strict=True))
@@ -112,16 +192,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--steps", type=int, default=10)
+    parser.add_argument("--only", default="", help="a part of the name of a workload")
     options = parser.parse_args()
     warnings.filterwarnings("ignore", message="Anomaly Detection")
     torch.manual_seed(0)
     length = f"{options.rounds} rounds of {options.steps} steps"
     print(f"torch {torch.__version__}, {torch.get_num_threads()} threads, {length}")
-    print(f"{'':12}{'plain step':>12}{'anomaly mode':>14}{'doctor':>10}")
-    for workload in (tiny_mlp, cnn, small_gpt):
-        seconds, ratio = ratios(workload(), options.rounds, options.steps)
-        name = workload.__name__.replace("_", " ")
-        print(f"{name:12}{seconds * 1e3:9.2f} ms{ratio['anomaly mode']:13.2f}x{ratio['doctor']:9.2f}x")
+    names = list(WAYS)[1:]
+    print(f"{'':12}{'plain step':>12}" + "".join(f"{name:>14}" for name in names))
+    for make in WORKLOADS:
+        name = make.__name__.replace("_", " ")
+        if options.only in name:
+            seconds, ratio = ratios(make(), options.rounds, options.steps)
+            print(f"{name:12}{seconds * 1e3:9.2f} ms" + "".join(f"{ratio[way]:13.2f}x" for way in names))
 
 
 if __name__ == "__main__":

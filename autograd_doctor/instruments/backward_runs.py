@@ -11,6 +11,7 @@ import torch
 from autograd_doctor.events import BackwardRan, Event, NonFiniteGradient, TensorFacts
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.detail import CLOSE_STEPS, Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.ledger import Ledger
 from autograd_doctor.instruments.lineage import Lineage
@@ -32,8 +33,6 @@ from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall
 
-_ZERO_STEPS = 4
-"""Steps in which gradients that become zero are looked for; on an accelerator, NaN and Inf as well."""
 _MOST_SPOILED = 4
 """Backwards with non-finite gradients to look into: a loss scale that settles causes some that do no harm."""
 
@@ -61,6 +60,7 @@ class BackwardRuns(Instrument):
         self,
         site: Site,
         course: Course,
+        detail: Detail,
         parameters: Parameters,
         optimizers: Optimizers,
         tensors: Tensors,
@@ -69,6 +69,7 @@ class BackwardRuns(Instrument):
     ) -> None:
         super().__init__(site)
         self._course = course
+        self._detail = detail
         self._parameters = parameters
         self._optimizers = optimizers
         self._tensors = tensors
@@ -98,10 +99,12 @@ class BackwardRuns(Instrument):
             made_at=locate(made.place) if made else None,
         )
         finite = facts.nan + facts.inf == 0
+        if not finite and not self._detail.closely:
+            self._detail.missed()
         self._course.loss_seen(facts.low if facts.numel == 1 and finite else math.nan if facts.numel == 1 else None)
         gradients = GradientWatch(
             walk,
-            look_for_zeros=self._course.steps < _ZERO_STEPS,
+            look_for_zeros=self._course.steps < CLOSE_STEPS,
             looking=self._guard.looking,
             made_of=self._tensors.get,
         )
@@ -114,10 +117,8 @@ class BackwardRuns(Instrument):
         run = self._run
         if run is None or run.root.nan + run.root.inf or self._spoiled_backwards >= _MOST_SPOILED:
             return
-        if call.roots[0].is_cpu or self._course.steps < _ZERO_STEPS:
+        if self._detail.closely:
             run.gradients.attach()
-        else:
-            self.limited(f"gradients on an accelerator were followed in the first {_ZERO_STEPS} steps only")
 
     # -------------------------------------------------------------------------------------------------------- after
 

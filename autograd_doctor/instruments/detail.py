@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from torch.optim import Optimizer
 
-from autograd_doctor.events import DetailTurned, Event
+from autograd_doctor.events import DetailTurned, Event, MoreDetailNeeded
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.optimizers import Optimizers
@@ -20,6 +20,9 @@ from autograd_doctor.signals.signal import Signal
 
 FIRST_STEPS = 10
 """Steps of each phase in full. Three censuses of survivors fall into them, and growth needs three points to show."""
+CLOSE_STEPS = 4
+"""Of these, the first in which values are read, too: most that is wrong with values is so from the start, and what comes
+up later is looked for in a second run. It is also how often an accelerator is waited for."""
 SAMPLED_EVERY = 25
 """Later steps in full: so rarely that they add little to the time, so often that a short epoch has one."""
 _IN_A_ROW = 2
@@ -46,24 +49,25 @@ class Detail(Instrument):
     of an optimizer, the first and the last batch of a pass. `turned` is sent when `full` has changed. Where the program
     updates parameters by hand, only its operations tell of its steps, and all are full.
 
-    full_from: the step before this one, and all that follow, are full in any case. full_steps: how many were.
+    closely: whether the values of tensors and gradients are to be read as well, operation by operation. full_from: the
+    step before this one, and all that follow, are full and looked at closely in any case. full_steps: how many were.
     """
 
-    emits: ClassVar[tuple[type[Event], ...]] = (DetailTurned,)
+    emits: ClassVar[tuple[type[Event], ...]] = (DetailTurned, MoreDetailNeeded)
 
     def __init__(self, site: Site, course: Course, optimizers: Optimizers) -> None:
         super().__init__(site)
         self.turned: Signal[Detail] = Signal(site.signals.guard)
-        self.full = True
+        self.full = self.closely = True
         self.full_from: int | None = None
         self.full_steps = 0
         self._course = course
         self._optimizers = optimizers
         self._operations = site.signals.operations
         self._phases: dict[Hashable, _Phase] = {}
-        self._fresh = False
+        self._fresh = self._young = False
         self._asked = 0
-        self._has_optimizer = False
+        self._missed = self._has_optimizer = False
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.optimizers.built, self._optimizer_built)
@@ -91,6 +95,7 @@ class Detail(Instrument):
             self._turn(full=self._is_wanted)
         elif known.steps <= FIRST_STEPS and self._may_be_granted:
             self._turn(full=True)
+            self.closely |= known.steps <= CLOSE_STEPS
 
     def _count(self, phase: Hashable) -> _Phase:
         known = self._phases.setdefault(phase, _Phase())
@@ -98,6 +103,7 @@ class Detail(Instrument):
             known.step, known.times = self._course.steps, 0
             known.steps += 1
             self._fresh |= known.steps < FIRST_STEPS
+            self._young |= known.steps < CLOSE_STEPS
         known.times += 1
         return known
 
@@ -105,18 +111,30 @@ class Detail(Instrument):
         """Something is not as it was before: the next steps should be full ones."""
         self._asked = _IN_A_ROW
 
+    def missed(self) -> None:
+        """A loss is not finite, and its values were not followed: state it, once."""
+        if not self._missed:
+            self._missed = True
+            self.emit(MoreDetailNeeded(step=self._course.steps, what="non-finite loss"))
+
     def _step_taken(self, course: Course) -> None:
         self.full_steps += self.full
         new = (self._fresh or self._asked > 0) and self._may_be_granted
         sampled = course.steps % SAMPLED_EVERY < _IN_A_ROW and course.steps >= SAMPLED_EVERY
-        self._fresh, self._asked = False, max(0, self._asked - 1)
+        self.closely = self._young or self._is_repeated
+        self._fresh = self._young = False
+        self._asked = max(0, self._asked - 1)
         self._turn(full=new or sampled or self._is_wanted)
 
     @property
     def _is_wanted(self) -> bool:
         """Whether the present step must be full, however often the like of it was seen."""
-        again = self.full_from is not None and self._course.steps >= self.full_from - 1
-        return again or self._course.by_hand or not self._has_optimizer
+        return self._is_repeated or self._course.by_hand or not self._has_optimizer
+
+    @property
+    def _is_repeated(self) -> bool:
+        """Whether this is a second run, at the step for which it is made."""
+        return self.full_from is not None and self._course.steps >= self.full_from - 1
 
     @property
     def _may_be_granted(self) -> bool:

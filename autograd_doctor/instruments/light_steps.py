@@ -11,7 +11,7 @@ from typing import ClassVar
 import torch
 from torch.optim import Optimizer
 
-from autograd_doctor.events import Event, LightStepsCounted, MoreDetailNeeded
+from autograd_doctor.events import Event, LightStepsCounted
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
@@ -31,11 +31,10 @@ _SAY_EVERY = 0.5
 class LightSteps(Instrument):
     """Compares the structure of graphs, and what became of gradients since the last step, with what was seen before.
 
-    Something new makes the next steps full. Of a loss that is not finite only the operations tell the cause: that they
-    are missing is stated.
+    Something new makes the next steps full.
     """
 
-    emits: ClassVar[tuple[type[Event], ...]] = (LightStepsCounted, MoreDetailNeeded)
+    emits: ClassVar[tuple[type[Event], ...]] = (LightStepsCounted,)
 
     def __init__(self, site: Site, course: Course, detail: Detail, optimizers: Optimizers) -> None:
         super().__init__(site)
@@ -45,7 +44,6 @@ class LightSteps(Instrument):
         self._structures: set[tuple[str, int]] = set()
         self._versions: dict[int, list[int | None]] = {}
         self._fates: set[tuple[int, tuple[int | None, ...]]] = set()
-        self._missed = False
         self._since = self._backwards = 0
         self._by_optimizer: Counter[int] = Counter()
         self._said_at = 0.0
@@ -74,9 +72,8 @@ class LightSteps(Instrument):
     def _look_at_loss(self, root: torch.Tensor) -> None:
         value = float(root) if root.numel() == 1 and not root.is_complex() else None
         self._course.loss_seen(value)
-        if value is not None and not math.isfinite(value) and not self._missed:
-            self._missed = True
-            self.emit(MoreDetailNeeded(step=self._course.steps, what="non-finite loss"))
+        if value is not None and not math.isfinite(value):
+            self._detail.missed()
 
     # -------------------------------------------------------------------------------------------------------- steps
 

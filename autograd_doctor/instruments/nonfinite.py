@@ -13,6 +13,7 @@ import torch
 
 from autograd_doctor.events import Event, NonFiniteInput, NonFiniteProduced
 from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.lineage import Lineage, Recorded
 from autograd_doctor.instruments.tensors import Tensors
@@ -27,8 +28,6 @@ from autograd_doctor.signals.backward import BackwardCall
 _MOST_PER_PLACE = 3
 _MOST_REPORTED = 4
 """Births to report: a loss scale that settles causes some that do no harm."""
-_STEPS_ON_ACCELERATOR = 3
-"""Every look at values there makes the program wait for the device."""
 
 
 class NonFinite(Instrument):
@@ -36,9 +35,10 @@ class NonFinite(Instrument):
 
     emits: ClassVar[tuple[type[Event], ...]] = (NonFiniteProduced, NonFiniteInput)
 
-    def __init__(self, site: Site, course: Course, tensors: Tensors, lineage: Lineage) -> None:
+    def __init__(self, site: Site, course: Course, detail: Detail, tensors: Tensors, lineage: Lineage) -> None:
         super().__init__(site)
         self._course = course
+        self._detail = detail
         self._tensors = tensors
         self._lineage = lineage
         self._seen: dict[tuple[Place | None, str], int] = {}
@@ -52,10 +52,7 @@ class NonFinite(Instrument):
 
     def _recorded(self, recorded: Recorded) -> None:
         output = recorded.output
-        if not self._active or recorded.made.operation in STAYS_FINITE:
-            return
-        if not output.is_cpu and self._course.steps >= _STEPS_ON_ACCELERATOR:
-            self.limited(f"values on an accelerator were checked in the first {_STEPS_ON_ACCELERATOR} steps only")
+        if not (self._active and self._detail.closely) or recorded.made.operation in STAYS_FINITE:
             return
         self._check(output, recorded.made, recorded.inputs)
 

@@ -341,7 +341,7 @@ class Cut(Struct, frozen=True):
     `reason`: "operation" (detach, item, argmax, a cast …), "grad-mode" (gradients were off; see `switch`), "function"
     (a custom function without a gradient for it), "zero-derivative" (round, sign, floor: gradient zero everywhere).
     `tensor` is the user's variable that was cut. `guessed`: it took values out of torch, and which values came back was
-    not seen.
+    not seen; never so with "zero-derivative", which the graph itself shows.
     """
 
     operation: str
@@ -375,6 +375,7 @@ class BackwardRan(Event, frozen=True):
     """`backward()` or `grad()` was run, and went through unless `error` is given.
 
     values: parameters whose values flow into the roots (None if operations were not being traced).
+    guessed: those of `values` that had left torch, and that nobody saw come back.
     reached: parameters in the graph of the roots. wrote: parameters whose `.grad` it wrote.
     cuts: where the paths of `values` minus `reached` were dropped.
     rewrapped_at: the line that turned the root into a fresh leaf.
@@ -392,6 +393,7 @@ class BackwardRan(Event, frozen=True):
     root: TensorFacts
     loss: float | None = None
     values: list[int] | None = None
+    guessed: list[int] = []
     reached: list[int] = []
     wrote: list[int] = []
     cuts: list[Cut] = []

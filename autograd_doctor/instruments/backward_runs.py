@@ -142,6 +142,7 @@ class BackwardRuns(Instrument):
                 root=run.root,
                 loss=self._course.last_loss,
                 values=numbers_in(made.values) if made is not None else None,
+                guessed=numbers_in(made.guessed) if made is not None else [],
                 reached=reached,
                 wrote=self._ledger.wrote,
                 cuts=cuts,

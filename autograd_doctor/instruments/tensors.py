@@ -157,7 +157,7 @@ class Tensors(Instrument):
         for tensor in inputs:
             source = self.source(tensor)
             if isinstance(source, int):
-                made.values |= source
+                made.take(source)
                 if tensor.requires_grad:
                     made.connected |= source
                 written = self.written.get(source.bit_length() - 1) if self.written else None

@@ -16,7 +16,7 @@ from autograd_doctor.instruments.backward_runs import BackwardRuns
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading import graph_walk
-from autograd_doctor.reading.made import numbers_in
+from autograd_doctor.reading.made import Made, numbers_in
 from tests.inventing import Invented, inventing
 
 
@@ -80,6 +80,19 @@ def test_paths_that_were_cut():
         assert (event.values, event.reached) == ([0, 1], [1])
         assert [(cut.operation, cut.parameters) for cut in event.cuts] == [("detach", [0])]
         assert event.rewrapped_at is None
+
+
+def test_values_that_were_only_guessed_to_flow_in():
+    a, b = weight(), weight()
+    with inventing(BackwardRuns) as run:
+        run.operated("mul", b * 2, b)
+        made = Made("tensor", None, 0)
+        run.find(Tensors).derive(made, [a])
+        guess = torch.ones(2)
+        run.find(Tensors).put(guess, Made("tensor", None, 0))
+        run.find(Tensors).get(guess).absorb(made, connected=False, guessed=True)  # type: ignore[union-attr]
+        run.ran_backward(run.operated("mul", (b * guess).sum(), b, guess))
+        assert (ran(run).values, ran(run).guessed) == ([0, 1], [1])
 
 
 def test_a_path_that_was_cut_beside_one_that_was_not_loses_nothing():

@@ -191,6 +191,7 @@ class ParameterSeen(Event, frozen=True):
     module/module_kind: the module that ran, and the class of that part of it, of which a plain tensor is an attribute.
     series: the same for parameters at the same place in the members of one container of modules or of parameters (a
     `ModuleList`, `ModuleDict`, `ParameterList` …), any of which may be called; "" for all others.
+    replaces: the parameter that was seen before at the same path from the same module object.
     """
 
     parameter: int
@@ -202,6 +203,7 @@ class ParameterSeen(Event, frozen=True):
     module: int | None = None
     module_kind: str = ""
     series: str = ""
+    replaces: int | None = None
 
 
 class ParameterGroup(Struct, frozen=True):

@@ -417,6 +417,20 @@ def test_rebuilt_model_leaves_a_stale_optimizer() -> None:
     assert {"AD203", "AD204"} <= set(stale_optimizer_parameters.RULE.folds)
 
 
+def test_replaced_layer_is_told_by_its_place_in_the_module_and_guessed_by_its_name() -> None:
+    def found(**fresh: object) -> Finding:
+        who = (seen(0, "model.2.weight"), seen(1, "model.0.weight"), built(0, 1), module(0, 1, 3))
+        facts = {"wrote": [1, 3], "reached": [1, 3], "values": [1, 3]}
+        events = steps(4, {1: 1.0}, backward=facts, missing=[0])
+        (finding,) = examined(stale_optimizer_parameters.RULE, who, seen(2, "x", replaces=0), seen(3, **fresh), events)
+        return finding
+
+    placed = found(name="net.2.weight", replaces=2)
+    assert (placed.severity, placed.confidence, placed.parameters) == ("error", "high", (0, 3))
+    named = found(name="model.2.weight")
+    assert (named.severity, named.confidence, named.parameters) == ("warning", "low", (0, 3))
+
+
 def test_model_that_never_ran_beside_a_stranger_of_other_shapes_is_not_stale() -> None:
     who = (seen(0, "second.weight"), built(0, 1), seen(1, "first.weight"), seen(2, "vgg.weight", shape=(9, 9)))
     events = steps(6, {1: 1.0}, backward={"wrote": [1, 2], "reached": [1, 2], "values": [1, 2]}, missing=[0])

@@ -51,6 +51,8 @@ class Parameters(Instrument):
         self._names: dict[int, str] = {}
         self._unnamed: set[int] = set()
         self._provisional: set[int] = set()
+        self._roots = Numbers()
+        self._places: dict[tuple[int, str], int] = {}
 
     def get(self, tensor: torch.Tensor) -> int | None:
         return self._numbers.get(tensor)
@@ -98,9 +100,17 @@ class Parameters(Instrument):
             number = self.number(parameter)
             if number in self._unnamed or (number in self._provisional and not is_lazy(parameter)):
                 series = _series(module, prefix, path)
-                self._introduce(number, parameter, f"{prefix}.{path}" if prefix else path, series=series)
+                name = f"{prefix}.{path}" if prefix else path
+                self._introduce(number, parameter, name, series=series, replaces=self._placed(number, module, path))
             numbers.append(number)
         return numbers
+
+    def _placed(self, number: int, root: nn.Module, path: str) -> int | None:
+        """Remember where a parameter was seen; the one that was seen there before, if it is another."""
+        place = (self._roots.number(root), path)
+        before = self._places.get(place)
+        self._places[place] = number
+        return before if before != number else None
 
     def _introduce(
         self,
@@ -109,6 +119,7 @@ class Parameters(Instrument):
         name: str,
         attribute: tuple[int, str, str] | None = None,
         series: str = "",
+        replaces: int | None = None,
     ) -> None:
         shape = [] if is_lazy(tensor) else list(tensor.shape)
         self._unnamed.discard(number)
@@ -126,5 +137,6 @@ class Parameters(Instrument):
                 module=attribute[0] if attribute is not None else None,
                 module_kind=attribute[1] if attribute is not None else "",
                 series=series,
+                replaces=replaces,
             )
         )

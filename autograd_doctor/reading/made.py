@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import weakref
 from itertools import count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
@@ -15,6 +15,7 @@ from autograd_doctor.events import Cut, GradSwitch
 from autograd_doctor.reading.origin import Origin
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.subclasses import dispatches
+from autograd_doctor.reading.without_running import is_a
 
 _MOST_CUTS = 8
 _MOST_CHANGES = 8
@@ -172,6 +173,11 @@ def has_graph(tensor: torch.Tensor) -> bool:
         return tensor.grad_fn is not None
     except RuntimeError:
         return False
+
+
+def leaf_of(node: Any) -> torch.Tensor | None:
+    """The leaf that a backward node adds gradients to; other nodes may keep anything under that name."""
+    return node.variable if is_a(node, torch._C._functions.AccumulateGrad) else None  # type: ignore[attr-defined]
 
 
 def address(tensor: torch.Tensor) -> int:

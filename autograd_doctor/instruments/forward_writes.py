@@ -13,6 +13,7 @@ from autograd_doctor.findings import Location
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.parameters import Parameters
+from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.operation_kinds import writes
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.subclasses import storage_address
@@ -66,7 +67,7 @@ class ForwardWrites(Instrument):
     def begin(self, module: nn.Module, number: int, *, trains: bool) -> None:
         """A forward begins: remember versions, and listen to operations where they could be the ones that write."""
         self._disarm()
-        numbers = ((self._parameters.get(parameter), parameter) for parameter in module.parameters())
+        numbers = ((self._parameters.get(parameter), parameter) for _, parameter in parameters_in(module))
         known: Numbered = [(number, parameter) for number, parameter in numbers if number is not None]
         self._armed = _Armed(number, self._course.steps, known, _versions(known))
         if known and trains and (self._course.steps < _STEPS or number in self._suspects):

@@ -17,6 +17,7 @@ from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.modules import Modules
 from autograd_doctor.reading.frame_locals import variables
+from autograd_doctor.reading.module_tree import children_of, parameters_in
 from autograd_doctor.reading.numbers import Numbers
 from autograd_doctor.reading.places import own_frames
 from autograd_doctor.reading.variable_names import variable_name
@@ -30,8 +31,8 @@ def _series(module: nn.Module, prefix: str, path: str) -> str:
     part: nn.Module | None = module
     words: list[str] = []
     for word in path.split("."):
-        words.append("*" if isinstance(part, _CONTAINERS) else word)
-        part = dict(part.named_children()).get(word) if part is not None else None
+        words.append("*" if is_a(part, _CONTAINERS) else word)
+        part = children_of(part).get(word) if part is not None else None
     return ".".join([prefix, *words]) if "*" in words else ""
 
 
@@ -96,7 +97,7 @@ class Parameters(Instrument):
     def name_module(self, module: nn.Module, prefix: str) -> list[int]:
         """Introduce every parameter of a module as `prefix.path`, and return their numbers."""
         numbers = []
-        for path, parameter in module.named_parameters():
+        for path, parameter in parameters_in(module):
             number = self.number(parameter)
             if number in self._unnamed or (number in self._provisional and not is_lazy(parameter)):
                 series = _series(module, prefix, path)

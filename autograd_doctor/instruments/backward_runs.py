@@ -33,9 +33,11 @@ from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall
 
 _ZERO_STEPS = 4
-"""Steps in which gradients that become zero are looked for; on an accelerator, NaN and Inf as well."""
+"""Steps in which gradients that become zero are looked for; on an accelerator, NaN and Inf as well. Weights that begin
+at zero keep the gradients behind them at zero for one step only; the others show that it was no accident."""
 _MOST_SPOILED = 4
-"""Backwards with non-finite gradients to look into: a loss scale that settles causes some that do no harm."""
+"""Backwards with non-finite gradients to look into: a loss scale of 65536 (the default) that settles halves a few
+times, and those overflows do no harm."""
 
 
 @dataclass

@@ -21,7 +21,11 @@ from autograd_doctor.reading.tensor_facts import fingerprints
 from autograd_doctor.signals.operations import Operation
 
 _STEPS = 2
+"""Steps in which operations are listened to although nothing was written: a write in a forward is in every forward,
+and one that comes later is found by its version, and its line in the next call."""
 _VALUES = 1_000_000
+"""Of a parameter that is compared bit for bit in every call that wrote to it, which reads all of it; what a forward
+sets back (a clamp, a norm, a codebook) is seldom larger."""
 
 Numbered = list[tuple[int, torch.Tensor]]
 

@@ -20,6 +20,7 @@ from autograd_doctor.reading.without_running import attributes, is_a
 from autograd_doctor.signals import Signals
 
 _STEPS = 12
+"""Steps in which hooks are counted: a hook that is added in every step has shown itself ten times over by then."""
 _OF_MODULES = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
 _OF_LEAVES = (TensorBase.__dict__["_backward_hooks"], TensorBase.__dict__["_post_accumulate_grad_hooks"])
 

@@ -25,10 +25,14 @@ from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall
 
 _MOST_PER_PLACE = 3
+"""Non-finite outputs to describe per line and operation: values that a mask discards, as in attention, come in every
+step from the same lines, and their ranges tell nothing new."""
 _MOST_REPORTED = 4
-"""Births to report: a loss scale that settles causes some that do no harm."""
+"""Births to report: a loss scale of 65536 (the default) that settles halves a few times, and each overflow is a birth
+that does no harm."""
 _STEPS_ON_ACCELERATOR = 3
-"""Every look at values there makes the program wait for the device."""
+"""Every look at values there makes the program wait for the device. Mistakes of the set-up (a logarithm of zero, an
+overflow in half precision) show in the first steps; what comes later is said to be unwatched."""
 
 
 class NonFinite(Instrument):

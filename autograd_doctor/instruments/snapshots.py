@@ -25,10 +25,15 @@ from autograd_doctor.signals import Signals
 from autograd_doctor.signals.states import StateCall, StateLoad
 
 _REMEMBERED = 16
+"""Snapshots at one time: averages over checkpoints keep about ten."""
 _ENTRIES = 64
+"""Members of a container to look into: longer ones hold data."""
 _NESTING = 2
+"""Containers within containers: a list of checkpoints, each of which is a dict of states."""
 _SETTLED = 2
+"""Steps after which a snapshot has missed its use: one that is saved or loaded back at once does no harm."""
 _MOST_SEARCHES = 3
+"""For holders out of sight: each search visits every object of the process."""
 _INTERNALS = {"_parameters", "_buffers", "_modules"}
 
 Addresses = set[int]

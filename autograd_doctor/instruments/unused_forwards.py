@@ -22,7 +22,10 @@ from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.signals import Signals
 
 _MEASURED = 2
+"""Passes of one line to measure, and training passes to let go by first, which a backward has mostly come through by
+then: measuring walks over the whole graph, and the passes of a line are alike."""
 _HOOKED = 64
+"""Outputs of one pass to hook: a backward that uses any of them has used the pass, and models return fewer."""
 
 
 @dataclass(eq=False)

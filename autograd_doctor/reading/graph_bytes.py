@@ -18,6 +18,7 @@ from autograd_doctor.reading.subclasses import is_parameter, storages_of
 from autograd_doctor.reading.without_running import attributes, is_a
 
 _NESTING = 3
+"""Of containers: a pack hook returns a tuple, and a custom function keeps a list or a dict."""
 
 
 class GraphBytes(NamedTuple):

@@ -18,7 +18,10 @@ from autograd_doctor.reading.subclasses import dispatches
 from autograd_doctor.reading.without_running import is_a
 
 _MOST_CUTS = 8
+"""On the ways into one tensor, the first that were met: they are merged into all that is computed from it."""
 _MOST_CHANGES = 8
+"""Of one tensor, the newest: autograd complains of the version that it found, which is among the last ones before a
+backward."""
 
 
 class CutPoint(NamedTuple):

@@ -218,6 +218,7 @@ class ParameterSeen(Event, frozen=True):
     module/module_kind: the module that ran, and the class of that part of it, of which a plain tensor is an attribute.
     series: the same for parameters at the same place in the members of one container of modules or of parameters (a
     `ModuleList`, `ModuleDict`, `ParameterList` …), any of which may be called; "" for all others.
+    replaces: the parameter that was seen before at the same path from the same module object.
     """
 
     parameter: int
@@ -229,6 +230,7 @@ class ParameterSeen(Event, frozen=True):
     module: int | None = None
     module_kind: str = ""
     series: str = ""
+    replaces: int | None = None
 
 
 class ParameterGroup(Struct, frozen=True):
@@ -368,7 +370,7 @@ class Cut(Struct, frozen=True):
     `reason`: "operation" (detach, item, argmax, a cast …), "grad-mode" (gradients were off; see `switch`), "function"
     (a custom function without a gradient for it), "zero-derivative" (round, sign, floor: gradient zero everywhere).
     `tensor` is the user's variable that was cut. `guessed`: it took values out of torch, and which values came back was
-    not seen.
+    not seen; never so with "zero-derivative", which the graph itself shows.
     """
 
     operation: str
@@ -402,6 +404,7 @@ class BackwardRan(Event, frozen=True):
     """`backward()` or `grad()` was run, and went through unless `error` is given.
 
     values: parameters whose values flow into the roots (None if operations were not being traced).
+    guessed: those of `values` that had left torch, and that nobody saw come back.
     reached: parameters in the graph of the roots. wrote: parameters whose `.grad` it wrote.
     cuts: where the paths of `values` minus `reached` were dropped.
     rewrapped_at: the line that turned the root into a fresh leaf.
@@ -419,6 +422,7 @@ class BackwardRan(Event, frozen=True):
     root: TensorFacts
     loss: float | None = None
     values: list[int] | None = None
+    guessed: list[int] = []
     reached: list[int] = []
     wrote: list[int] = []
     cuts: list[Cut] = []

@@ -146,8 +146,9 @@ class Trace:
     @cached_property
     def _refused(self) -> frozenset[int]:
         """Parameters in the graph of a backward that a custom function on the way returned no gradient for."""
-        cuts = (cut for event in self.of(BackwardRan) for cut in event.cuts if cut.reason == "function")
-        return frozenset(parameter for cut in cuts for parameter in cut.parameters)
+        cuts = (cut for event in self.of(BackwardRan) for cut in event.cuts)
+        refusals = (cut for cut in cuts if cut.reason == "function" and not cut.guessed)
+        return frozenset(parameter for cut in refusals for parameter in cut.parameters)
 
     @cached_property
     def frozen(self) -> frozenset[int]:

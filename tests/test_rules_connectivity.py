@@ -143,6 +143,25 @@ def test_cut_by_grad_mode_is_left_to_another_rule() -> None:
     assert examined(graph_cut.RULE, WHO, cut_steps(3, off)) == []
 
 
+def test_guessed_cut_is_a_warning_until_it_is_seen_once() -> None:
+    guessed = cut("item", guessed=True)
+    (finding,) = examined(graph_cut.RULE, WHO, cut_steps(4, guessed))
+    assert (line(finding), finding.severity, finding.confidence) == (15, "warning", "low")
+    (finding,) = examined(graph_cut.RULE, WHO, cut_steps(4, guessed), cut_steps(1, cut("item")))
+    assert (finding.severity, finding.confidence, finding.step_count) == ("error", "high", 5)
+
+
+def test_guessed_cut_takes_no_blame_from_one_that_was_seen() -> None:
+    (finding,) = examined(graph_cut.RULE, WHO, cut_steps(4, cut("item", where=11, guessed=True), cut()))
+    assert (line(finding), finding.severity) == (15, "error")
+
+
+def test_function_that_was_only_guessed_to_refuse_does_not_make_a_parameter_unreached() -> None:
+    refused = cut("Quantize", reason="function", guessed=True)
+    events = steps(4, {HEAD: 1.0}, backward={"reached": [ENCODER, HEAD], "cuts": [refused]}, missing=[ENCODER])
+    assert examined(graph_cut.RULE, WHO, events) == []
+
+
 # -------------------------------------------------------------------------------------- AD201, AD212: gradients are off
 
 
@@ -165,6 +184,25 @@ def test_part_without_gradients_beside_one_that_learns_is_a_warning() -> None:
 def test_decorator_on_what_is_trained_is_an_error_even_beside_others_that_learn() -> None:
     (finding,) = examined(no_grad_in_training.RULE, WHO, cut_steps(5, off("decorator")))
     assert (finding.severity, finding.confidence) == ("error", "medium")
+
+
+def test_guessed_loss_of_gradients_under_a_switch_is_a_warning_until_it_is_seen_once() -> None:
+    failed = {"values": [ENCODER, HEAD], "error": LACKS_GRAPH}
+    guessed = backward(**failed, guessed=[ENCODER, HEAD], cuts=[off("decorator", guessed=True)])
+    (finding,) = examined(no_grad_in_training.RULE, WHO, guessed)
+    assert (line(finding), finding.severity, finding.confidence) == (12, "warning", "low")
+    (finding,) = examined(no_grad_in_training.RULE, WHO, guessed, backward(**failed, cuts=[off("decorator")]))
+    assert (finding.severity, finding.confidence, finding.step_count) == ("error", "high", 2)
+
+
+def test_guesses_take_no_blame_from_a_switch_that_was_seen() -> None:
+    seen_off, item = off("decorator"), cut("item", guessed=True)
+    elsewhere = Cut(
+        operation="", location=None, parameters=[ENCODER], reason="grad-mode", switch=switch(line=40), guessed=True
+    )
+    (finding,) = examined(no_grad_in_training.RULE, WHO, cut_steps(4, seen_off, item, elsewhere))
+    assert (line(finding), finding.severity) == (12, "error")
+    assert examined(no_grad_in_training.RULE, WHO, cut_steps(4, elsewhere, item)) == []
 
 
 def test_features_of_a_part_that_no_optimizer_holds_are_silent() -> None:
@@ -242,6 +280,16 @@ def test_rewrapped_loss_beside_one_that_trains_is_a_warning() -> None:
     leaf = backward(values=[ENCODER], rewrapped_at=at(17), rewrapped_by="tensor")
     (finding,) = examined(loss_rewrapped.RULE, WHO, steps(3, {ENCODER: 1.0, HEAD: 1.0}), leaf)
     assert finding.severity == "warning"
+
+
+def test_fresh_leaf_behind_which_parameters_are_only_guessed_is_a_warning() -> None:
+    facts = {"values": [ENCODER, HEAD], "guessed": [ENCODER, HEAD], "rewrapped_at": at(17), "rewrapped_by": "tensor"}
+    events = [e for s in range(3) for e in (backward(s, **facts), stepped(s, missing=[ENCODER, HEAD]))]
+    (finding,) = examined(loss_rewrapped.RULE, WHO, events)
+    assert (finding.severity, finding.confidence, finding.parameters) == ("warning", "low", (ENCODER, HEAD))
+    seen_behind = backward(3, **{**facts, "guessed": [HEAD]})
+    (finding,) = examined(loss_rewrapped.RULE, WHO, events, seen_behind)
+    assert (finding.severity, finding.confidence, finding.parameters) == ("error", "high", (ENCODER,))
 
 
 def inference_crash(message: str) -> ProgramRaised:
@@ -367,6 +415,20 @@ def test_rebuilt_model_leaves_a_stale_optimizer() -> None:
     (finding,) = examined(stale_optimizer_parameters.RULE, *rebuilt("model.weight", "model.weight"))
     assert (line(finding), finding.parameters) == (5, (0, 2))
     assert {"AD203", "AD204"} <= set(stale_optimizer_parameters.RULE.folds)
+
+
+def test_replaced_layer_is_told_by_its_place_in_the_module_and_guessed_by_its_name() -> None:
+    def found(**fresh: object) -> Finding:
+        who = (seen(0, "model.2.weight"), seen(1, "model.0.weight"), built(0, 1), module(0, 1, 3))
+        facts = {"wrote": [1, 3], "reached": [1, 3], "values": [1, 3]}
+        events = steps(4, {1: 1.0}, backward=facts, missing=[0])
+        (finding,) = examined(stale_optimizer_parameters.RULE, who, seen(2, "x", replaces=0), seen(3, **fresh), events)
+        return finding
+
+    placed = found(name="net.2.weight", replaces=2)
+    assert (placed.severity, placed.confidence, placed.parameters) == ("error", "high", (0, 3))
+    named = found(name="model.2.weight")
+    assert (named.severity, named.confidence, named.parameters) == ("warning", "low", (0, 3))
 
 
 def test_model_that_never_ran_beside_a_stranger_of_other_shapes_is_not_stale() -> None:

@@ -34,7 +34,8 @@ from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall
 
 _MOST_SPOILED = 4
-"""Backwards with non-finite gradients to look into: a loss scale that settles causes some that do no harm."""
+"""Backwards with non-finite gradients to look into: a loss scale of 65536 (the default) that settles halves a few
+times, and those overflows do no harm."""
 
 
 @dataclass
@@ -143,6 +144,7 @@ class BackwardRuns(Instrument):
                 root=run.root,
                 loss=self._course.last_loss,
                 values=numbers_in(made.values) if made is not None else None,
+                guessed=numbers_in(made.guessed) if made is not None else [],
                 reached=reached,
                 wrote=self._ledger.wrote,
                 cuts=cuts,

@@ -21,8 +21,9 @@ from autograd_doctor.signals.signal import Signal
 FIRST_STEPS = 10
 """Steps of each phase in full. Three censuses of survivors fall into them, and growth needs three points to show."""
 CLOSE_STEPS = 4
-"""Of these, the first in which values are read, too: most that is wrong with values is so from the start, and what comes
-up later is looked for in a second run. It is also how often an accelerator is waited for."""
+"""Of these, the first in which values are read, too: most that is wrong with values is so from the start, and what
+comes up later is looked for in a second run. Weights that begin at zero keep the gradients behind them at zero for one
+step only; the others show that it was no accident. It is also in how many steps an accelerator is waited for."""
 SAMPLED_EVERY = 25
 """Later steps in full: so rarely that they add little to the time, so often that a short epoch has one."""
 _IN_A_ROW = 2

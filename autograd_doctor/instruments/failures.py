@@ -17,6 +17,7 @@ from autograd_doctor.signals.operations import Operation
 _MOST = 20
 """A program that catches errors on purpose need not fill the trace."""
 _MOST_OPERANDS = 4
+"""Tensors to describe of one call: operations of torch take three, a layer's functional form a weight and a bias."""
 
 
 class Failures(Instrument):

@@ -13,6 +13,7 @@ from autograd_doctor.findings import Location
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.parameters import Parameters
+from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.operation_kinds import writes
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.subclasses import storage_address
@@ -20,7 +21,11 @@ from autograd_doctor.reading.tensor_facts import fingerprints
 from autograd_doctor.signals.operations import Operation
 
 _STEPS = 2
+"""Steps in which operations are listened to although nothing was written: a write in a forward is in every forward,
+and one that comes later is found by its version, and its line in the next call."""
 _VALUES = 1_000_000
+"""Of a parameter that is compared bit for bit in every call that wrote to it, which reads all of it; what a forward
+sets back (a clamp, a norm, a codebook) is seldom larger."""
 
 Numbered = list[tuple[int, torch.Tensor]]
 
@@ -66,7 +71,7 @@ class ForwardWrites(Instrument):
     def begin(self, module: nn.Module, number: int, *, trains: bool) -> None:
         """A forward begins: remember versions, and listen to operations where they could be the ones that write."""
         self._disarm()
-        numbers = ((self._parameters.get(parameter), parameter) for parameter in module.parameters())
+        numbers = ((self._parameters.get(parameter), parameter) for _, parameter in parameters_in(module))
         known: Numbered = [(number, parameter) for number, parameter in numbers if number is not None]
         self._armed = _Armed(number, self._course.steps, known, _versions(known))
         if known and trains and (self._course.steps < _STEPS or number in self._suspects):

@@ -7,7 +7,6 @@ import threading
 from functools import cache
 from types import CodeType, FrameType, FunctionType
 from typing import Any, Literal
-from weakref import WeakKeyDictionary
 
 import torch
 from msgspec import structs
@@ -18,8 +17,9 @@ from autograd_doctor.events import GradSwitch
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.reading.frame_locals import local_variables
+from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, here, is_own, locate, place
-from autograd_doctor.reading.without_running import unwrapped
+from autograd_doctor.reading.without_running import is_a, unwrapped
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.grad_modes import GradDecorated, GradSwitched
 from autograd_doctor.signals.signal import Signal
@@ -41,7 +41,7 @@ class GradModes(Instrument):
         self._thread = threading.local()
         self._decorated: dict[tuple[CodeType, str], Place | None] = {}
         """Where each function was put under a manager of a kind: the line of the decorator, or that of a call."""
-        self._before: WeakKeyDictionary[Any, GradSwitch | None] = WeakKeyDictionary()
+        self._before: IdentityTable[GradSwitch | None] = IdentityTable()
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.grad_modes.applied, self._applied)
@@ -61,12 +61,12 @@ class GradModes(Instrument):
             self._decorated[code, type(decorated.manager).__name__] = place()
 
     def _entered(self, switched: GradSwitched) -> None:
-        if not isinstance(switched.manager, torch.set_grad_enabled):
-            self._before[switched.manager] = self.switch
+        if not is_a(switched.manager, torch.set_grad_enabled):
+            self._before.put(switched.manager, self.switch)
         self._set(switched, "block")
 
     def _called(self, switched: GradSwitched) -> None:
-        self._before[switched.manager] = self.switch
+        self._before.put(switched.manager, self.switch)
         if switched.frame.f_code.co_filename != grad_mode.__file__:
             self._set(switched, "call")
             self.changed.relay(self)

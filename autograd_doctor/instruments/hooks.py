@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
-from weakref import WeakKeyDictionary
+from typing import Any, ClassVar
 
 import torch
 from torch import nn
+from torch._C import TensorBase
 
 from autograd_doctor.events import Event, HooksCounted
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.reading.module_names import path_name, root_name
+from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate, place
+from autograd_doctor.reading.without_running import attributes, is_a
 from autograd_doctor.signals import Signals
 
 _STEPS = 12
-_TABLES = (
-    "_forward_pre_hooks",
-    "_forward_hooks",
-    "_backward_pre_hooks",
-    "_backward_hooks",
-    "_post_accumulate_grad_hooks",
-)
+"""Steps in which hooks are counted: a hook that is added in every step has shown itself ten times over by then."""
+_OF_MODULES = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
+_OF_LEAVES = (TensorBase.__dict__["_backward_hooks"], TensorBase.__dict__["_post_accumulate_grad_hooks"])
 
 
 @dataclass
@@ -45,7 +43,7 @@ class Hooks(Instrument):
         super().__init__(site)
         self._course = course
         self._parameters = parameters
-        self._modules: WeakKeyDictionary[nn.Module, _Subject] = WeakKeyDictionary()
+        self._modules: IdentityTable[_Subject] = IdentityTable()
         self._leaves: dict[int, _Subject] = {}
 
     def connect(self, signals: Signals) -> None:
@@ -56,7 +54,8 @@ class Hooks(Instrument):
     def _on_module(self, module: nn.Module) -> None:
         subject = self._modules.get(module)
         if subject is None:
-            subject = self._modules[module] = _Subject(path_name(module) or root_name(module), None)
+            subject = _Subject(path_name(module) or root_name(module), None)
+            self._modules.put(module, subject)
         subject.newest = place()
 
     def _on_tensor(self, tensor: torch.Tensor) -> None:
@@ -69,14 +68,15 @@ class Hooks(Instrument):
         if course.steps > _STEPS:
             self.detach()
             return
-        for module, subject in list(self._modules.items()):
-            self._report(module, subject)
+        for module, subject in self._modules.items():
+            kept = attributes(module)
+            self._report(subject, [kept.get(table) for table in _OF_MODULES])
         for number, tensor in self._parameters.living():
             if number in self._leaves:
-                self._report(tensor, self._leaves[number])
+                self._report(self._leaves[number], [table.__get__(tensor) for table in _OF_LEAVES])
 
-    def _report(self, carrier: nn.Module | torch.Tensor, subject: _Subject) -> None:
-        hooks = sum(len(getattr(carrier, table, None) or ()) for table in _TABLES)
+    def _report(self, subject: _Subject, tables: list[Any]) -> None:
+        hooks = sum(dict.__len__(table) for table in tables if is_a(table, dict))
         if hooks != subject.reported:
             subject.reported = hooks
             self.emit(

@@ -11,6 +11,7 @@ from autograd_doctor.signals.signal import Signal
 
 P = TypeVar("P")
 _LAST = 1_000_000
+"""More than there will ever be instruments, so that those that hear last come after all others, in the same order."""
 Record = Callable[[Event], None]
 
 

@@ -28,8 +28,13 @@ from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.optimizers import ClearCall
 
 _MEASURED_BYTES = 256 * 2**20
+"""Leftover gradients are copied for one backward: the float32 gradients of 64 million parameters, little beside the
+weights and optimizer states of a model of that size."""
 _SAME_NORM = 1e-6
+"""Relative. The same values may be summed in another order, which moves the last digits of float32 (6e-8 each); a
+gradient that was scaled or decayed by less than this is still the old one."""
 _MOST_RAW_LEAVES = 200
+"""Training written with plain tensors has tens of them; more are made anew in every step, and would fill the trace."""
 
 
 @dataclass(slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import ClassVar
-from weakref import WeakKeyDictionary, WeakSet
 
 from torch.amp.grad_scaler import GradScaler, OptState
 from torch.optim import Optimizer
@@ -14,8 +13,9 @@ from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.optimizers import Optimizers
 from autograd_doctor.instruments.parameters import Parameters
-from autograd_doctor.reading.numbers import Numbers
+from autograd_doctor.reading.numbers import IdentityTable, Numbers
 from autograd_doctor.reading.places import here
+from autograd_doctor.reading.without_running import is_a
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.scalers import Name, ScalerCall
 
@@ -36,8 +36,8 @@ class LossScales(Instrument):
         self._running: list[tuple[ScalerCall, int]] = []
         self._last_scaled: tuple[object, ...] = ()
         self._numbers = Numbers()
-        self._scales: WeakKeyDictionary[GradScaler, float] = WeakKeyDictionary()
-        self._known: WeakKeyDictionary[GradScaler, WeakSet[Optimizer]] = WeakKeyDictionary()
+        self._scales: IdentityTable[float] = IdentityTable()
+        self._known: IdentityTable[IdentityTable[None]] = IdentityTable()
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.scalers.began, self._began)
@@ -52,8 +52,9 @@ class LossScales(Instrument):
         gradients only while there is no other optimizer that they could have been scaled for.
         """
         mine = [scaler for scaler, optimizers in self._known.items() if optimizer in optimizers]
-        strangers = [] if any(self._known.values()) else list(self._scales)
-        return next((self._scales[scaler] for scaler in mine or strangers if self._holds(scaler, optimizer)), 1.0)
+        strangers = [] if any(held for _, held in self._known.items()) else [each for each, _ in self._scales.items()]
+        scales = (self._scales.get(scaler) for scaler in mine or strangers if _holds(scaler, optimizer))
+        return next((scale for scale in scales if scale is not None), 1.0)
 
     def in_parameters(self, parameters: list[int]) -> float:
         """The loss scale in the gradients of parameters: that of the optimizers that hold them."""
@@ -63,10 +64,6 @@ class LossScales(Instrument):
     def _shares(self, optimizer: Optimizer, parameters: list[int]) -> bool:
         mine = (parameter for group in optimizer.param_groups for parameter in group["params"])
         return any(self._parameters.get(parameter) in parameters for parameter in mine)
-
-    def _holds(self, scaler: GradScaler, optimizer: Optimizer) -> bool:
-        state = scaler._per_optimizer_states.get(id(optimizer))
-        return scaler in self._scales and (state is None or state["stage"] is OptState.READY)
 
     # ----------------------------------------------------------------------------------------------------- calls
 
@@ -78,7 +75,7 @@ class LossScales(Instrument):
         if self._running or call.raised or not call.scaler.is_enabled():
             return
         optimizer = call.argument if call.name in ("unscale_", "step") else None
-        known = optimizer if isinstance(optimizer, Optimizer) else None
+        known = optimizer if is_a(optimizer, Optimizer) else None
         scale, found_inf = self._used(call.scaler, call.name, known)
         number, location = self._numbers.number(call.scaler), here()
         if not self._detail.full:
@@ -103,11 +100,21 @@ class LossScales(Instrument):
         """Keep account of a call; returns the loss scale at that time and whether it met an Inf."""
         scale = self._scales.get(scaler) or scaler.get_scale()
         if name == "scale":
-            self._scales[scaler] = scale
+            self._scales.put(scaler, scale)
         elif name == "update":
             scale = scaler.get_scale()
-            self._scales.pop(scaler, None)
+            self._scales.discard(scaler)
         if optimizer is None:
             return scale, False
-        self._known.setdefault(scaler, WeakSet()).add(optimizer)
+        optimizers = self._known.get(scaler)
+        if optimizers is None:
+            optimizers = IdentityTable()
+            self._known.put(scaler, optimizers)
+        optimizers.put(optimizer, None)
         return scale, any(bool(flag) for flag in scaler._found_inf_per_device(optimizer).values())
+
+
+def _holds(scaler: GradScaler, optimizer: Optimizer) -> bool:
+    """Whether the gradients of an optimizer may still be multiplied by the scale: it was not asked to unscale them."""
+    state = scaler._per_optimizer_states.get(id(optimizer))
+    return state is None or state["stage"] is OptState.READY

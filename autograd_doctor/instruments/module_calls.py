@@ -30,8 +30,10 @@ from autograd_doctor.reading.mode_dependence import (
     may_depend_on_mode,
     statistics_versions,
 )
+from autograd_doctor.reading.module_tree import modules_in, parameters_in
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
+from autograd_doctor.reading.without_running import attributes
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.modules import ModuleCall
 from autograd_doctor.signals.signal import Signal
@@ -235,7 +237,7 @@ class ModuleCalls(Instrument):
         return True
 
     def _know(self, module: nn.Module) -> None:
-        for inner in module.modules():
+        for _, inner in modules_in(module):
             self._known[id(inner)] = (weakref.ref(inner), self._may_depend(inner))
 
     def _met_inside(self, root: RootCall, module: nn.Module, parent: nn.Module | None) -> None:
@@ -243,7 +245,7 @@ class ModuleCalls(Instrument):
         self._know(module)
         if self._may_depend(module):
             root.note(module)
-        if next(module.parameters(), None) is not None:
+        if next(parameters_in(module), None) is not None:
             self._register.met_inside(root.module, module, parent)
 
     def _root_ended(self, root: RootCall) -> None:
@@ -285,7 +287,7 @@ def _is_root(module: nn.Module) -> bool:
     return not (
         torch._C._current_graph_task_id() != -1
         or _functorch.peek_interpreter_stack() is not None
-        or getattr(module, "_is_replica", False)
+        or attributes(module).get("_is_replica", False)
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import ClassVar
-from weakref import WeakSet
 
 from torch import nn
 from torch.nn.parameter import is_lazy
@@ -17,7 +16,10 @@ from autograd_doctor.instruments.modules import Modules
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.reading.mode_dependence import mode_dependent
 from autograd_doctor.reading.module_names import held_name, plain_holder, root_name
+from autograd_doctor.reading.module_tree import children_of, modules_in, parameters_in, parameters_of
+from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, here, place
+from autograd_doctor.reading.subclasses import is_parameter
 
 
 class ModuleRegister(Instrument):
@@ -30,7 +32,7 @@ class ModuleRegister(Instrument):
         self._course = course
         self._parameters = parameters
         self._modules = modules
-        self._unnamed: WeakSet[nn.Module] = WeakSet()
+        self._unnamed: IdentityTable[None] = IdentityTable()
         self._passing: dict[tuple[type[nn.Module], Place | None], int] = {}
         self._strays: set[tuple[type[nn.Module], Place | None]] = set()
 
@@ -40,7 +42,7 @@ class ModuleRegister(Instrument):
         if number is not None:
             return number
         passing = (type(module), place())
-        if next(module.parameters(), None) is None and passing in self._passing:
+        if next(parameters_in(module), None) is None and passing in self._passing:
             return self._passing[passing]
         number = self._introduce_root(module)
         self._passing[passing] = number
@@ -48,7 +50,7 @@ class ModuleRegister(Instrument):
 
     def _introduce_root(self, module: nn.Module) -> int:
         """Methods of a module that frameworks call (`training_step`) hold strays as its forward does."""
-        holder = plain_holder(module) if next(module.parameters(), None) is not None else None
+        holder = plain_holder(module) if next(parameters_in(module), None) is not None else None
         if holder is None:
             return self._introduce(module, root_name(module), here())
         parent = self._modules.get(holder)
@@ -66,7 +68,7 @@ class ModuleRegister(Instrument):
         """A module with parameters was called inside; the root may have been given it since, or not hold it at all."""
         number = self._modules.get(root)
         name = self._modules.name_of(number) if number is not None else root_name(root)
-        if any(inner is module for inner in root.modules()):
+        if any(inner is module for _, inner in modules_in(root)):
             self._parameters.name_module(root, name)
             return
         stray = (type(module), place())
@@ -82,14 +84,12 @@ class ModuleRegister(Instrument):
             return []
         number = self._modules.get(root)
         prefix = self._modules.name_of(number) if number is not None else type(root).__name__
-        paths = {
-            id(inner): self._name(inner, prefix, path) for path, inner in root.named_modules() if id(inner) in wanted
-        }
+        paths = {id(inner): self._name(inner, prefix, path) for path, inner in modules_in(root) if id(inner) in wanted}
         return [paths.get(key, type(module).__name__) for key, module in wanted.items()]
 
     def _name(self, module: nn.Module, prefix: str, path: str) -> str:
         """A module is called like its parameters, which may have been named after a smaller module before."""
-        for attribute, parameter in module.named_parameters(recurse=False):
+        for attribute, parameter in parameters_of(module).items():
             number = self._parameters.get(parameter)
             known = self._parameters.name_of(number) if number is not None else ""
             if known.endswith(f".{attribute}"):
@@ -100,7 +100,7 @@ class ModuleRegister(Instrument):
         number = self._modules.get(parent)
         if number is not None:
             return number
-        path = next((path for path, inner in root.named_modules() if inner is parent), None)
+        path = next((path for path, inner in modules_in(root) if inner is parent), None)
         known = _joined(name, path) if path is not None else held_name(parent)
         return self._introduce(parent, known, None, parent=root_number)
 
@@ -115,9 +115,9 @@ class ModuleRegister(Instrument):
         number = self._modules.add(module, name)
         parameters: list[int] = []
         if _has_its_own(module):
-            parameters = self._parameters.name_module(getattr(module, "_orig_mod", module), name)
+            parameters = self._parameters.name_module(_compiled(module), name)
         else:
-            self._unnamed.add(module)
+            self._unnamed.put(module, None)
         self.emit(
             ModuleSeen(
                 step=self._course.steps,
@@ -137,7 +137,12 @@ class ModuleRegister(Instrument):
 
 def _has_its_own(module: nn.Module) -> bool:
     """Whether the parameters are there: not still lazy, nor replaced for the time of a `functional_call`."""
-    return all(isinstance(parameter, nn.Parameter) and not is_lazy(parameter) for parameter in module.parameters())
+    return all(is_parameter(parameter) and not is_lazy(parameter) for _, parameter in parameters_in(module))
+
+
+def _compiled(module: nn.Module) -> nn.Module:
+    """The user's module inside what `torch.compile` made of it."""
+    return children_of(module).get("_orig_mod", module)
 
 
 def _joined(prefix: str, path: str) -> str:

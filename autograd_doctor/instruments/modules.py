@@ -8,7 +8,9 @@ import torch
 from torch import nn
 
 from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.reading.module_tree import modules_in
 from autograd_doctor.reading.numbers import Numbers
+from autograd_doctor.reading.without_running import attributes
 
 
 class Modules(Instrument):
@@ -36,8 +38,8 @@ class Modules(Instrument):
     def attribute(self, tensor: torch.Tensor) -> tuple[int, str, str] | None:
         """The module, the class of that part of it, and the name under which a tensor is a plain attribute there."""
         for number, root in self.living():
-            for path, part in root.named_modules(prefix=self._names[number]):
-                key = next((key for key, value in list(vars(part).items()) if value is tensor), None)
+            for path, part in modules_in(root, self._names[number]):
+                key = next((key for key, value in list(attributes(part).items()) if value is tensor), None)
                 if key is not None:
                     return number, type(part).__name__, f"{path}.{key}" if path else key
         return None

@@ -26,8 +26,11 @@ from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall
 
 _MOST_PER_PLACE = 3
+"""Non-finite outputs to describe per line and operation: values that a mask discards, as in attention, come in every
+step from the same lines, and their ranges tell nothing new."""
 _MOST_REPORTED = 4
-"""Births to report: a loss scale that settles causes some that do no harm."""
+"""Births to report: a loss scale of 65536 (the default) that settles halves a few times, and each overflow is a birth
+that does no harm."""
 
 
 class NonFinite(Instrument):

@@ -19,6 +19,7 @@ from autograd_doctor.instruments.optimizers import Optimizers, setting
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.reading.places import here
 from autograd_doctor.reading.tensor_facts import fingerprints
+from autograd_doctor.reading.without_running import attributes
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.optimizers import StepCall
 
@@ -131,7 +132,7 @@ class OptimizerSteps(Instrument):
 
     def _loss_scale(self, optimizer: Optimizer) -> float:
         """The loss scale still multiplied into the gradients: a fused optimizer unscales them by itself."""
-        fused = getattr(optimizer, "grad_scale", None)
+        fused = attributes(optimizer).get("grad_scale")
         return self._loss_scales.of_optimizer(optimizer) if fused is None else float(fused)
 
     def _ended(self, call: StepCall) -> None:
@@ -142,7 +143,7 @@ class OptimizerSteps(Instrument):
         step = self._running.pop()
         while step.optimizer != number:  # those inside it raised, of which nothing was said
             step = self._running.pop()
-        found_inf = getattr(optimizer, "found_inf", None)
+        found_inf = attributes(optimizer).get("found_inf")
         skipped = found_inf is not None and bool(float(found_inf))
         mine = {number for number, _ in step.with_gradient} | set(step.missing)
         if self._running:
@@ -152,7 +153,7 @@ class OptimizerSteps(Instrument):
         self._record(optimizer, step, skipped)
 
     def _record(self, optimizer: Optimizer, step: _Step, skipped: bool) -> None:
-        fused = getattr(optimizer, "grad_scale", None) is not None
+        fused = attributes(optimizer).get("grad_scale") is not None
         moved, undone = self._moved(step)
         self.emit(
             OptimizerStepped(

@@ -22,6 +22,7 @@ from autograd_doctor.signals import Signals
 from autograd_doctor.signals.optimizers import GroupAdded
 
 _ATTEMPTS = 4
+"""How often the variable is looked for that holds an optimizer: at its first uses it is in sight, or never."""
 _TOLERANCES = ("tolerance_grad", "tolerance_change")
 """Settings of `torch.optim.LBFGS`, and of those written after it, by which a step may end without an update."""
 

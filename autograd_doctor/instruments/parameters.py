@@ -17,6 +17,7 @@ from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.modules import Modules
 from autograd_doctor.reading.frame_locals import variables
+from autograd_doctor.reading.module_tree import children_of, parameters_in
 from autograd_doctor.reading.numbers import Numbers
 from autograd_doctor.reading.places import own_frames
 from autograd_doctor.reading.variable_names import variable_name
@@ -30,8 +31,8 @@ def _series(module: nn.Module, prefix: str, path: str) -> str:
     part: nn.Module | None = module
     words: list[str] = []
     for word in path.split("."):
-        words.append("*" if isinstance(part, _CONTAINERS) else word)
-        part = dict(part.named_children()).get(word) if part is not None else None
+        words.append("*" if is_a(part, _CONTAINERS) else word)
+        part = children_of(part).get(word) if part is not None else None
     return ".".join([prefix, *words]) if "*" in words else ""
 
 
@@ -51,6 +52,8 @@ class Parameters(Instrument):
         self._names: dict[int, str] = {}
         self._unnamed: set[int] = set()
         self._provisional: set[int] = set()
+        self._roots = Numbers()
+        self._places: dict[tuple[int, str], int] = {}
 
     def get(self, tensor: torch.Tensor) -> int | None:
         return self._numbers.get(tensor)
@@ -94,13 +97,21 @@ class Parameters(Instrument):
     def name_module(self, module: nn.Module, prefix: str) -> list[int]:
         """Introduce every parameter of a module as `prefix.path`, and return their numbers."""
         numbers = []
-        for path, parameter in module.named_parameters():
+        for path, parameter in parameters_in(module):
             number = self.number(parameter)
             if number in self._unnamed or (number in self._provisional and not is_lazy(parameter)):
                 series = _series(module, prefix, path)
-                self._introduce(number, parameter, f"{prefix}.{path}" if prefix else path, series=series)
+                name = f"{prefix}.{path}" if prefix else path
+                self._introduce(number, parameter, name, series=series, replaces=self._placed(number, module, path))
             numbers.append(number)
         return numbers
+
+    def _placed(self, number: int, root: nn.Module, path: str) -> int | None:
+        """Remember where a parameter was seen; the one that was seen there before, if it is another."""
+        place = (self._roots.number(root), path)
+        before = self._places.get(place)
+        self._places[place] = number
+        return before if before != number else None
 
     def _introduce(
         self,
@@ -109,6 +120,7 @@ class Parameters(Instrument):
         name: str,
         attribute: tuple[int, str, str] | None = None,
         series: str = "",
+        replaces: int | None = None,
     ) -> None:
         shape = [] if is_lazy(tensor) else list(tensor.shape)
         self._unnamed.discard(number)
@@ -126,5 +138,6 @@ class Parameters(Instrument):
                 module=attribute[0] if attribute is not None else None,
                 module_kind=attribute[1] if attribute is not None else "",
                 series=series,
+                replaces=replaces,
             )
         )

@@ -18,8 +18,9 @@ from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall
 
 _MEASURED = 3
+"""Graphs to measure of those retained at one time: each walk visits the whole graph, and those of a loop are alike."""
 _STEPS = 2
-"""Steps after which a graph is used no more."""
+"""Steps after which a graph is used no more: a loop that takes turns between two optimizers comes back after one."""
 
 
 @dataclass

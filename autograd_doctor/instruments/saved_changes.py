@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, NamedTuple, Self
 
 import torch
+from torch.autograd.function import BackwardCFunction
 
 from autograd_doctor.events import Event, InPlaceChange, SavedTensorChanged, TensorFacts
 from autograd_doctor.instruments.course import Course
@@ -20,11 +21,12 @@ from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.gradient_error import relative_error
 from autograd_doctor.reading.graph_bytes import saved_by
 from autograd_doctor.reading.graph_walk import GraphWalk
-from autograd_doctor.reading.made import Made
+from autograd_doctor.reading.made import Made, leaf_of
 from autograd_doctor.reading.places import here, locate
 from autograd_doctor.reading.subclasses import storage_address
 from autograd_doctor.reading.tensor_facts import describe
 from autograd_doctor.reading.variable_names import variable_name
+from autograd_doctor.reading.without_running import is_a
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall
 
@@ -98,8 +100,9 @@ class SavedChanges(Instrument):
 
     def _backward_ended(self, call: BackwardCall) -> None:
         walk = self._ledger.walk
-        if walk is not None and call.error is not None and _COMPLAINT in str(call.error):
-            self.emit(self._complained_of(walk, str(call.error)))
+        error = call.error if type(call.error) is RuntimeError else None  # the words of others are the program's
+        if walk is not None and error is not None and _COMPLAINT in str(error):
+            self.emit(self._complained_of(walk, str(error)))
 
     def _complained_of(self, walk: GraphWalk, error: str) -> SavedTensorChanged:
         """Explain autograd's error about an in-place operation."""
@@ -208,7 +211,7 @@ def _refuses(node: Any) -> bool:
                 getattr(node, name)
             except RuntimeError as error:
                 return _COMPLAINT in str(error)
-    if hasattr(node, "saved_tensors"):
+    if is_a(node, BackwardCFunction):
         try:
             _ = node.saved_tensors
         except RuntimeError as error:
@@ -220,8 +223,8 @@ def _leaves_near(node: Any) -> Iterator[torch.Tensor]:
     """Leaves that are an input of a node, possibly behind a transpose or a view."""
     if node is None:
         return
-    for following, _ in node.next_functions:
-        for candidate in (following, *(f for f, _ in getattr(following, "next_functions", ()))):
-            leaf = getattr(candidate, "variable", None)
-            if isinstance(leaf, torch.Tensor):
+    for following in (f for f, _ in node.next_functions if f is not None):
+        for candidate in (following, *(f for f, _ in following.next_functions if f is not None)):
+            leaf = leaf_of(candidate)
+            if leaf is not None:
                 yield leaf

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections import Counter
+from typing import Any, ClassVar
 
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
@@ -15,6 +16,7 @@ from autograd_doctor.instruments.optimizers import Optimizers, setting
 from autograd_doctor.reading.numbers import Numbers
 from autograd_doctor.reading.places import here
 from autograd_doctor.reading.variable_names import variable_name
+from autograd_doctor.reading.without_running import attributes, is_a
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.schedulers import ScheduleCall
 
@@ -50,8 +52,9 @@ class Schedulers(Instrument):
         number = self._numbers.number(scheduler)
         if not self._names.get(number):
             self._names[number] = "" if constructing else variable_name(scheduler)
-        optimizer = getattr(scheduler.optimizer, "optimizer", scheduler.optimizer)  # a framework may have wrapped it
-        known = isinstance(optimizer, Optimizer)
+        optimizer: Any = attributes(scheduler).get("optimizer")
+        optimizer = attributes(optimizer).get("optimizer", optimizer)  # a framework may have wrapped it
+        known = is_a(optimizer, Optimizer)
         self.emit(
             SchedulerStepped(
                 step=self._course.steps,
@@ -63,15 +66,22 @@ class Schedulers(Instrument):
                 learning_rates=[setting(group, "lr") for group in optimizer.param_groups] if known else [],
                 length=_length(scheduler),
                 first=constructing,
-                follows_metric=isinstance(scheduler, ReduceLROnPlateau),
+                follows_metric=is_a(scheduler, ReduceLROnPlateau),
             )
         )
 
 
 def _length(scheduler: LRScheduler) -> int | None:
     """The number of its steps after which a schedule has run through; None for those that go on for ever."""
+    kept = attributes(scheduler)
     for name in ("T_max", "total_steps", "total_iters"):
-        if isinstance(vars(scheduler).get(name), int):
-            return int(vars(scheduler)[name])
-    milestones = vars(scheduler).get("milestones")
-    return max(map(int, milestones), default=None) if milestones else None
+        if type(kept.get(name)) is int:
+            return int(kept[name])
+    milestones: Any = kept.get("milestones")
+    steps = (step for step in milestones if _is_number(step)) if type(milestones) in (list, tuple, Counter) else ()
+    return max(map(int, steps), default=None)
+
+
+def _is_number(value: object) -> bool:
+    """Whether it is a number of Python's or NumPy's, not one of the program's making."""
+    return is_a(value, (int, float)) or type(value).__module__ == "numpy"

@@ -54,7 +54,7 @@ class Session:
 
     def __init__(self, record: Record) -> None:
         self._record = record
-        self.signals = Signals(self._failed)
+        self.signals = Signals(self.failed)
         self._instruments: dict[type[Instrument], Instrument] = {}
         self._course: Course | None = None
         self._orders: dict[type[Instrument], int] = {}
@@ -95,7 +95,7 @@ class Session:
                 try:
                     instrument.finish()
                 except Exception as error:
-                    self._failed(instrument, "finish", error)
+                    self.failed(instrument, "finish", error)
         for instrument in reversed(instruments):
             self.detach(type(instrument))
 
@@ -132,11 +132,9 @@ class Session:
             )
         )
 
-    def _failed(self, owner: object, look: str, error: Exception) -> None:
-        self.failed(owner.name if isinstance(owner, Instrument) else str(owner), look, error)
-
-    def failed(self, instrument: str, look: str, error: Exception) -> None:
-        """State, once for each look, that one of ours failed."""
+    def failed(self, owner: object, look: str, error: Exception) -> None:
+        """State, once for each look, that one of ours failed: an instrument, or what goes by a name."""
+        instrument = owner.name if isinstance(owner, Instrument) else str(owner)
         if (instrument, look) not in self._failures:
             self._failures.add((instrument, look))
             said = f"{type(error).__name__}: {error}"

@@ -17,6 +17,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.reading.frame_locals import variables
 from autograd_doctor.reading.holders import Holders
+from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.places import Place, locate, own_frames, place
 from autograd_doctor.reading.subclasses import storage_address
 from autograd_doctor.reading.without_running import attributes, is_a
@@ -24,10 +25,15 @@ from autograd_doctor.signals import Signals
 from autograd_doctor.signals.states import StateCall, StateLoad
 
 _REMEMBERED = 16
+"""Snapshots at one time: averages over checkpoints keep about ten."""
 _ENTRIES = 64
+"""Members of a container to look into: longer ones hold data."""
 _NESTING = 2
+"""Containers within containers: a list of checkpoints, each of which is a dict of states."""
 _SETTLED = 2
+"""Steps after which a snapshot has missed its use: one that is saved or loaded back at once does no harm."""
 _MOST_SEARCHES = 3
+"""For holders out of sight: each search visits every object of the process."""
 _INTERNALS = {"_parameters", "_buffers", "_modules"}
 
 Addresses = set[int]
@@ -93,7 +99,7 @@ class Snapshots(Instrument):
         if self._snapshots:
             self._loaded_back(call.module, call.state)
             self._used(call.state)
-            self._used(dict(call.module.named_parameters()))
+            self._used(dict(parameters_in(call.module)))
 
     def _pickling(self, tensor: torch.Tensor) -> None:
         if self._snapshots:
@@ -102,7 +108,7 @@ class Snapshots(Instrument):
     def _remember(self, module: nn.Module, result: Any) -> None:
         snapshot = _Snapshot(place(), self._course.steps, weakref.ref(result))
         held = _addresses(result.values())
-        for parameter in module.parameters():
+        for _, parameter in parameters_in(module):
             address = storage_address(parameter)
             if address in held and not parameter.is_inference():
                 snapshot.parameters[address] = (weakref.ref(parameter), parameter._version)
@@ -118,7 +124,7 @@ class Snapshots(Instrument):
 
     def _loaded_back(self, module: nn.Module, state: Any) -> None:
         """A state that is the module's own storage is loaded to bring back what it was, and changes nothing."""
-        own = _addresses(module.parameters())
+        own = _addresses(parameter for _, parameter in parameters_in(module))
         if not isinstance(state, Mapping) or not own <= _addresses(state.values()):
             return
         for name, container, tensors in _collections():

@@ -25,9 +25,14 @@ from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall
 
 _OUR_REFERENCES = 2
+"""The loop's own, and the one that counting takes."""
 _MOST_HIDDEN_CHANGES = 256
+"""Changes behind autograd that a coming backward may have to answer for: a few for each layer of a deep network in a
+step."""
 _MOST_ORIGINALS = 16
+"""Tensors copied at a time, until the next backward: those whose `.data` a program takes to change it are few."""
 _ORIGINAL_BYTES = 2**20
+"""Of each, so that copies take 16 MiB at most."""
 
 
 class HiddenChange(NamedTuple):
@@ -157,7 +162,7 @@ class Tensors(Instrument):
         for tensor in inputs:
             source = self.source(tensor)
             if isinstance(source, int):
-                made.values |= source
+                made.take(source)
                 if tensor.requires_grad:
                     made.connected |= source
                 written = self.written.get(source.bit_length() - 1) if self.written else None

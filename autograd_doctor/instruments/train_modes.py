@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from types import FrameType
 from typing import ClassVar
-from weakref import WeakKeyDictionary
 
 from torch import nn
 
@@ -15,6 +14,7 @@ from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.reading.frame_locals import local_variables
+from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate, own_frames
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.modules import TrainCall
@@ -36,8 +36,8 @@ class TrainModes(Instrument):
         self._course = course
         self._detail = detail
         self._setting = _Setting()
-        self._set_at: WeakKeyDictionary[nn.Module, Place | None] = WeakKeyDictionary()
-        self._announced: WeakKeyDictionary[nn.Module, int] = WeakKeyDictionary()
+        self._set_at: IdentityTable[Place | None] = IdentityTable()
+        self._announced: IdentityTable[int] = IdentityTable()
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.train_modes.began, self._began)
@@ -49,9 +49,9 @@ class TrainModes(Instrument):
 
     def became_root(self, module: nn.Module, number: int) -> None:
         if module not in self._announced:
-            self._announced[module] = number
+            self._announced.put(module, number)
             if module in self._set_at:
-                self._announce(module, module.training)
+                self._announce(module, number, module.training)
 
     def _began(self, call: TrainCall) -> None:
         """The call is the program's own line, not the one in an override of `train` that calls `super()`."""
@@ -67,15 +67,16 @@ class TrainModes(Instrument):
         self._setting.depth -= 1
         if call.raised:
             return
-        self._set_at[call.module] = self._setting.where
-        if call.module in self._announced and self._detail.full:
-            self._announce(call.module, call.training)
+        self._set_at.put(call.module, self._setting.where)
+        number = self._announced.get(call.module)
+        if number is not None and self._detail.full:
+            self._announce(call.module, number, call.training)
 
-    def _announce(self, module: nn.Module, training: bool) -> None:
+    def _announce(self, module: nn.Module, number: int, training: bool) -> None:
         self.emit(
             ModeSet(
                 step=self._course.steps,
-                module=self._announced[module],
+                module=number,
                 training=training,
                 location=locate(self._set_at.get(module)),
             )

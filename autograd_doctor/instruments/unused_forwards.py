@@ -18,11 +18,15 @@ from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.module_calls import ModuleCalls, RootPassed
 from autograd_doctor.reading.graph_bytes import saved_bytes
+from autograd_doctor.reading.module_tree import buffers_in, parameters_in
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.signals import Signals
 
 _MEASURED = 2
+"""Passes of one line to measure, and training passes to let go by first, which a backward has mostly come through by
+then: measuring walks over the whole graph, and the passes of a line are alike."""
 _HOOKED = 64
+"""Outputs of one pass to hook: a backward that uses any of them has used the pass, and models return fewer."""
 
 
 @dataclass(eq=False)
@@ -98,7 +102,7 @@ class UnusedForwards(Instrument):
     ) -> None:
         """A root returned outputs that have a graph, from where it was last asked whether that is wanted."""
         origin = self._called
-        if origin is None or not any(parameter.requires_grad for parameter in module.parameters()):
+        if origin is None or not any(parameter.requires_grad for _, parameter in parameters_in(module)):
             return  # a criterion between the forward and the backward is not what a backward goes around
         self._latest = origin
         for output in outputs[:_HOOKED]:
@@ -108,7 +112,8 @@ class UnusedForwards(Instrument):
         origin.waiting.append(_Pass(self._course.steps, seconds, [weakref.ref(output) for output in outputs]))
         if origin.measured < _MEASURED and (not origin.training or origin.passes > _MEASURED):
             origin.measured += 1
-            held_anyway = [*module.parameters(), *module.buffers(), *inputs]
+            own = (tensor for _, tensor in (*parameters_in(module), *buffers_in(module)))
+            held_anyway = [*own, *inputs]
             origin.bytes_held = max(origin.bytes_held, saved_bytes(outputs, held_anyway).bytes)
 
     def _use(self, origin: _Origin, gradients: Any) -> None:

@@ -6,16 +6,19 @@ copy an offloaded tensor back. Attributes of custom functions' `ctx` count too: 
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from types import CellType, FunctionType
 from typing import Any, NamedTuple
 
 import torch
+from torch._C._autograd import SavedTensor
 
-from autograd_doctor.reading.made import has_graph
-from autograd_doctor.reading.subclasses import storages_of
+from autograd_doctor.reading.made import has_graph, leaf_of
+from autograd_doctor.reading.subclasses import is_parameter, storages_of
+from autograd_doctor.reading.without_running import attributes, is_a
 
 _NESTING = 3
+"""Of containers: a pack hook returns a tuple, and a custom function keeps a list or a dict."""
 
 
 class GraphBytes(NamedTuple):
@@ -78,18 +81,18 @@ class _Walk:
 
     def _visit(self, node: Any) -> None:
         self._waiting.extend(following for following, _ in node.next_functions)
-        leaf = getattr(node, "variable", None)
-        if isinstance(leaf, torch.Tensor):
+        leaf = leaf_of(node)
+        if leaf is not None:
             self.exclude(leaf)
             return
         packed, freed = _packed(node)
         self.freed = self.freed or freed
-        for tensor in _tensors([packed, getattr(node, "__dict__", {})]):
+        for tensor in _tensors([packed, attributes(node)]):
             self._count(tensor)
 
     def _count(self, tensor: torch.Tensor) -> None:
         base = tensor._base if tensor._is_view() else tensor
-        if isinstance(base, torch.nn.Parameter) or (base is not None and base.is_leaf and base.requires_grad):
+        if is_parameter(base) or (base is not None and base.is_leaf and base.requires_grad):
             self.exclude(tensor)
             return
         self._sizes.update(storages_of(tensor))
@@ -105,7 +108,7 @@ def _packed(node: Any) -> tuple[list[Any], bool]:
             found.append(getattr(node, name))
         except RuntimeError:  # how a custom function says that its tensors were freed
             return [], True
-    holds = any(getattr(entry, "data", None) is not None for entry in _flat(found))
+    holds = any(entry.data is not None for entry in _flat(found) if is_a(entry, SavedTensor))
     return found, bool(names) and not holds and _refuses(node, names[0].removeprefix("_raw"))
 
 
@@ -121,24 +124,26 @@ def _refuses(node: Any, name: str) -> bool:
 def _tensors(value: Any) -> Iterator[torch.Tensor]:
     """The tensors in what a node keeps; a saved tensor may have been packed with its values in a closure."""
     for entry in _flat(value):
-        if isinstance(entry, torch.Tensor):
+        if is_a(entry, torch.Tensor):
             yield entry
-        elif type(entry).__name__ == "SavedTensor":
-            yield from _tensors(getattr(entry, "data", None))
-            yield from _tensors(_enclosed(getattr(entry, "unpack_hook", None)))
+        elif is_a(entry, SavedTensor):
+            yield from _tensors(entry.data)
+            yield from _tensors(_enclosed(entry.unpack_hook))
 
 
 def _flat(value: Any, depth: int = _NESTING) -> Iterator[Any]:
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, list | tuple):
-        for entry in value if depth else ():
+    if is_a(value, dict):
+        value = list(dict.values(value))
+    if is_a(value, (list, tuple)):
+        kind: Any = list if is_a(value, list) else tuple
+        for entry in kind.__iter__(value) if depth else ():
             yield from _flat(entry, depth - 1)
     else:
         yield value
 
 
-def _enclosed(hook: Callable[..., Any] | None) -> list[Any]:
+def _enclosed(hook: object) -> list[Any]:
     """What the closure of an unpack hook holds: for a checkpoint, the inputs of its segment."""
-    values = inspect.getclosurevars(hook).nonlocals.values() if inspect.isfunction(hook) else ()
-    return [getattr(value, "saved_args", value) for value in values]
+    cells = hook.__closure__ or () if type(hook) is FunctionType else ()
+    values = [cell.cell_contents for cell in cells if cell != CellType()]  # an empty one has none
+    return [attributes(value).get("saved_args", value) for value in values]

@@ -12,7 +12,7 @@ import torch
 from torch.autograd.function import BackwardCFunction
 
 from autograd_doctor.events import Cut, NonFiniteGradient, TensorFacts, Zeroing
-from autograd_doctor.reading.made import Made
+from autograd_doctor.reading.made import Made, leaf_of
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.tensor_facts import describe, readable
 
@@ -87,8 +87,8 @@ class GraphWalk:
                     pending.append((following, made))
 
     def _visit(self, node: Node, consumer: Made | None) -> Made | None:
-        leaf = getattr(node, "variable", None)
-        if isinstance(leaf, torch.Tensor):
+        leaf = leaf_of(node)
+        if leaf is not None:
             self.leaves[id(node)] = leaf
             return consumer
         metadata = node.metadata

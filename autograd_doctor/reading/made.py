@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import weakref
 from itertools import count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
@@ -15,9 +15,13 @@ from autograd_doctor.events import Cut, GradSwitch
 from autograd_doctor.reading.origin import Origin
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.subclasses import dispatches
+from autograd_doctor.reading.without_running import is_a
 
 _MOST_CUTS = 8
+"""On the ways into one tensor, the first that were met: they are merged into all that is computed from it."""
 _MOST_CHANGES = 8
+"""Of one tensor, the newest: autograd complains of the version that it found, which is among the last ones before a
+backward."""
 
 
 class CutPoint(NamedTuple):
@@ -68,14 +72,15 @@ class Change(NamedTuple):
 class Made:
     """How one tensor was made. `values`: parameters that flow into it; `connected`: those that gradients would reach.
 
-    `order` counts up over the run. `created_at` and `created_by` say what made it before any in-place operation.
-    `hidden_alias` marks an alias made by `.data`, changes of which autograd does not see.
+    `guessed`: those of `values` that nobody saw flow in. `order` counts up over the run. `created_at` and `created_by`
+    say what made it before any in-place operation. `hidden_alias` marks an alias made by `.data`, changes of which
+    autograd does not see.
     """
 
     __slots__ = (
-        "__weakref__", "alias_of", "changes", "connected", "created_at", "created_by", "cuts", "hidden_alias",
-        "of_backward", "operation", "order", "origin", "place", "reference", "rewrapped", "rewrapped_by", "shape",
-        "step", "values",
+        "__weakref__", "alias_of", "changes", "connected", "created_at", "created_by", "cuts", "guessed",
+        "hidden_alias", "of_backward", "operation", "order", "origin", "place", "reference", "rewrapped",
+        "rewrapped_by", "shape", "step", "values",
     )  # fmt: skip
 
     def __init__(self, operation: str, place: Place | None, step: int) -> None:
@@ -84,6 +89,7 @@ class Made:
         self.created_by = operation
         self.step = step
         self.values = 0
+        self.guessed = 0
         self.connected = 0
         self.cuts: Cuts = _NO_CUTS
         self.origin: Origin | None = None
@@ -96,6 +102,13 @@ class Made:
         self.changes: list[Change] = []
         self.shape: tuple[int, ...] = ()
         self.reference: Reference | None = None
+
+    def take(self, values: int, *, guessed: int = 0) -> None:
+        """Let values of parameters flow in, of which some were only guessed to; what was seen once stays seen."""
+        if guessed or self.guessed:
+            seen = (self.values & ~self.guessed) | (values & ~guessed)
+            self.guessed = (self.guessed | guessed) & ~seen
+        self.values |= values
 
     def add_cut(self, point: CutPoint, parameters: int) -> None:
         if len(self.cuts) < _MOST_CUTS or point in self.cuts:
@@ -125,7 +138,7 @@ class Made:
 
         `connected` tells whether that input requires a gradient, `guessed` that nobody saw it flow.
         """
-        self.values |= other.values
+        self.take(other.values, guessed=other.values if guessed else other.guessed)
         if connected:
             self.connected |= other.connected
         if other.cuts and other.cuts is not self.cuts:
@@ -163,6 +176,11 @@ def has_graph(tensor: torch.Tensor) -> bool:
         return tensor.grad_fn is not None
     except RuntimeError:
         return False
+
+
+def leaf_of(node: Any) -> torch.Tensor | None:
+    """The leaf that a backward node adds gradients to; other nodes may keep anything under that name."""
+    return node.variable if is_a(node, torch._C._functions.AccumulateGrad) else None  # type: ignore[attr-defined]
 
 
 def address(tensor: torch.Tensor) -> int:

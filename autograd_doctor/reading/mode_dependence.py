@@ -8,6 +8,7 @@ from torch import nn
 from torch.nn.modules.batchnorm import _NormBase
 from torch.nn.modules.dropout import _DropoutNd
 
+from autograd_doctor.reading.module_tree import modules_in
 from autograd_doctor.reading.without_running import attributes, is_a
 
 _KINDS = (_DropoutNd, _NormBase, nn.RReLU, nn.MultiheadAttention, nn.RNNBase)
@@ -36,7 +37,7 @@ def depends_on_mode(module: nn.Module) -> bool:
 
 def mode_dependent(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
     """Paths and modules below (and including) a module that depend on the mode."""
-    for path, inner in module.named_modules():
+    for path, inner in modules_in(module):
         if may_depend_on_mode(inner) and depends_on_mode(inner):
             yield path, inner
 

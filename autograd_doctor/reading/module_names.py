@@ -8,6 +8,7 @@ from typing import Any
 from torch import nn
 
 from autograd_doctor.reading.frame_locals import local_variables, variables
+from autograd_doctor.reading.module_tree import modules_in
 from autograd_doctor.reading.places import own_frame, own_frames
 from autograd_doctor.reading.without_running import attributes, is_a
 
@@ -26,7 +27,7 @@ def path_name(module: nn.Module) -> str:
     for frame in own_frames():
         for name, value in variables(frame):
             if is_a(value, nn.Module) and value is not module:
-                path = next((path for path, inner in nn.Module.named_modules(value) if inner is module), None)
+                path = next((path for path, inner in modules_in(value) if inner is module), None)
                 if path is not None:
                     return f"{name}.{path}"
     return ""
@@ -47,7 +48,7 @@ def plain_holder(module: nn.Module) -> nn.Module | None:
     owner: Any = local_variables(frame).get("self") if frame is not None else None
     if not is_a(owner, nn.Module) or not _place_in(owner, module):
         return None
-    return None if any(inner is module for inner in nn.Module.modules(owner)) else owner
+    return None if any(inner is module for _, inner in modules_in(owner)) else owner
 
 
 def _place_in(owner: object, module: nn.Module) -> str:

@@ -1,22 +1,62 @@
-"""Small numbers for objects of the program, by which events refer to them."""
+"""What is known of objects of the program, kept beside them: numbers by which events refer to them, and anything else.
+
+Objects are told apart by identity alone, and not kept alive; a `WeakKeyDictionary` would call their `__hash__`.
+"""
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Generic, TypeVar
+
+V = TypeVar("V")
 
 
-class Numbers:
-    """Small numbers for objects that are compared by identity; forgets an object when it dies."""
+class IdentityTable(Generic[V]):
+    """Values for objects that are compared by identity; forgets an object when it dies."""
 
     def __init__(self) -> None:
-        self._by_id: dict[int, tuple[weakref.ref[Any], int]] = {}
-        self._count = 0
+        self._entries: dict[int, tuple[weakref.ref[Any], V]] = {}
 
-    def get(self, wanted: object) -> int | None:
-        entry = self._by_id.get(id(wanted))
+    def get(self, wanted: object) -> V | None:
+        entry = self._entries.get(id(wanted))
         return entry[1] if entry is not None and entry[0]() is wanted else None
+
+    def __contains__(self, wanted: object) -> bool:
+        entry = self._entries.get(id(wanted))
+        return entry is not None and entry[0]() is wanted
+
+    def __bool__(self) -> bool:
+        return bool(self._entries)
+
+    def put(self, thing: object, value: V) -> None:
+        key, entries = id(thing), self._entries
+
+        def forget(dead: weakref.ref[Any]) -> None:
+            entry = entries.get(key)
+            if entry is not None and entry[0] is dead:
+                del entries[key]
+
+        entries[key] = (weakref.ref(thing, forget), value)
+
+    def discard(self, thing: object) -> None:
+        if thing in self:
+            del self._entries[id(thing)]
+
+    def items(self) -> Iterator[tuple[Any, V]]:
+        """Objects that are still alive and their values, in the order in which they came into view."""
+        for reference, value in list(self._entries.values()):
+            thing = reference()
+            if thing is not None:
+                yield thing, value
+
+
+class Numbers(IdentityTable[int]):
+    """Small numbers for objects."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._count = 0
 
     def number(self, wanted: object) -> int:
         """The number of an object, a new one if it has none yet."""
@@ -26,17 +66,16 @@ class Numbers:
     def add(self, new: object) -> int:
         number = self._count
         self._count += 1
-        self._by_id[id(new)] = (weakref.ref(new), number)
+        self.put(new, number)
         return number
 
     def carry_on(self, number: int, new: object) -> None:
         """Give the number of an object to another one that has taken its place."""
-        self._by_id = {key: entry for key, entry in self._by_id.items() if entry[1] != number}
-        self._by_id[id(new)] = (weakref.ref(new), number)
+        for thing, known in self.items():
+            if known == number:
+                self.discard(thing)
+        self.put(new, number)
 
     def living(self) -> Iterator[tuple[int, Any]]:
         """Numbers and objects that are still alive, in the order in which they came into view."""
-        for reference, number in list(self._by_id.values()):
-            value = reference()
-            if value is not None:
-                yield number, value
+        return ((number, thing) for thing, number in self.items())

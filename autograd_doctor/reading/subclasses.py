@@ -7,8 +7,17 @@ from collections.abc import Iterator
 import torch
 from torch.nn.parameter import is_lazy
 
+from autograd_doctor.reading.without_running import attributes, is_a
+
 _PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
 _PLAIN_DISPATCH = torch.Tensor.__torch_dispatch__
+
+
+def is_parameter(thing: object) -> bool:
+    """As `isinstance(thing, nn.Parameter)`, which also goes by a mark that parameters of other classes carry."""
+    if is_a(thing, torch.nn.Parameter):
+        return True
+    return is_a(thing, torch.Tensor) and attributes(thing).get("_is_param") is True
 
 
 def dispatches(tensor: torch.Tensor) -> bool:

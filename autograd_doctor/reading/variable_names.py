@@ -13,6 +13,7 @@ from autograd_doctor.reading.places import own_frames
 from autograd_doctor.reading.without_running import attributes, is_a
 
 _CONTAINER_LIMIT = 64
+"""Entries of a container that a person would name one by one; longer ones hold data."""
 
 
 def variable_name(wanted: object, frame: FrameType | None = None) -> str:

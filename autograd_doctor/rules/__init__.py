@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from autograd_doctor.events import Event
-from autograd_doctor.findings import Confidence, Evidence, Finding, Fix, Location, Number, Related, Severity
+from autograd_doctor.findings import SEVERITIES, Confidence, Evidence, Finding, Fix, Location, Number, Related, Severity
 from autograd_doctor.trace import Trace
 
 Tunables = Mapping[str, Number]
@@ -55,6 +55,7 @@ class Rule:
         help: str,
         confidence: Confidence = "high",
         severity: Severity | None = None,
+        guessed: bool = False,
         evidence: Evidence | None = None,
         related: tuple[Related, ...] = (),
         notes: tuple[str, ...] = (),
@@ -63,12 +64,16 @@ class Rule:
         step_count: int = 0,
         parameters: Iterable[int] = (),
     ) -> Finding:
-        """A finding of this rule, with the rule's own severity unless the evidence calls for another."""
+        """A finding of this rule, with the rule's own severity unless the evidence calls for another.
+
+        One that rests on a guess alone is a warning at most, of low confidence.
+        """
+        severity = severity or self.severity
         return Finding(
             code=self.code,
             name=self.name,
-            severity=severity or self.severity,
-            confidence=confidence,
+            severity=max(severity, "warning", key=SEVERITIES.index) if guessed else severity,
+            confidence="low" if guessed else confidence,
             title=self.title,
             message=message,
             subject=subject,

@@ -8,6 +8,7 @@ from autograd_doctor.events import BackwardRan, ProgramRaised, TensorFacts
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.connectivity import values_in
 from autograd_doctor.views.crash import Crash, died_of
 from autograd_doctor.wording import tensor
 
@@ -19,9 +20,10 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     failed = crash.backward
     root = failed.root if failed else _only_candidate(crash)
     made_at = root.made_at if root else None
-    values = sorted(failed.values or ()) if failed else []
+    found, guessed = values_in((failed,) if failed else ())
+    values = sorted(found)
     yield RULE.finding(
-        f"backward ran on {tensor(root) if root else 'a tensor'}, which has no graph{_depends(trace, values)}",
+        f"backward ran on {tensor(root) if root else 'a tensor'}, which has no graph{_depends(trace, values, guessed)}",
         subject=root.name if root else "",
         location=crash.location,
         help="compute the loss from the outputs of modules with parameters that require a gradient, gradients being on",
@@ -39,12 +41,12 @@ def _only_candidate(crash: Crash) -> TensorFacts | None:
     return scalars[0] if len(scalars) == 1 else None
 
 
-def _depends(trace: Trace, values: list[int]) -> str:
+def _depends(trace: Trace, values: list[int], guessed: bool) -> str:
     if not values:
         return " and does not depend on any parameter that requires a gradient"
     frozen = not any(trace.parameters[value].requires_grad for value in values if value in trace.parameters)
     why = ", none of which requires a gradient" if frozen else ""
-    return f", although its value depends on {trace.parameter_names(values)}{why}"
+    return f", although its value {'may depend' if guessed else 'depends'} on {trace.parameter_names(values)}{why}"
 
 
 def bad() -> None:

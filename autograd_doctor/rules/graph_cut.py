@@ -9,7 +9,7 @@ from autograd_doctor.events import BackwardRan, Cut, ForwardRan, OptimizerBuilt,
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.connectivity import missed_by
+from autograd_doctor.views.connectivity import missed_by, seen_first
 from autograd_doctor.views.crash import lacks_graph
 
 _HELP = {
@@ -35,9 +35,13 @@ _DEFAULT_HELP = "replace the operation by one that autograd can differentiate"
 
 @dataclass
 class _Found:
-    """One place that cuts, the parameters that it deprives, and the backwards in which it did."""
+    """One place that cuts, the parameters that it deprives, and the backwards in which it did.
+
+    `guessed`: it was not seen to in any of them.
+    """
 
     cut: Cut
+    guessed: bool = True
     parameters: set[int] = field(default_factory=set)
     backwards: list[BackwardRan] = field(default_factory=list)
     others: dict[Location, Cut] = field(default_factory=dict)
@@ -81,10 +85,11 @@ def _gather(
     """
     first: _Found | None = None
     blamed: set[int] = set()
-    for cut in (cut for cut in backward.cuts if cut.reason != "grad-mode"):
+    for cut in seen_first(cut for cut in backward.cuts if cut.reason != "grad-mode"):
         lost = _lost(trace, backward, cut) - others
         if lost - blamed:
             first = found.setdefault((cut.operation, cut.location), _Found(cut))
+            first.guessed &= cut.guessed
             first.parameters |= lost - blamed
             first.backwards.append(backward)
             blamed |= lost
@@ -122,8 +127,7 @@ def _finding(trace: Trace, one: _Found) -> Finding:
         message,
         subject=cut.tensor or trace.parameter_name(parameters[0]),
         location=cut.location or first.location,
-        severity="warning" if cut.guessed else None,
-        confidence="low" if cut.guessed else "high",
+        guessed=one.guessed,
         help=_help(cut),
         evidence={
             "operation": cut.operation,

@@ -8,6 +8,7 @@ from autograd_doctor.events import BackwardRan, ForwardRan, OptimizerBuilt, Opti
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.connectivity import values_in
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -16,14 +17,14 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         if backward.rewrapped_at is not None and not backward.inputs:  # a gradient of the leaf itself is wanted then
             by_place.setdefault(backward.rewrapped_at, []).append(backward)
     for backwards in by_place.values():
-        behind = {parameter for backward in backwards for parameter in backward.values or ()}
+        behind, guessed = values_in(backwards)
         traced = any(backward.values is not None for backward in backwards)
         lost = sorted((behind if behind or traced else trace.optimized) & trace.without_gradient)
         if lost or behind & trace.optimized:
-            yield _finding(trace, backwards, lost, sorted(behind & trace.optimized))
+            yield _finding(trace, backwards, lost, sorted(behind & trace.optimized), guessed)
 
 
-def _finding(trace: Trace, backwards: list[BackwardRan], lost: list[int], behind: list[int]) -> Finding:
+def _finding(trace: Trace, backwards: list[BackwardRan], lost: list[int], behind: list[int], guessed: bool) -> Finding:
     """An error when parameters never learn by it; otherwise only this loss is without effect."""
     first = backwards[0]
     names = trace.parameter_names(lost or behind)
@@ -40,6 +41,7 @@ def _finding(trace: Trace, backwards: list[BackwardRan], lost: list[int], behind
         "operation that dropped it instead of asking for a gradient anew",
         severity=None if lost else "warning",
         confidence="high" if behind and lost else "medium",
+        guessed=guessed,
         evidence={
             "rewrapped_by": first.rewrapped_by,
             "parameters_behind_it": [trace.parameter_name(parameter) for parameter in (lost or behind)[:20]],

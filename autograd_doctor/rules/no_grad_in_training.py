@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from sys import maxsize
+from typing import NamedTuple
 
 from autograd_doctor.events import (
     BackwardRan,
@@ -19,11 +21,26 @@ from autograd_doctor.trace import Trace
 from autograd_doctor.views.connectivity import missed_by
 from autograd_doctor.views.crash import lacks_graph
 
-_Deprived = dict[GradSwitch, tuple[set[int], list[BackwardRan]]]
+
+@dataclass
+class _Deprived:
+    """What a switch took the gradient from, and the backwards in which it did. `guessed`: not seen in any of them."""
+
+    guessed: bool = True
+    parameters: set[int] = field(default_factory=set)
+    backwards: list[BackwardRan] = field(default_factory=list)
+
+
+class _Switched(NamedTuple):
+    """A switch under which these parameters lost their gradient in one backward, as was seen or only guessed."""
+
+    switch: GradSwitch
+    parameters: set[int]
+    guessed: bool = False
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    found: _Deprived = {}
+    found: dict[GradSwitch, _Deprived] = {}
     left_off = {event.switch.location for event in trace.of(GradModeLeftOff)}
     last: ForwardRan | None = None
     ran_under: dict[GradSwitch, int] = {}
@@ -33,50 +50,48 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             if event.switch is not None:
                 ran_under[event.switch] = position
         elif isinstance(event, BackwardRan):
-            for switch, parameters in _newest(list(_switches(trace, event, last)), ran_under):
+            for switch, parameters, guessed in _newest(list(_switches(trace, event, last)), ran_under):
                 if switch.location not in left_off:
-                    known, backwards = found.setdefault(switch, (set(), []))
-                    known |= parameters
-                    backwards.append(event)
-    for switch, (parameters, backwards) in found.items():
-        yield _finding(trace, switch, sorted(parameters), backwards)
+                    deprived = found.setdefault(switch, _Deprived())
+                    deprived.guessed &= guessed
+                    deprived.parameters |= parameters
+                    deprived.backwards.append(event)
+    for switch, deprived in found.items():
+        yield _finding(trace, switch, deprived)
 
 
-def _switches(trace: Trace, backward: BackwardRan, last: ForwardRan | None) -> Iterator[tuple[GradSwitch, set[int]]]:
+def _switches(trace: Trace, backward: BackwardRan, last: ForwardRan | None) -> Iterator[_Switched]:
     """What switched gradients off for this backward, with the parameters that lost their gradient by it."""
     if backward.rewrapped_at is not None or (backward.kind == "grad" and not lacks_graph(backward)):
         return
-    blamed = {
-        parameter
-        for cut in backward.cuts
-        if cut.reason != "grad-mode"
-        for parameter in missed_by(trace, backward, cut.parameters)
-    }
+    operations = [cut for cut in backward.cuts if cut.reason != "grad-mode"]
     for cut in backward.cuts:
-        lost = missed_by(trace, backward, cut.parameters) - blamed
+        # What was seen of a switch is not put down to an operation that was only guessed.
+        otherwise = {p for other in operations if cut.guessed or not other.guessed for p in other.parameters}
+        lost = missed_by(trace, backward, cut.parameters) - otherwise
         if cut.switch is not None and lost:
-            yield cut.switch, set(lost)
+            yield _Switched(cut.switch, set(lost), cut.guessed)
     if lacks_graph(backward) and not backward.cuts and last is not None and last.switch is not None:
         module = trace.modules.get(last.module)
-        yield last.switch, set(missed_by(trace, backward, module.parameters if module else ()))
+        yield _Switched(last.switch, set(missed_by(trace, backward, module.parameters if module else ())))
 
 
-def _newest(
-    switches: list[tuple[GradSwitch, set[int]]], ran_under: dict[GradSwitch, int]
-) -> Iterator[tuple[GradSwitch, set[int]]]:
-    """Blame each parameter on the newest switch: what was collected before is data by then.
+def _newest(switches: list[_Switched], ran_under: dict[GradSwitch, int]) -> Iterator[_Switched]:
+    """Blame each parameter on the newest switch that was seen: what was collected before is data by then.
 
     A switch under which no module ran cut a graph that had been built for this very loss.
     """
     blamed: set[int] = set()
-    for switch, parameters in sorted(switches, key=lambda each: ran_under.get(each[0], maxsize), reverse=True):
-        if not parameters or parameters - blamed:
-            yield switch, parameters - blamed
-        blamed |= parameters
+    newest = sorted(switches, key=lambda each: ran_under.get(each.switch, maxsize), reverse=True)
+    for each in sorted(newest, key=lambda each: each.guessed):
+        if not each.parameters or each.parameters - blamed:
+            yield each._replace(parameters=each.parameters - blamed)
+        blamed |= each.parameters
 
 
-def _finding(trace: Trace, switch: GradSwitch, parameters: list[int], backwards: list[BackwardRan]) -> Finding:
+def _finding(trace: Trace, switch: GradSwitch, deprived: _Deprived) -> Finding:
     """A block around one part says on its face that the part is not to be trained; anything else is a slip."""
+    parameters, backwards = sorted(deprived.parameters), deprived.backwards
     first = backwards[0]
     whole = lacks_graph(first) or not first.reached
     slip = switch.form == "decorator" or switch.kind == "set_grad_enabled"
@@ -90,6 +105,7 @@ def _finding(trace: Trace, switch: GradSwitch, parameters: list[int], backwards:
         else "let this part run with gradients on, or leave its parameters out of the optimizer if it is to stay fixed",
         severity=None if whole or slip else "warning",
         confidence="high" if whole and first.cuts else "medium",
+        guessed=deprived.guessed,
         evidence={
             "switched_off_by": switch.kind,
             "parameters_without_gradient": [trace.parameter_name(parameter) for parameter in parameters[:20]],

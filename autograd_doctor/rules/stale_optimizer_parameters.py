@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import BackwardRan, ForwardRan, ModuleSeen, OptimizerBuilt, OptimizerStepped
+from autograd_doctor.events import BackwardRan, ForwardRan, ModuleSeen, OptimizerBuilt, OptimizerStepped, ParameterSeen
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
@@ -22,9 +22,9 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             for parameter in set.intersection(*(set(step.missing) for step in newest)) & held - trace.frozen
             if not _ran_since(trace, parameter, newest[0].step)
         )
-        fresh = sorted(_successors(trace, held, stale, strangers))
+        fresh, guessed = _successors(trace, held, stale, strangers)
         if stale and fresh:
-            yield _finding(trace, optimizer, stale, fresh, len(steps))
+            yield _finding(trace, optimizer, stale, sorted(fresh), len(steps), guessed)
 
 
 def _learning_elsewhere(trace: Trace) -> set[int]:
@@ -40,15 +40,32 @@ def _ran_since(trace: Trace, parameter: int, step: int) -> bool:
     return in_use or (not learned and any(parameter in module.parameters for module in trace.of(ModuleSeen)))
 
 
-def _successors(trace: Trace, held: frozenset[int], stale: list[int], strangers: set[int]) -> set[int]:
-    """Those that took the place of the stale ones: found where these had been, under the same variable and attribute,
-    or all others, if nothing that the optimizer holds ever learned."""
-    places = {trace.parameter_name(parameter) for parameter in stale}
-    there = {parameter for parameter in strangers if trace.parameter_name(parameter) in places}
-    return there or (strangers if held.isdisjoint(trace.connected) else set())
+def _successors(trace: Trace, held: frozenset[int], stale: list[int], strangers: set[int]) -> tuple[set[int], bool]:
+    """Those that took the place of the stale ones, and whether that is a guess.
+
+    They were seen where these had been in the same module, or nothing that the optimizer holds ever learned. Variables
+    of the same name may be two, in two functions: that is a guess.
+    """
+    if there := {parameter for parameter in strangers if not _predecessors(trace, parameter).isdisjoint(stale)}:
+        return there, False
+    if held.isdisjoint(trace.connected):
+        return strangers, False
+    names = {trace.parameter_name(parameter) for parameter in stale}
+    return {parameter for parameter in strangers if trace.parameter_name(parameter) in names}, True
 
 
-def _finding(trace: Trace, optimizer: int, stale: list[int], fresh: list[int], steps: int) -> Finding:
+def _predecessors(trace: Trace, parameter: int) -> set[int]:
+    """Those that were in the place of a parameter before."""
+    replaced = {event.parameter: event.replaces for event in trace.of(ParameterSeen) if event.replaces is not None}
+    found: set[int] = set()
+    before = replaced.get(parameter)
+    while before is not None and before not in found:
+        found.add(before)
+        before = replaced.get(before)
+    return found
+
+
+def _finding(trace: Trace, optimizer: int, stale: list[int], fresh: list[int], steps: int, guessed: bool) -> Finding:
     name = trace.optimizer_name(optimizer)
     where = next((seen.location for seen in trace.of(ModuleSeen) if set(fresh) & set(seen.parameters)), None)
     return RULE.finding(
@@ -64,6 +81,7 @@ def _finding(trace: Trace, optimizer: int, stale: list[int], fresh: list[int], s
             "not_optimized": [trace.parameter_name(parameter) for parameter in fresh[:20]],
             "steps": steps,
         },
+        guessed=guessed,
         related=_related(where),
         step_first=1,
         step_count=steps,

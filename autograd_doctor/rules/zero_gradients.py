@@ -47,7 +47,11 @@ def _is_cut(cut: Cut) -> bool:
 
 
 def _weighty(trace: Trace, parameters: set[int]) -> bool:
-    """Vectors alone may be zero by mathematics: a bias in front of a normalisation, or one that cancels."""
+    """Zeros of vectors and numbers alone prove nothing, so they are not judged.
+
+    Broadcast over many elements, they get the sum of their gradients, which cancels by mathematics in front of a
+    normalisation, a softmax or a difference. A matrix gets products with its inputs, which do not.
+    """
     return any(len(trace.parameters[p].shape) > 1 for p in parameters if p in trace.parameters)
 
 
@@ -239,7 +243,8 @@ RULE = Rule(
     why="The parameters are connected to the loss, so nothing is missing and nothing warns, but they never move.",
     fix="Bring the operation back to where it has a slope: initial values, inputs, bounds of a clamp, mask.",
     fine="Biases whose effect cancels by mathematics (in front of a normalisation, in a difference of scores), rows of "
-    "an embedding that were not in the batch, experts that were not chosen, and zero initialisation, for one step.",
+    "an embedding that were not in the batch, experts that were not chosen, and zero initialisation, for one step. "
+    "Nothing is said where vectors and numbers alone have no gradient: they cannot be told from such biases.",
     needs=(BackwardRan, OptimizerBuilt, OptimizerStepped),
     examine=examine,
     bad=(bad, bad_clamp, bad_mask),

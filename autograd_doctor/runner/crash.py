@@ -15,6 +15,7 @@ from autograd_doctor.findings import Location
 from autograd_doctor.reading.frame_locals import variables
 from autograd_doctor.reading.places import is_own, locate
 from autograd_doctor.reading.tensor_facts import describe
+from autograd_doctor.reading.without_running import is_a
 from autograd_doctor.signals.guard import Guard
 
 _PACKAGE = str(Path(__file__).parent.parent) + "/"
@@ -33,8 +34,8 @@ def peel(error: BaseException) -> None:
         seen.add(id(current))
         current.__traceback__ = _without_ours(current.__traceback__)
         waiting += [current.__cause__, current.__context__]
-        if isinstance(current, BaseExceptionGroup):
-            waiting += current.exceptions
+        if is_a(current, BaseExceptionGroup):
+            waiting += BaseExceptionGroup.exceptions.__get__(current)
 
 
 def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
@@ -100,7 +101,7 @@ def _tensors(frame: FrameType) -> Iterator[TensorFacts]:
     """Tensors that the frame's line can name. Those on an accelerator are not read: it may be what failed."""
     named = set(frame.f_code.co_names) | set(frame.f_code.co_varnames) | set(frame.f_code.co_freevars)
     for name, value in variables(frame):
-        if isinstance(value, torch.Tensor) and name.removeprefix("self.") in named:
+        if is_a(value, torch.Tensor) and name.removeprefix("self.") in named:
             small = value.device.type == "cpu" and value.numel() <= _RANGE_LIMIT
             operation = value.grad_fn.name() if value.grad_fn is not None else ""
             yield describe(value, name=name, operation=operation, ranges=small)

@@ -12,9 +12,8 @@ import torch
 from torch.nn import utils
 from torch.nn.utils import clip_grad
 
-from autograd_doctor.signals.guard import Guard
 from autograd_doctor.signals.patches import Patches
-from autograd_doctor.signals.signal import Seam, Signal
+from autograd_doctor.signals.signal import CallSeam
 
 _FUNCTIONS = ("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_")
 
@@ -31,13 +30,8 @@ class ClipCall:
     raised: bool = False
 
 
-class Clipping(Seam):
-    """`began`, then `ended`, also where it raised. Calls inside a call are signalled as well."""
-
-    def __init__(self, guard: Guard) -> None:
-        super().__init__(guard)
-        self.began: Signal[ClipCall] = Signal(guard, self)
-        self.ended: Signal[ClipCall] = Signal(guard, self)
+class Clipping(CallSeam[ClipCall]):
+    """Calls inside a call are signalled as well."""
 
     def patch(self, patches: Patches) -> None:
         for name in _FUNCTIONS:
@@ -51,14 +45,8 @@ class Clipping(Seam):
         def clip(parameters: Any, *args: Any, **kwargs: Any) -> Any:
             parameters, tensors = _listed(parameters)
             call = ClipCall(name, tensors, args, kwargs)
-            self.began.send(call)
-            try:
+            with self.around(call):
                 call.result = original(parameters, *args, **kwargs)
-            except BaseException:
-                call.raised = True
-                raise
-            finally:
-                self.ended.send(call)
             return call.result
 
         return clip

@@ -13,7 +13,7 @@ from torch import nn
 
 from autograd_doctor.signals.guard import Guard
 from autograd_doctor.signals.patches import Patches
-from autograd_doctor.signals.signal import Seam, Signal
+from autograd_doctor.signals.signal import CallSeam, Seam, Signal
 
 
 @dataclass(eq=False, slots=True)
@@ -81,13 +81,8 @@ class TrainCall:
     raised: bool = False
 
 
-class TrainModes(Seam):
-    """`began`, then `ended`, also where it raised."""
-
-    def __init__(self, guard: Guard) -> None:
-        super().__init__(guard)
-        self.began: Signal[TrainCall] = Signal(guard, self)
-        self.ended: Signal[TrainCall] = Signal(guard, self)
+class TrainModes(CallSeam[TrainCall]):
+    """Whatever sets a mode ends up in `nn.Module.train`, unless a class overrides it without `super()`."""
 
     def patch(self, patches: Patches) -> None:
         patches.replace(nn.Module, "train", self._training(nn.Module.train))
@@ -96,13 +91,7 @@ class TrainModes(Seam):
         @wraps(original)
         def train(module: nn.Module, mode: bool = True) -> Any:
             call = TrainCall(module, mode)
-            self.began.send(call)
-            try:
+            with self.around(call):
                 return original(module, mode)
-            except BaseException:
-                call.raised = True
-                raise
-            finally:
-                self.ended.send(call)
 
         return train

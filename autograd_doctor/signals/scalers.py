@@ -9,9 +9,8 @@ from typing import Any, Literal, get_args
 
 from torch.amp.grad_scaler import GradScaler
 
-from autograd_doctor.signals.guard import Guard
 from autograd_doctor.signals.patches import Patches
-from autograd_doctor.signals.signal import Seam, Signal
+from autograd_doctor.signals.signal import CallSeam
 
 Name = Literal["scale", "unscale_", "step", "update"]
 
@@ -26,13 +25,8 @@ class ScalerCall:
     raised: bool = False
 
 
-class Scalers(Seam):
-    """`began`, then `ended`, also where it raised. Scalers call themselves: `step` unscales, `scale` recurses."""
-
-    def __init__(self, guard: Guard) -> None:
-        super().__init__(guard)
-        self.began: Signal[ScalerCall] = Signal(guard, self)
-        self.ended: Signal[ScalerCall] = Signal(guard, self)
+class Scalers(CallSeam[ScalerCall]):
+    """Scalers call themselves: `step` unscales, `scale` recurses."""
 
     def patch(self, patches: Patches) -> None:
         for name in get_args(Name):
@@ -42,13 +36,7 @@ class Scalers(Seam):
         @wraps(original)
         def watched(scaler: GradScaler, *args: Any, **kwargs: Any) -> Any:
             call = ScalerCall(scaler, name, kwargs.get("optimizer", args[0] if args else None))
-            self.began.send(call)
-            try:
+            with self.around(call):
                 return original(scaler, *args, **kwargs)
-            except BaseException:
-                call.raised = True
-                raise
-            finally:
-                self.ended.send(call)
 
         return watched

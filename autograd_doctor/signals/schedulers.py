@@ -10,9 +10,8 @@ from typing import Any
 from torch.optim import lr_scheduler
 from torch.optim.lr_scheduler import LRScheduler
 
-from autograd_doctor.signals.guard import Guard
 from autograd_doctor.signals.patches import Patches
-from autograd_doctor.signals.signal import Seam, Signal
+from autograd_doctor.signals.signal import CallSeam
 
 
 @dataclass(eq=False, slots=True)
@@ -24,13 +23,8 @@ class ScheduleCall:
     raised: bool = False
 
 
-class Schedulers(Seam):
-    """`began`, then `ended`, also where it raised. A scheduler that steps others calls their `step`."""
-
-    def __init__(self, guard: Guard) -> None:
-        super().__init__(guard)
-        self.began: Signal[ScheduleCall] = Signal(guard, self)
-        self.ended: Signal[ScheduleCall] = Signal(guard, self)
+class Schedulers(CallSeam[ScheduleCall]):
+    """A scheduler that steps others calls their `step`."""
 
     def patch(self, patches: Patches) -> None:
         for kind in vars(lr_scheduler).values():
@@ -42,13 +36,7 @@ class Schedulers(Seam):
         @wraps(original)
         def step(scheduler: LRScheduler, *args: Any, **kwargs: Any) -> None:
             call = ScheduleCall(scheduler, constructing)
-            self.began.send(call)
-            try:
+            with self.around(call):
                 original(scheduler, *args, **kwargs)
-            except BaseException:
-                call.raised = True
-                raise
-            finally:
-                self.ended.send(call)
 
         return step

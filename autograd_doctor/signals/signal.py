@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable
-from typing import Generic, NamedTuple, TypeVar
+from types import TracebackType
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from autograd_doctor.signals.guard import Guard
 from autograd_doctor.signals.patches import Patches
 
 P = TypeVar("P")
+
+
+class Call(Protocol):
+    """What is told of a call: beside its arguments, whether it raised."""
+
+    raised: bool
+
+
+C = TypeVar("C", bound=Call)
 
 
 class _Listener(NamedTuple):
@@ -110,3 +120,33 @@ class Seam:
         if self._listeners == 0 and self._patches is not None:
             self._patches.close()
             self._patches = None
+
+
+class CallSeam(Seam, Generic[C]):
+    """A seam of calls: `began`, then `ended`, also where the call raised."""
+
+    def __init__(self, guard: Guard) -> None:
+        super().__init__(guard)
+        self.began: Signal[C] = Signal(guard, self)
+        self.ended: Signal[C] = Signal(guard, self)
+
+    def around(self, call: C) -> _Around[C]:
+        """For the block in which the original is called: a manager, so that no frame of ours is added to the stack."""
+        return _Around(self, call)
+
+
+class _Around(Generic[C]):
+    __slots__ = ("_call", "_seam")
+
+    def __init__(self, seam: CallSeam[C], call: C) -> None:
+        self._seam = seam
+        self._call = call
+
+    def __enter__(self) -> None:
+        self._seam.began.send(self._call)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._call.raised = kind is not None
+        self._seam.ended.send(self._call)

@@ -1,10 +1,10 @@
-"""Which parameters a backward should have reached and did not."""
+"""Which parameters a backward should have reached and did not, and what of that was seen."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from autograd_doctor.events import BackwardRan
+from autograd_doctor.events import BackwardRan, Cut
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.crash import lacks_graph
 
@@ -15,3 +15,18 @@ def missed_by(trace: Trace, backward: BackwardRan, parameters: Iterable[int]) ->
         return trace.without_gradient & frozenset(parameters)
     wanted = frozenset(parameters) - trace.frozen
     return wanted & trace.optimized if trace.optimized else wanted
+
+
+def seen_first(cuts: Iterable[Cut]) -> list[Cut]:
+    """Cuts in the order in which they may take the blame for a parameter: a guess takes none from what was seen."""
+    return sorted(cuts, key=lambda cut: cut.guessed)
+
+
+def values_in(backwards: Iterable[BackwardRan]) -> tuple[frozenset[int], bool]:
+    """Parameters whose values went into these losses, and whether that is a guess: only where none was seen to."""
+    values: set[int] = set()
+    seen: set[int] = set()
+    for backward in backwards:
+        values.update(backward.values or ())
+        seen.update(set(backward.values or ()) - set(backward.guessed))
+    return frozenset(seen or values), not seen and bool(values)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import pytest
 import torch
 from torch import nn
 from torch.optim import SGD
 
-from autograd_doctor.events import BackwardRan, InstrumentLimited, NonFiniteGradient
+from autograd_doctor.events import BackwardRan, MoreDetailNeeded, NonFiniteGradient
 from autograd_doctor.instruments import backward_runs as module
 from autograd_doctor.instruments.backward_runs import BackwardRuns
 from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.detail import CLOSE_STEPS
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading import graph_walk
-from autograd_doctor.reading.made import numbers_in
+from autograd_doctor.reading.made import Made, numbers_in
 from tests.inventing import Invented, inventing
 
 
@@ -80,6 +80,19 @@ def test_paths_that_were_cut():
         assert (event.values, event.reached) == ([0, 1], [1])
         assert [(cut.operation, cut.parameters) for cut in event.cuts] == [("detach", [0])]
         assert event.rewrapped_at is None
+
+
+def test_values_that_were_only_guessed_to_flow_in():
+    a, b = weight(), weight()
+    with inventing(BackwardRuns) as run:
+        run.operated("mul", b * 2, b)
+        made = Made("tensor", None, 0)
+        run.find(Tensors).derive(made, [a])
+        guess = torch.ones(2)
+        run.find(Tensors).put(guess, Made("tensor", None, 0))
+        run.find(Tensors).get(guess).absorb(made, connected=False, guessed=True)  # type: ignore[union-attr]
+        run.ran_backward(run.operated("mul", (b * guess).sum(), b, guess))
+        assert (ran(run).values, ran(run).guessed) == ([0, 1], [1])
 
 
 def test_a_path_that_was_cut_beside_one_that_was_not_loses_nothing():
@@ -186,27 +199,31 @@ def sign(run: Invented, a: nn.Parameter) -> torch.Tensor:
 def test_gradients_that_became_zero_on_the_way_are_told_in_the_first_steps():
     a = weight()
     with inventing(BackwardRuns) as run:
-        for steps in range(module._ZERO_STEPS + 1):
+        for steps in range(CLOSE_STEPS + 1):
             run.ran_backward(sign(run, a))
             cuts = [(cut.operation, cut.reason, cut.parameters) for cut in ran(run).cuts]
-            assert cuts == ([("sign", "zero-derivative", [0])] if steps < module._ZERO_STEPS else [])
+            assert cuts == ([("sign", "zero-derivative", [0])] if steps < CLOSE_STEPS else [])
             step(run)
 
 
-def test_on_an_accelerator_gradients_are_followed_in_the_first_steps_only():
-    a = weight()
-    root: Any = torch.ones((), device="meta")
+def test_gradients_are_followed_in_the_first_steps_only():
+    a = weight(0.0)
     with inventing(BackwardRuns) as run:
-        for _ in range(module._ZERO_STEPS):
-            with run.backward(root):
-                pass
+        for steps in range(CLOSE_STEPS + 1):
+            run.ran_backward(spoiled(run, a))
+            assert len(run.of(NonFiniteGradient)) == min(steps + 1, CLOSE_STEPS)
+            a.grad = None
             step(run)
-        assert run.of(InstrumentLimited) == []
-        for _ in range(2):
+
+
+def test_a_loss_that_is_not_finite_when_values_are_not_read_any_more_asks_for_more():
+    root = torch.tensor(float("nan"))
+    with inventing(BackwardRuns) as run:
+        for steps in range(CLOSE_STEPS + 2):
             with run.backward(root):
                 pass
-        assert [event.instrument for event in run.of(InstrumentLimited)] == ["backward_runs"]
-        assert a is not None
+            assert len(run.of(MoreDetailNeeded)) == (steps >= CLOSE_STEPS)
+            step(run)
 
 
 def spoiled(run: Invented, a: nn.Parameter, *, line: int = 0) -> torch.Tensor:

@@ -42,6 +42,10 @@ def flows(run: Invented, tensor: torch.Tensor) -> tuple[list[int], list[int]]:
     return numbers_in(made(run, tensor).values), numbers_in(made(run, tensor).connected)
 
 
+def guessed(run: Invented, tensor: torch.Tensor) -> list[int]:
+    return numbers_in(made(run, tensor).guessed)
+
+
 # ----------------------------------------------------------------------------------------------------------- recording
 
 
@@ -260,6 +264,24 @@ def test_values_made_anew_below_the_line_that_took_them_out_are_taken_for_the_sa
         send(Operation(torch.add, Kind.OPERATION, "tensor", ([1.0],), {}, True, below))
         send(Operation(torch.add, Kind.OPERATION, "mul", (1.5,), {}, True, elsewhere))
         assert [flows(run, each)[0] for each in (above, below, elsewhere)] == [[], [0], []]
+        assert [cut.guessed for cut in made(run, below).cuts_of(~0)] == [True]
+
+
+def test_what_was_guessed_to_flow_in_is_told_from_what_was_seen():
+    a, b = weight(), weight()
+    with inventing(Lineage) as run:
+        send = run.signals.operations.ended.send
+        send(Operation(torch.add, Kind.ESCAPE, "item", (a,), {}, True, 3.0))
+        back = torch.ones(1)
+        send(Operation(torch.add, Kind.OPERATION, "tensor", ([1.0],), {}, True, back))
+        assert guessed(run, back) == [0]
+        with_other = run.operated("mul", back * b, back, b)
+        assert (flows(run, with_other)[0], guessed(run, with_other)) == ([0, 1], [0])
+        for inputs in ((with_other, a), (a, with_other)):
+            assert guessed(run, run.operated("mul", with_other * a, *inputs)) == [], "seen on another way"
+        escaped = run.escaped("item", 0.7654321, with_other)
+        returned = run.operated("tensor", torch.ones(1), [escaped])
+        assert (flows(run, returned)[0], guessed(run, returned)) == ([0, 1], [0])
 
 
 def test_what_left_no_parameter_is_not_followed():

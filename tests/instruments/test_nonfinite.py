@@ -6,11 +6,10 @@ import math
 
 import pytest
 import torch
-from torch import nn
-from torch.optim import SGD
 
-from autograd_doctor.events import InstrumentLimited, NonFiniteInput, NonFiniteProduced
+from autograd_doctor.events import NonFiniteInput, NonFiniteProduced
 from autograd_doctor.instruments import nonfinite as module
+from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.nonfinite import NonFinite
 from autograd_doctor.instruments.tensors import Tensors
 from tests.inventing import Invented, inventing
@@ -134,14 +133,9 @@ def test_each_birth_is_reported_once_and_only_a_few():
         assert origin(run, run.operated("log", tensor(NAN), tensor(0.0))) == "", "nothing is checked any more"
 
 
-def test_on_an_accelerator_values_are_checked_in_the_first_steps_only():
-    sgd = SGD([nn.Parameter(torch.ones(1))], lr=0.1)
+def test_values_are_read_where_the_detail_asks_for_it_only():
     with inventing(NonFinite) as run:
-        for _ in range(module._STEPS_ON_ACCELERATOR):
-            run.operated("log", torch.ones(2, device="meta"))
-            assert run.of(InstrumentLimited) == []
-            run.train(sgd)
-        run.operated("log", tensor(1.0))
-        assert run.of(InstrumentLimited) == []
-        run.operated("log", torch.ones(2, device="meta"))
-        assert [event.instrument for event in run.of(InstrumentLimited)] == ["nonfinite"]
+        run.find(Detail).closely = False
+        assert origin(run, run.operated("log", tensor(NAN), tensor(0.0))) == ""
+        run.find(Detail).closely = True
+        assert origin(run, run.operated("log", tensor(NAN), tensor(0.0))) == "log"

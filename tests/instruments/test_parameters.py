@@ -88,3 +88,17 @@ def test_a_tensor_that_is_a_plain_attribute_of_a_module_tells_whose():
         run.find(Parameters).introduce()
         (seen,) = run.of(ParameterSeen)
         assert (seen.parameter, seen.name, seen.module, seen.module_kind) == (number, "net.0.scale", module, "Linear")
+
+
+def test_a_parameter_in_the_place_of_another_replaces_it_whatever_the_module_is_called():
+    def introduced_as(model: nn.Module, prefix: str) -> dict[int, tuple[str, int | None]]:
+        before = len(run.of(ParameterSeen))
+        run.find(Parameters).name_module(model, prefix)
+        return {event.parameter: (event.name, event.replaces) for event in run.of(ParameterSeen)[before:]}
+
+    with inventing(Parameters) as run:
+        model, other = (nn.Sequential(nn.Linear(2, 2, bias=False), nn.Linear(2, 1, bias=False)) for _ in range(2))
+        assert introduced_as(model, "model") == {0: ("model.0.weight", None), 1: ("model.1.weight", None)}
+        model[1] = nn.Linear(2, 3, bias=False)
+        assert introduced_as(model, "net") == {2: ("net.1.weight", 1)}
+        assert introduced_as(other, "model") == {3: ("model.0.weight", None), 4: ("model.1.weight", None)}

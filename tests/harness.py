@@ -127,7 +127,8 @@ def plan_for(
 
 def check_by_command(program: Path, *options: str, arguments: Sequence[str] = ()) -> tuple[dict[str, Any], int]:
     """The JSON report and the exit code of a real `python -m autograd_doctor check`."""
-    command = [sys.executable, "-m", "autograd_doctor", "check", "--isolated", "--output-format", "json", *options]
+    always = ("check", "--isolated", "--output-format", "json", "--seconds", "0")
+    command = [sys.executable, "-m", "autograd_doctor", *always, *options]
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
             [*command, str(program), *arguments],

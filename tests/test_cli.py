@@ -284,7 +284,7 @@ def test_a_sick_program_from_check_to_report(doctor: Doctor) -> None:
 
 def test_a_healthy_program_keeps_standard_output(doctor: Doctor) -> None:
     Path("train.py").write_text(HEALTHY)
-    Path("autograd_doctor.yaml").write_text("steps: 2\nselect: [AD1]")
+    Path("autograd_doctor.yaml").write_text("steps: 2\nseconds: 0\nselect: [AD1]")
     printed = doctor("check", "-m", "train")
     assert (printed.code, printed.err) == (0, "")
     assert printed.out.startswith("the program says []\n")

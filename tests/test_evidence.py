@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from autograd_doctor import recording
-from autograd_doctor.events import OptimizerStepped, ProgramRaised
+from autograd_doctor.events import ProgramRaised
+from autograd_doctor.judging import facts
 from tests.harness import ROOT, check_by_command, check_program, recorded
 
 TRAINS = """
@@ -135,7 +136,7 @@ def test_who_takes_no_notice_of_the_stop_and_does_not_move_hangs(
     monkeypatch.setattr(stopping, "_raise_in_main_thread", raised.append)
     session = Session(lambda event: None)
     guard = session.signals.guard
-    stopper = stopping.Stopper(guard, 30, 60.0, 0, end_hard=lambda: ended.append(stopper.reason))
+    stopper = stopping.Stopper(guard, 30, 0.0, 60.0, 0, end_hard=lambda: ended.append(stopper.reason))
     stopper._trained(Course(Site(session.signals, session.emit)))
     monkeypatch.setattr(stopper._standstill, "is_hang", lambda now: bool(still))
     stopper._stop_between_steps(time.monotonic())
@@ -176,7 +177,7 @@ def test_a_program_that_closes_all_descriptors_loses_nothing_of_its_own_or_ours(
         train()
     """
     with recorded(program(then)) as (trace, plan, outcome):
-        assert len(trace.of(OptimizerStepped)) == 18
+        assert facts.run_facts(trace, outcome).steps == 18
         assert recording.missing(trace) == []
         assert (Path(plan.trace).parent / "mine.txt").read_text() == "mine"
         assert outcome.exit_code == 0
@@ -310,17 +311,18 @@ def test_a_python_command_counts_as_a_process_and_others_do_not() -> None:
 
 TOO_SHORT = """
     inputs = torch.randn(40, 4)
-    def predict():
-        return torch.cat([model(batch) for (batch,) in DataLoader(TensorDataset(inputs), batch_size=2)])
-    train()
-    assert len(predict()) == len(inputs), "too few predictions"
+    outputs = []
+    for (batch,) in DataLoader(TensorDataset(inputs), batch_size=2):
+        train(1)
+        outputs.append(model(batch))
+    assert len(torch.cat(outputs)) == len(inputs), "too few outputs"
 """
 
 
 def test_a_crash_that_cutting_made_is_not_the_programs(checked: Callable[..., Checked]) -> None:
     report, code = checked(TOO_SHORT, "--select", "AD1,AD599")
     assert (code, report["findings"], report["run"]["stopped_by"]) == (0, [], "finished")
-    wanted = "in a first run, the program raised `AssertionError` (too few predictions) after passes over its loaders"
+    wanted = "in a first run, the program raised `AssertionError` (too few outputs) after passes over its loaders"
     assert any(note.startswith(wanted) for note in report["notes"])
 
 

@@ -329,16 +329,23 @@ def test_what_torch_does_by_itself_is_a_framework():
     model = nn.Linear(4, 1)
     model(torch.randn(2, 4)).sum().backward()
     seen = []
-    optimizer = SGD(model.parameters(), lr=0.1)
-    optimizer.register_step_post_hook(lambda *_: None)
     with watching(GradModes, GradModeLeft) as events:
-        original = torch.optim.SGD._init_group
-        torch.optim.SGD._init_group = lambda *args: seen.append(events.find(GradModes).switch) or original(*args)  # type: ignore
+        original = torch.nn.utils.clip_grad._get_total_norm
+        torch.nn.utils.clip_grad._get_total_norm = lambda *args, **kwargs: (
+            seen.append(  # type: ignore
+                events.find(GradModes).switch
+            )
+            or original(*args, **kwargs)
+        )
         try:
-            optimizer.step()
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         finally:
-            torch.optim.SGD._init_group = original  # type: ignore[method-assign]
-    assert [(switch.form, source_line(switch.location)) for switch in seen] == [("framework", "optimizer.step()")]
+            torch.nn.utils.clip_grad._get_total_norm = original  # type: ignore
+    (switch,) = seen
+    assert (switch.form, source_line(switch.location)) == (
+        "framework",
+        "nn.utils.clip_grad_norm_(model.parameters(), 1.0)",
+    )
 
 
 def test_left_off_when_a_backward_fails():

@@ -77,7 +77,7 @@ def _micro_batches(trace: Trace) -> int:
 
 def _steps_in_full(trace: Trace) -> int:
     """Training steps whose operations were recorded: none between a turn to light ones and the next turn back."""
-    turns, last = trace.of(DetailTurned), max((event.step for event in trace.events[-1:]), default=0)
+    turns, last = trace.of(DetailTurned), max((event.step for event in trace.events), default=0)
     ends = [turn.step for turn in turns[1:]] + [last]
     light = sum(end - turn.step for turn, end in zip(turns, ends, strict=False) if not turn.full)
     return max(0, last - light)

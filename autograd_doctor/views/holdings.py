@@ -70,10 +70,16 @@ def kept_by_module(survivor: Survivor) -> bool:
 
 
 def awaits_backward(trace: Trace, holding: Holding) -> bool:
-    """Whether a graph may be kept for an optimizer that had not stepped by then, as an episode's is."""
-    first, last = holding.steps[0], holding.steps[-1]
-    stepped = {event.optimizer for event in trace.steps if first <= event.step < last}
-    return not holding.latest.freed and bool(trace.optimizers.keys() - stepped)
+    """Whether a graph may be kept for an optimizer that had not stepped by then, as an episode's is.
+
+    One whose backward came between the last two censuses was kept for it: what becomes of it now is yet to be seen.
+    """
+    counts = list(zip(holding.steps, holding.survivors, strict=True))
+    if len(counts) > 1 and counts[-1][1].freed and not counts[-2][1].freed:
+        counts.pop()
+    last, kept = counts[-1]
+    stepped = {event.optimizer for event in trace.steps if holding.steps[0] <= event.step < last}
+    return not kept.freed and bool(trace.optimizers.keys() - stepped)
 
 
 def _epoch_ends(trace: Trace) -> frozenset[int]:

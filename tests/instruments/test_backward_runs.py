@@ -218,12 +218,14 @@ def test_gradients_are_followed_in_the_first_steps_only():
 
 def test_a_loss_that_is_not_finite_when_values_are_not_read_any_more_asks_for_more():
     root = torch.tensor(float("nan"))
+    optimizer = SGD([weight()], lr=0.1)
     with inventing(BackwardRuns) as run:
         for steps in range(CLOSE_STEPS + 2):
             with run.backward(root):
                 pass
             assert len(run.of(MoreDetailNeeded)) == (steps >= CLOSE_STEPS)
-            step(run)
+            with run.step(optimizer):
+                pass
 
 
 def spoiled(run: Invented, a: nn.Parameter, *, line: int = 0) -> torch.Tensor:

@@ -9,20 +9,23 @@ import pytest
 
 from autograd_doctor.reading.consumers import ends_with_the_iterator, is_within
 
-ANSWERS: list[bool] = []
+OURS = """
+class Loader:
+    def __iter__(self):
+        answers.append(ends_with_the_iterator())
+        return iter([1, 2])
 
+def ask(*packages):
+    return is_within(packages)
+"""
 
-def loader(module: str = "autograd_doctor.signals.loaders") -> Any:
-    """An iterable whose `__iter__` stands in a module of ours, and asks who calls."""
-    namespace: dict[str, Any] = {"__name__": module, "ask": lambda: None, "answers": ANSWERS}
-    namespace["ask"] = ends_with_the_iterator
-    exec(
-        "class Loader:\n    def __iter__(self):\n        answers.append(ask())\n        return iter([1, 2])", namespace
-    )
-    return namespace["Loader"]()
-
-
-LOADER = loader()
+answers: list[bool] = []
+ours: dict[str, Any] = {
+    "__name__": "autograd_doctor.signals.loaders", "answers": answers, "is_within": is_within,
+    "ends_with_the_iterator": ends_with_the_iterator,
+}  # fmt: skip
+exec(OURS, ours)
+LOADER: Any = ours["Loader"]()
 
 
 def by_for() -> None:
@@ -48,6 +51,11 @@ def by_zip() -> None:
         pass
 
 
+def by_iter_in_for() -> None:
+    for _ in iter(LOADER):
+        pass
+
+
 def by_sum() -> int:
     return sum(LOADER)
 
@@ -58,7 +66,7 @@ def passing_on() -> Iterator[int]:
 
 def batches() -> Iterator[int]:
     for x in LOADER:
-        yield x
+        yield x + 1
 
 
 def by_generator() -> None:
@@ -84,13 +92,13 @@ def by_two_generators() -> None:
     "program",
     [
         by_for, by_comprehension, by_generator_expression, by_enumerate, by_zip, by_sum, by_generator, by_passing_on,
-        by_two_generators,
+        by_two_generators, by_iter_in_for,
     ],
 )  # fmt: skip
 def test_loops_end_with_their_iterator(program: Callable[[], Any]) -> None:
-    ANSWERS.clear()
+    answers.clear()
     program()
-    assert ANSWERS == [True]
+    assert answers == [True]
 
 
 def by_iter() -> None:
@@ -139,21 +147,19 @@ def by_unpacking() -> int:
     ],
 )  # fmt: skip
 def test_others_may_expect_no_end(program: Callable[[], Any]) -> None:
-    ANSWERS.clear()
+    answers.clear()
     program()
-    assert ANSWERS == [False]
+    assert answers == [False]
 
 
 def test_frameworks_handle_the_end_of_what_they_ask_for() -> None:
     for name, copes in (("lightning.fit", True), ("accelerate", True), ("lightningrod", False), (None, False)):
-        ANSWERS.clear()
+        answers.clear()
         exec("iter(loader)", {"__name__": name, "loader": LOADER})
-        assert ANSWERS == [copes], name
+        assert answers == [copes], name
 
 
 def test_the_package_that_called_is_told() -> None:
-    ours: dict[str, Any] = {"__name__": "autograd_doctor.signals", "is_within": is_within}
-    exec("def ask(packages):\n    return is_within(packages)", ours)
     theirs: dict[str, Any] = {"__name__": "transformers.trainer", "ask": ours["ask"]}
-    exec("found = ask(('accelerate', 'transformers')), ask(('accelerate',))", theirs)
+    exec("found = ask('accelerate', 'transformers'), ask('accelerate')", theirs)
     assert theirs["found"] == (True, False)

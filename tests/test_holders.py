@@ -206,7 +206,9 @@ def stores(program: str, wanted: str) -> list[tuple[Any, ...]]:
         ("kept = [(1, Thing())]", "kept[0][1]", [("list", 0, False)]),
         ("kept = {'a': [Thing()]}", "kept['a'][0]", [("list", 0, False), ("dict", "a", False)]),
         ("kept = Keeper([Thing()])", "kept.kept[0]", [("list", 0, False), ("dict", "kept", True)]),
+        ("kept = Keeper([Thing()]); vars(kept)", "kept.kept[0]", [("list", 0, False), ("dict", "kept", True)]),
         ("kept = [Keeper(Thing())]", "kept[0].kept", [("dict", "kept", True), ("list", 0, False)]),
+        (FUNCTIONS.format(made="[Thing()]"), "kept.__closure__[2].cell_contents[0]", [("list", 0, False)]),
     ],
 )
 def test_the_containers_on_the_way_are_told(program: str, wanted: str, expected: Sequence[Any]) -> None:

@@ -41,8 +41,9 @@ def purpose_of(apply: Callable[..., Any], *arguments: torch.Tensor) -> str:
         passing(lambda x: (x > 0).double()),
         passing(lambda x: x * (x.abs() > 0.5)),
         passing(lambda x: torch.zeros_like(x)),
+        passing(lambda x: x.round() * row(0, 1, 1, 1, 1)),
     ],
-    ids=["round", "spike", "pruned", "constant"],
+    ids=["round", "spike", "pruned", "constant", "partly constant"],
 )
 def test_steps_have_no_derivative_to_return(apply: Any) -> None:
     assert purpose_of(apply, X) == _STEPS
@@ -110,6 +111,20 @@ def test_two_inputs_that_bound_each_other_have_no_purpose() -> None:
     assert purpose_of(both(torch.maximum), row(1, 4), row(2, 3)) == ""
 
 
+def test_every_plateau_has_to_end_in_a_bound() -> None:
+    mixed = custom(lambda x: torch.stack([x[0].clamp(-0.5, 0.5), x[1].relu()]), lambda x, gradient: gradient)
+    assert purpose_of(mixed, row(-1, -1)) == ""
+
+
+def test_plateaus_are_those_of_their_own_output() -> None:
+    doubled_and_held = custom(lambda x: (2 * x, x.clamp(-1, 1)), lambda x, first, second: 2 * first + second)
+    assert purpose_of(doubled_and_held, X) == _BOUNDS
+
+
+def test_bounds_may_be_far_from_small_inputs() -> None:
+    assert purpose_of(passing(lambda x: x.clamp(min=5)), row(1e-3)) == _BOUNDS
+
+
 # ------------------------------------------------------------------------------------------------------------ plateaus
 
 
@@ -120,8 +135,10 @@ def test_two_inputs_that_bound_each_other_have_no_purpose() -> None:
         (lambda by: max(by - 5000, 0.0), _End.NONE),
         (lambda by: float(by > 1), _End.JUMP),
         (lambda by: float(by < -4000), _End.JUMP),
-        (lambda by: max(by - 1, 0.0), _End.GATE),
-        (lambda by: min(by + 1, 0.0), _End.GATE),
+        (lambda by: max(by - 0.5, 0.0), _End.GATE),
+        (lambda by: min(by + 0.5, 0.0), _End.GATE),
+        (lambda by: max(by - 1e-3, 0.0), _End.GATE),
+        (lambda by: min(by + 1e-3, 0.0), _End.GATE),
         (lambda by: max(by, 3.0), _End.BOUND),
         (lambda by: min(max(by - 1, 0.0), 7.0), _End.BOUND),
         (lambda by: min(max(by - 1, 0.0), 3000.0), _End.GATE),

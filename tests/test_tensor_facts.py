@@ -7,6 +7,7 @@ import math
 import pytest
 import torch
 
+from autograd_doctor.events import TensorFacts
 from autograd_doctor.reading.tensor_facts import bad_rows, describe, fingerprints, norms, readable
 
 DTYPES = [torch.float8_e4m3fn, torch.bfloat16, torch.float16, torch.float32, torch.float64]
@@ -51,6 +52,14 @@ def test_ranges_are_those_of_the_finite_values():
         assert ((bad.low, bad.high), (bad.nan, bad.inf)) == ((None, None), counts)
     assert (describe(torch.tensor([math.nan] * 2)).low, describe(torch.empty(0)).low) == (None, None)
     assert describe(torch.tensor([1, 5])).high == 5.0
+
+
+@pytest.mark.parametrize("facts", [describe(torch.tensor([1, 5])), describe(torch.tensor([math.nan]), ranges=False)])
+def test_where_nothing_bad_was_found_nothing_is_counted(facts: TensorFacts) -> None:
+    assert (facts.nan, facts.inf) == (0, 0)
+
+
+def test_no_ranges_are_told_where_none_are_asked_for() -> None:
     assert describe(torch.ones(2), ranges=False).low is None
 
 

@@ -126,6 +126,19 @@ def test_nothing_is_found_where_nothing_is_stored() -> None:
     assert watch.found == {}
 
 
+def test_who_starts_anew_looks_for_the_new_only() -> None:
+    old: list[Any] = []
+    new: list[Any] = []
+    watch = watched(Store(old, 0))
+    assert watch.watching
+    watch.start({"new": [Store(new, 0)]})
+    old.append(value())
+    new.append(value())
+    watch.stop()
+    assert list(watch.found) == ["new"]
+    assert not watch.watching
+
+
 def test_tracing_ends_and_leaves_no_trace() -> None:
     kept: list[Any] = []
     watch = watched(Store(kept, 0))

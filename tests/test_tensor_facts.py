@@ -7,7 +7,6 @@ import math
 import pytest
 import torch
 
-from autograd_doctor.events import TensorFacts
 from autograd_doctor.reading.tensor_facts import bad_rows, describe, fingerprints, norms, readable
 
 DTYPES = [torch.float8_e4m3fn, torch.bfloat16, torch.float16, torch.float32, torch.float64]
@@ -54,8 +53,9 @@ def test_ranges_are_those_of_the_finite_values():
     assert describe(torch.tensor([1, 5])).high == 5.0
 
 
-@pytest.mark.parametrize("facts", [describe(torch.tensor([1, 5])), describe(torch.tensor([math.nan]), ranges=False)])
-def test_where_nothing_bad_was_found_nothing_is_counted(facts: TensorFacts) -> None:
+@pytest.mark.parametrize(("values", "ranges"), [([1, 5], True), ([math.nan, math.inf], False)])
+def test_where_nothing_bad_was_looked_for_nothing_is_counted(values: list[float], ranges: bool) -> None:
+    facts = describe(torch.tensor(values), ranges=ranges)
     assert (facts.nan, facts.inf) == (0, 0)
 
 

@@ -224,13 +224,16 @@ def test_a_dispatch_mode_of_the_program_sees_no_look_and_goes_on() -> None:
 
 
 def test_a_tracer_of_the_program_sees_no_look_and_goes_on() -> None:
+    hidden: list[bool] = []
+
     def program(x: torch.Tensor) -> torch.Tensor:
         with Guard(raises).looking():
-            x + 1
+            hidden.append(torch._C._get_tracing_state() is None)
         return x * 2
 
     graph = str(torch.jit.trace(program, torch.ones(2), check_trace=False).graph)  # type: ignore[no-untyped-call]
-    assert ("aten::add" in graph, "aten::mul" in graph) == (False, True)
+    assert hidden == [True]
+    assert "aten::mul" in graph
 
 
 def test_a_profiler_of_the_program_sees_no_look_and_goes_on() -> None:

@@ -88,6 +88,15 @@ def test_line_that_stores_in_a_sequence(function: Any, kind: Any) -> None:
     assert watch.found["it"].function == function.__name__
 
 
+def test_line_that_stores_in_a_set() -> None:
+    kept: set[object] = {1}
+    watch = watched(Store(kept, 0))
+    line = inspect.currentframe().f_lineno + 1  # type: ignore[union-attr]
+    kept.add(value())
+    watch.stop()
+    assert watch.found["it"].line == line
+
+
 def test_line_in_a_helper_is_the_one() -> None:
     kept: list[Any] = []
     watch = watched(Store(kept, 0))

@@ -164,7 +164,7 @@ def _transplant(old: Any, new: Any, module: str) -> None:
             kept.__defaults__, kept.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
             if kept.__code__ != function.__code__:
                 kept.__code__ = function.__code__
-        elif isinstance(value, bool | int | float | tuple | frozenset | set) and isinstance(old, dict):
+        elif isinstance(value, bool | int | float | str | tuple | frozenset | set) and isinstance(old, dict):
             old[name] = value
 
 

@@ -53,6 +53,7 @@ def active(run: Any) -> list[bool]:
         (lambda: torch.dropout(X, 0.2, True), [True]),
         (lambda: torch.feature_dropout(X, 0.2, train=False), [False]),
         (lambda: F.rrelu(X, training=True), [True]),
+        (lambda: torch.rrelu(X), [False]),
         (lambda: F.rrelu(X, 0.2, 0.2, training=True), []),
         (lambda: F.batch_norm(X, MEAN, VARIANCE, training=False), [False]),
         (lambda: F.batch_norm(X, None, None, training=True), []),
@@ -104,3 +105,8 @@ def uses(**seen: Any) -> bool:
 )
 def test_dependence_needs_a_difference_between_the_modes(seen: dict[str, Any], expected: bool) -> None:
     assert uses(**seen) is expected
+
+
+def test_what_torch_does_not_tag_draws_no_numbers() -> None:
+    assert draws_numbers(torch.Tensor.normal_)
+    assert not draws_numbers(torch.Tensor.exp)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from torch.overrides import get_overridable_functions
@@ -46,3 +48,27 @@ def test_what_changes_values_changes_its_input() -> None:
     assert not any(kinds.writes(name) for name in kinds._CHANGES_NO_VALUES)
     assert kinds.writes("data.__set__")
     assert kinds.writes("__setitem__")
+
+
+class Nameless:
+    """A callable that has only the name of its class."""
+
+    def __call__(self) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("function", "kind", "name"),
+    [
+        (torch.add, kinds.Kind.OPERATION, "add"),
+        (torch.Tensor.item, kinds.Kind.ESCAPE, "item"),
+        (torch.Tensor.dim, kinds.Kind.QUIET, "dim"),
+        (torch.Tensor.T.__get__, kinds.Kind.OPERATION, "T"),
+        (torch.Tensor.grad.__get__, kinds.Kind.QUIET, "grad"),
+        (torch.Tensor.grad.__set__, kinds.Kind.OPERATION, "grad.__set__"),
+        (torch.Tensor.data.__set__, kinds.Kind.OPERATION, "data.__set__"),
+        (torch.Tensor.requires_grad.__set__, kinds.Kind.QUIET, "requires_grad.__set__"),
+        (Nameless(), kinds.Kind.OPERATION, "Nameless"),
+    ],
+)
+def test_functions_are_told_by_what_they_do(function: Any, kind: kinds.Kind, name: str) -> None:
+    assert kinds.classify(function) == (kind, name)

@@ -132,6 +132,44 @@ def reads(ctx: Any, x: Any) -> Any:
     return gain(x) * WEIGHTS.sum() * math.pi * cmath.e * len(gains)
 
 
+LISTS = [[1], [2]]
+TABLES = {"a": [1]}
+
+
+class Noting(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        LOG.append(x)
+        return x
+
+
+class Doubling(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x * 2
+
+
+def applies_one_that_changes(ctx: Any, x: Any) -> Any:
+    return Noting.apply(x)  # type: ignore[no-untyped-call]
+
+
+def applies_one_that_does_not(ctx: Any, x: Any) -> Any:
+    return Doubling.apply(x)  # type: ignore[no-untyped-call]
+
+
+def reads_entries(ctx: Any, x: Any) -> Any:
+    return x * LISTS[0].count(1) * TABLES["a"].index(1)
+
+
+def reading_enclosed() -> Any:
+    seen = [1]
+
+    def forward(ctx: Any, x: Any) -> Any:
+        return x * seen.count(1)
+
+    return forward
+
+
 def calls_what_only_sounds_like_it(ctx: Any, x: Any) -> Any:
     return METER.append(x)
 
@@ -160,6 +198,7 @@ def as_function(forward: Any) -> type:
         (writes_a_file, "it calls `write`"),
         (rotates, "it changes `BYTES`"),
         (enclosing(), "it changes `seen`"),
+        (applies_one_that_changes, "it changes `LOG`"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
@@ -167,7 +206,18 @@ def test_changes_outside_are_found(forward: Any, says: str) -> None:
     assert side_effect(as_function(forward)) == says
 
 
-@pytest.mark.parametrize("forward", [own_list, reads, calls_what_only_sounds_like_it, helper_with_its_own_list])
+@pytest.mark.parametrize(
+    "forward",
+    [
+        own_list,
+        reads,
+        reads_entries,
+        reading_enclosed(),
+        applies_one_that_does_not,
+        calls_what_only_sounds_like_it,
+        helper_with_its_own_list,
+    ],
+)
 def test_reading_and_what_is_its_own_change_nothing(forward: Any) -> None:
     assert side_effect(as_function(forward)) == ""
 

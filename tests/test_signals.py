@@ -12,10 +12,12 @@ import pytest
 import torch
 import torch.utils.checkpoint
 from torch import nn
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from autograd_doctor.instruments.clipping import Clipping
 from autograd_doctor.signals import Signals
-from autograd_doctor.signals.guard import Guard
+from autograd_doctor.signals.guard import Guard, hide_from_observers
 from autograd_doctor.signals.patches import Patches
 from autograd_doctor.signals.signal import Seam, Signal
 from tests.watching import Recorded, Replaced, global_state, recording_replacements
@@ -140,6 +142,16 @@ def test_listeners_hear_in_their_order():
     assert heard == ["early", "first", "second", "late", "last"]
 
 
+def test_who_names_no_order_is_between_the_early_and_the_late() -> None:
+    signal: Signal[int] = Signal(Guard(raises))
+    heard: list[str] = []
+    signal.connect(lambda what: heard.append("zero"), owner="test", order=0)
+    signal.connect(lambda what: heard.append("none"), owner="test")
+    signal.connect(lambda what: heard.append("zero again"), owner="test", order=0)
+    signal.send(1)
+    assert heard == ["zero", "none", "zero again"]
+
+
 def test_instruments_that_read_others_hear_after_them():
     recorded = Recorded()
     recorded.session.attach([Clipping])
@@ -184,6 +196,53 @@ def test_a_listener_looks_without_gradients_unless_the_signal_is_bare():
         signal.relay(1)
     assert enabled == [(False, True), (True, False), (True, False), (True, False)]
     assert torch.is_grad_enabled()
+
+
+class Seeing(TorchDispatchMode):
+    """A dispatch mode of the program, and what it sees."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[str] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.seen.append(func.overloadpacket.__name__)
+        return func(*args, **(kwargs or {}))
+
+
+def test_nobody_watches_where_nobody_looks() -> None:
+    assert not Guard(raises).busy
+    assert hide_from_observers() is None
+
+
+def test_a_dispatch_mode_of_the_program_sees_no_look_and_goes_on() -> None:
+    with Seeing() as mode:
+        with Guard(raises).looking():
+            torch.ones(2)
+        torch.zeros(2)
+    assert mode.seen == ["zeros"]
+
+
+def test_a_tracer_of_the_program_sees_no_look_and_goes_on() -> None:
+    hidden: list[bool] = []
+
+    def program(x: torch.Tensor) -> torch.Tensor:
+        with Guard(raises).looking():
+            hidden.append(torch._C._get_tracing_state() is None)
+        return x * 2
+
+    graph = str(torch.jit.trace(program, torch.ones(2), check_trace=False).graph)  # type: ignore[no-untyped-call]
+    assert hidden == [True]
+    assert "aten::mul" in graph
+
+
+def test_a_profiler_of_the_program_sees_no_look_and_goes_on() -> None:
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profiler:
+        with Guard(raises).looking():
+            torch.ones(2).exp()
+        torch.ones(2).sin()
+    names = {event.name for event in profiler.events() or ()}
+    assert ("aten::exp" in names, "aten::sin" in names) == (False, True)
 
 
 def test_nothing_is_signalled_inside_a_look():
@@ -345,6 +404,36 @@ def test_operations():
     assert heard[0][1].args[0] is a
 
 
+def test_operations_are_looked_at_without_gradients_and_unseen_by_the_program() -> None:
+    looks: list[bool] = []
+    deferred: list[bool] = []
+
+    def look(each: Any) -> None:
+        looks.append(torch.is_grad_enabled())
+        each.args[0].exp()
+        guard.defer(lambda: deferred.append(torch.is_grad_enabled()))
+
+    a = weight()
+    with Heard("operations") as heard, Seeing() as mode:
+        guard = heard.signals.guard
+        heard.signals.operations.ended.connect(look, owner="test")
+        doubled = a.mul(2)
+        with torch.no_grad():
+            a.mul(3)
+    assert (looks, mode.seen) == ([False, False], ["mul", "mul"])
+    assert deferred == [True, False], "what is deferred runs as if the program had done it"
+    assert doubled.requires_grad
+
+
+def test_a_function_mode_of_the_programs_own_overrides_everything() -> None:
+    class Mine(TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return func(*args, **(kwargs or {}))
+
+    with Heard("operations"), Mine():
+        assert torch.overrides.has_torch_function((torch.ones(1),))
+
+
 def test_operations_of_a_subclass_are_looked_at_without_its_overrides():
     seen: list[str] = []
 
@@ -393,6 +482,14 @@ def test_checkpoints(options, reentrant):
     assert args == [(a,)]
 
 
+def test_a_checkpoint_hands_on_its_result_and_its_place_among_decorators() -> None:
+    a = weight()
+    with Heard("checkpoints"):
+        out = torch.utils.checkpoint.checkpoint(torch.exp, a, use_reentrant=False)
+        assert torch.utils.checkpoint.checkpoint.__name__ == "checkpoint"
+    assert torch.equal(out, a.exp())
+
+
 def test_clipping():
     a = weight()
     a.grad = torch.ones(2)
@@ -436,6 +533,41 @@ def test_custom_functions():
             Doubled.apply(torch.ones(1))
     assert heard.names == ["began", "ended", "began"]
     assert (heard[0][1].function, heard[0][1].args, heard[1][1].result is out) == (Doubled, (a,), True)
+
+
+class Tripled(torch.autograd.Function):
+    """May be called under transforms of functions."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        return x * 3
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None: ...
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
+        return gradient * 3
+
+
+def test_custom_functions_inside_a_look_are_not_signalled() -> None:
+    with Heard("custom_functions") as heard, heard.signals.guard.looking():
+        result = Tripled.apply(torch.ones(2))  # type: ignore[no-untyped-call]
+    assert (heard, result.tolist()) == ([], [3, 3])
+
+
+def test_of_a_custom_function_under_a_transform_only_what_torch_makes_of_it_is_signalled() -> None:
+    with Heard("custom_functions") as heard:
+        result = torch.func.vmap(Tripled.apply)(torch.ones(2))
+    assert Tripled not in [call.function for _, call in heard]
+    assert result.tolist() == [3, 3]
+
+
+def test_decorators_hand_on_what_they_decorate() -> None:
+    with Heard("grad_modes"):
+        assert [manager(lambda: 5)() for manager in (torch.no_grad(), torch.set_grad_enabled(True))] == [5, 5]
 
 
 def test_grad_modes():
@@ -497,6 +629,21 @@ def test_loaders():
     assert len(data) == 3
 
 
+def test_batches_are_handed_on() -> None:
+    data = torch.utils.data.DataLoader(torch.arange(4), batch_size=2)  # type: ignore[arg-type]
+    with Heard("loaders"):
+        assert [batch.tolist() for batch in data] == [[0, 1], [2, 3]]
+
+
+def test_module_calls_are_looked_at_only_where_a_listener_needs_it() -> None:
+    with Heard("modules") as heard:
+        busy: list[bool] = []
+        for signal in (heard.signals.modules.began, heard.signals.modules.ended):
+            signal.connect(lambda call: busy.append(heard.signals.guard.busy), owner="test")
+        nn.Identity()(1)
+    assert busy == [False, False]
+
+
 def test_module_calls():
     class Echo(nn.Module):
         def forward(self, x: Any, fail: bool = False) -> Any:
@@ -509,7 +656,7 @@ def test_module_calls():
         with pytest.raises(KeyError):
             echo(2, fail=True)
         with heard.signals.guard.looking():
-            echo(3)
+            assert echo(3) == 3
     assert heard.names == ["began", "ended"] * 2
     first, second = heard[1][1], heard[3][1]
     assert (first.module, first.args, first.kwargs, first.output, first.raised) == (echo, (1,), {}, 1, False)
@@ -543,6 +690,7 @@ def test_optimizers():
     assert heard.names == ["group_added", "built", "group_added"]
     assert (heard[1][1], heard[2][1].optimizer) == (sgd, sgd)
     assert heard[2][1].group["params"] == [b]
+    assert [group["params"] for group in sgd.param_groups] == [[a], [b]]
 
 
 @pytest.mark.parametrize("by_name", [False, True])
@@ -561,6 +709,15 @@ def test_steps_and_their_closures(by_name):
                            "closure_began", "closure_ended"]  # fmt: skip
     assert [call.closure for _, call in heard] == [False] * 2 + [True] * 7
     assert all(call.optimizer is sgd for _, call in heard)
+
+
+def test_what_a_step_is_given_after_its_closure_is_handed_on() -> None:
+    class Scaled(torch.optim.SGD):
+        def step(self, closure: Any = None, scale: float = 1.0, shift: float = 0.0) -> Any:  # type: ignore[override]
+            return closure() * scale + shift
+
+    with Heard("steps"):
+        assert Scaled([weight()], lr=0.1).step(lambda: 2, 3, 4) == 10
 
 
 def test_clearing():
@@ -604,6 +761,15 @@ def test_scalers():
     ]
 
 
+def test_the_optimizer_of_a_scaler_comes_first() -> None:
+    a = weight()
+    a.grad = torch.ones(2)
+    sgd = torch.optim.SGD([a], lr=0.1)
+    with Heard("scalers") as heard:
+        torch.amp.GradScaler("cpu", enabled=False).step(sgd, None)
+    assert [call.argument is sgd for _, call in heard] == [True, True]
+
+
 def test_schedulers():
     from torch.optim import lr_scheduler
 
@@ -629,7 +795,7 @@ def test_states():
     with Heard("states") as heard:
         state = model.state_dict()
         model.state_dict(keep_vars=True)
-        model.load_state_dict(state)
+        assert model.load_state_dict(state).missing_keys == []
         pickle.dumps(state["0.weight"])
     names = heard.names
     assert names[:4] == ["taking", "taking", "taken", "taken"]

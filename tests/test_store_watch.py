@@ -88,6 +88,15 @@ def test_line_that_stores_in_a_sequence(function: Any, kind: Any) -> None:
     assert watch.found["it"].function == function.__name__
 
 
+def test_line_that_stores_in_a_set() -> None:
+    kept: set[object] = {1}
+    watch = watched(Store(kept, 0))
+    line = inspect.currentframe().f_lineno + 1  # type: ignore[union-attr]
+    kept.add(value())
+    watch.stop()
+    assert watch.found["it"].line == line
+
+
 def test_line_in_a_helper_is_the_one() -> None:
     kept: list[Any] = []
     watch = watched(Store(kept, 0))
@@ -124,6 +133,19 @@ def test_nothing_is_found_where_nothing_is_stored() -> None:
     watch.stop()
     append(kept)
     assert watch.found == {}
+
+
+def test_who_starts_anew_looks_for_the_new_only() -> None:
+    old: list[Any] = []
+    new: list[Any] = []
+    watch = watched(Store(old, 0))
+    assert watch.watching
+    watch.start({"new": [Store(new, 0)]})
+    old.append(value())
+    new.append(value())
+    watch.stop()
+    assert list(watch.found) == ["new"]
+    assert not watch.watching
 
 
 def test_tracing_ends_and_leaves_no_trace() -> None:

@@ -51,6 +51,15 @@ def test_ranges_are_those_of_the_finite_values():
         assert ((bad.low, bad.high), (bad.nan, bad.inf)) == ((None, None), counts)
     assert (describe(torch.tensor([math.nan] * 2)).low, describe(torch.empty(0)).low) == (None, None)
     assert describe(torch.tensor([1, 5])).high == 5.0
+
+
+@pytest.mark.parametrize(("values", "ranges"), [([1, 5], True), ([math.nan, math.inf], False)])
+def test_where_nothing_bad_was_looked_for_nothing_is_counted(values: list[float], ranges: bool) -> None:
+    facts = describe(torch.tensor(values), ranges=ranges)
+    assert (facts.nan, facts.inf) == (0, 0)
+
+
+def test_no_ranges_are_told_where_none_are_asked_for() -> None:
     assert describe(torch.ones(2), ranges=False).low is None
 
 

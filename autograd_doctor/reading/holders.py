@@ -23,6 +23,7 @@ _MOST_REFERRERS = 24
 """Per step up and object; what is held in more places than that is no leak of one container."""
 _SHOWN_KEYS = (str, int, float, bool, type(None))
 """Keys that are shown as they are written; others may take the program's own code to show."""
+_NO_KEY = object()
 
 
 class Holder(NamedTuple):
@@ -127,7 +128,7 @@ class _Held:
     path: str = ""
     kind: str = ""
     bounded: bool = False
-    key: Any = None
+    key: Any = _NO_KEY
     cell: CellType | None = None
     inner: Any = None
     search: int = 0
@@ -154,9 +155,9 @@ class _Held:
         if is_a(referrer, FunctionType):
             return self._through_function(referrer)
         if is_a(referrer, dict):
-            key = next((key for key, value in list(dict.items(referrer)) if value is held), None)
+            key = next((key for key, value in list(dict.items(referrer)) if value is held), _NO_KEY)
             stores = (*self.stores, Store(referrer, key))
-            return None if key is None else _Held(referrer, below, self.kind, self.bounded, key, stores=stores)
+            return None if key is _NO_KEY else _Held(referrer, below, self.kind, self.bounded, key, stores=stores)
         kept = attributes(referrer)
         if kept is held:
             # What else the object keeps comes and goes: only what this attribute stands for tells of a store.
@@ -199,7 +200,7 @@ class _Held:
         return next((name for name, value in zip(names, defaults, strict=False) if value is self.inner), "")
 
     def _shown(self) -> str:
-        if not is_a(self.thing, dict) or self.key is None:
+        if not is_a(self.thing, dict) or self.key is _NO_KEY:
             return self.path
         return f"[{self.key!r}]{self.path}" if type(self.key) in _SHOWN_KEYS else f"[…]{self.path}"
 

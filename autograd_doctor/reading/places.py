@@ -80,23 +80,25 @@ def here() -> Location | None:
     return locate(place())
 
 
-@cache
 def locate(where: Place | None) -> Location | None:
     """File, line and columns of a place; columns come from `co_positions` and count characters from 1."""
-    if where is None:
-        return None
-    code, offset = where
+    return None if where is None else _located(where[0].co_filename, *where)
+
+
+@cache
+def _located(path: str, code: CodeType, offset: int) -> Location:
+    """The path is asked for, because equal code of two files, such as copies of one, compares equal."""
     line, end_line, column, end_column = next(
         islice(code.co_positions(), offset // 2, None), (code.co_firstlineno, None, None, None)
     )
     start = line or code.co_firstlineno
     end = end_line or start
     return Location(
-        path=code.co_filename,
+        path=path,
         line=start,
-        column=_character(code.co_filename, start, column),
+        column=_character(path, start, column),
         end_line=end,
-        end_column=_character(code.co_filename, end, end_column),
+        end_column=_character(path, end, end_column),
         function="" if code.co_name == "<module>" else code.co_qualname,
     )
 

@@ -87,9 +87,12 @@ class Slopes:
 
 
 def near(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    """Equal to a hundredth, or to a thousandth of the largest entry."""
+    """Equal to a hundredth, or to a thousandth of the largest entry that both have.
+
+    A jump is large on one side only: it must not make all others look alike.
+    """
     size = torch.maximum(left.abs(), right.abs())
-    largest = float(size.max()) if size.numel() else 0.0
+    largest = float(torch.minimum(left.abs(), right.abs()).max()) if size.numel() else 0.0
     return (left - right).abs() <= _RELATIVE * size + _OF_LARGEST * largest
 
 

@@ -29,10 +29,10 @@ def dispatches(tensor: torch.Tensor) -> bool:
 def plain_parts(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
     """The dense tensors of this process that hold the values: the values of a sparse one, the shard of a `DTensor`.
 
-    None for those that hold no values (lazy, meta, fakes, freed by a framework), or do not say which
-    (`__tensor_flatten__` is how classes say it).
+    None for those that hold no values (lazy, meta, fakes, freed by a framework, under a transform of functions), or
+    do not say which (`__tensor_flatten__` is how classes say it).
     """
-    if is_lazy(tensor):
+    if is_lazy(tensor) or torch._C._functorch.is_functorch_wrapped_tensor(tensor):
         return
     if dispatches(tensor):
         flatten = getattr(type(tensor), "__tensor_flatten__", None)
@@ -59,7 +59,7 @@ def storages_of(tensor: torch.Tensor) -> Iterator[tuple[int, int]]:
         try:
             storage = part.untyped_storage()
             yield storage.data_ptr(), storage.nbytes()
-        except RuntimeError:  # tensors under a transform of functions, and what a framework has freed
+        except RuntimeError:  # what a framework has freed
             continue
 
 

@@ -132,3 +132,25 @@ def test_a_block_inside_does_not_end_the_watch():
         step(run)
         assert len(run.of(GradModeLeftOff)) == 1
         assert setter is not None
+
+
+def test_work_under_a_switch_that_was_undone_is_forgotten() -> None:
+    with inventing(GradModeLeft) as run:
+        setter = off(run)
+        forward(run, nn.Linear(1, 1))
+        switch(run, "decorated", setter, True)
+        off(run)
+        step(run)
+        assert run.of(GradModeLeftOff) == []
+
+
+def test_a_module_that_another_one_calls_is_no_work_of_its_own() -> None:
+    class Outer(nn.Module):
+        def forward(self, run: Invented) -> None:
+            forward(run, nn.Linear(1, 1))
+
+    with inventing(GradModeLeft) as run:
+        off(run)
+        Outer()(run)
+        step(run)
+        assert run.of(GradModeLeftOff) == []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import threading
+from contextlib import ExitStack
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -11,9 +13,11 @@ import pytest
 import torch
 from torch import nn
 
+from autograd_doctor.events import GradSwitch
 from autograd_doctor.instruments.grad_modes import GradModes
 from autograd_doctor.signals.grad_modes import GradSwitched
 from tests.inventing import Invented, inventing
+from tests.watching import watching
 
 
 @pytest.fixture(autouse=True)
@@ -153,3 +157,37 @@ def test_each_thread_has_its_own_switch():
         thread.start()
         thread.join()
         assert seen == [None]
+
+
+# ----------------------------------------------------------------------------------- the managers of torch as they are
+
+
+def inside(modes: GradModes) -> GradSwitch:
+    found = modes.switch
+    assert found is not None
+    return found
+
+
+def test_a_decorator_that_was_seen_is_where_it_stands() -> None:
+    with watching(GradModes) as run:
+        line = sys._getframe().f_lineno + 1
+        decorated = torch.no_grad()(inside)
+        switch = decorated(run.find(GradModes))
+        assert switch.location is not None
+        assert (switch.form, switch.function, switch.location.line) == ("decorator", "inside", line)
+        assert switch.location.function == "inside"
+
+
+def test_what_is_no_function_may_be_decorated() -> None:
+    with watching(GradModes) as run:
+        switch = torch.no_grad()(partial(inside, run.find(GradModes)))()
+        assert (switch.kind, switch.form) == ("no_grad", "framework")
+
+
+def test_a_block_on_a_stack_of_blocks_is_where_it_is_entered() -> None:
+    with watching(GradModes) as run, ExitStack() as stack:
+        line = sys._getframe().f_lineno + 1
+        stack.enter_context(torch.no_grad())
+        switch = inside(run.find(GradModes))
+        assert switch.location is not None
+        assert (switch.form, switch.location.line) == ("block", line)

@@ -79,6 +79,22 @@ def test_a_tensor_that_came_in_spoiled():
         assert run.of(NonFiniteProduced) == []
 
 
+def test_of_several_inputs_the_first_that_came_in_spoiled_is_told() -> None:
+    with inventing(NonFinite) as run:
+        backward(run, run.operated("mul", tensor(NAN), torch.tensor([1.0, NAN]), tensor(INF)))
+        assert [event.tensor.shape for event in run.of(NonFiniteInput)] == [[2]]
+
+
+def test_of_several_roots_the_first_is_the_loss() -> None:
+    with inventing(NonFinite) as run:
+        spoiled = run.operated("log", tensor(NAN), tensor(0.0))
+        for roots in ((tensor(1.0), spoiled), (spoiled, tensor(1.0))):
+            assert run.of(NonFiniteProduced) == []
+            with run.backward(*roots):
+                pass
+        assert len(run.of(NonFiniteProduced)) == 1
+
+
 def test_an_infinity_written_down_on_purpose_is_not_where_nan_was_born():
     with inventing(NonFinite) as run:
         mask = run.operated("masked_fill", tensor(-INF, 0.0), tensor(1.0, 0.0))

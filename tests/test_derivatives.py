@@ -1,0 +1,146 @@
+"""Verdicts on custom functions: right, wrong and how, on purpose, or not to be judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+import pytest
+import torch
+
+from autograd_doctor.reading.derivatives import (
+    _MOST_CUT,
+    _MOST_WHOLE,
+    judge,
+    judge_twice,
+    small_copies,
+    whole_copies,
+)
+from tests.cases import case, custom, row
+
+X, Y = row(0.5, -1.0, 2.0), row(3.0, 0.25, -0.7)
+NUMBERS = count()
+
+half = custom(torch.square, lambda x, gradient: x * gradient)
+
+
+@pytest.mark.parametrize("apply", [torch.square, custom(torch.square, lambda x, gradient: 2 * x * gradient)])
+def test_right_gradients(apply: Callable[..., Any]) -> None:
+    assert judge(case(apply, X)).verdict == "right"
+
+
+@pytest.mark.parametrize(
+    ("apply", "reason"),
+    [
+        (lambda x: x * next(NUMBERS), "it gives another result each time"),
+        (lambda x: x.detach() * 2, "it has no differentiable output"),
+        (
+            custom(lambda x: (x * 1e5).round(), lambda x, gradient: gradient * 2e5),
+            "its forward is too coarse to measure",
+        ),
+    ],
+)
+def test_what_cannot_be_judged_is_said(apply: Callable[..., Any], reason: str) -> None:
+    found = judge(case(apply, row(0.5)))
+    assert (found.verdict, found.reason) == ("not judged", reason)
+
+
+def test_a_kink_that_was_met_is_no_mistake() -> None:
+    assert judge(case(torch.relu, row(0, 1))).verdict == "right"
+
+
+@pytest.mark.parametrize("x", [X, row(0.3, 1.7)], ids=["where it jumps, too", "between jumps"])
+def test_a_purpose_is_told(x: torch.Tensor) -> None:
+    found = judge(case(custom(torch.round, lambda x, gradient: gradient), x))
+    assert (found.verdict, found.reason) == ("surrogate", "its forward is piecewise constant")
+
+
+def test_the_largest_error_is_told_with_its_input() -> None:
+    apply = custom(lambda x, n, y: x * y, lambda x, n, y, gradient: (gradient * y, None, gradient * (x + 5 * (x > 1))))
+    found = judge(case(apply, X, torch.tensor([1]), Y))
+    assert (found.verdict, found.input, found.reason) == ("wrong", 2, "")
+    assert [found.error, found.expected, found.found] == pytest.approx([5, 2, 7])
+
+
+def test_the_worst_of_several_inputs_is_told() -> None:
+    apply = custom(lambda x, y: x + y, lambda x, y, gradient: (gradient + x, gradient + 3 * x))
+    assert judge(case(apply, X, Y)).input == 1
+    apply = custom(lambda x, y: x + y, lambda x, y, gradient: (gradient + 3 * x, gradient + x))
+    assert judge(case(apply, X, Y)).input == 0
+
+
+def test_a_wrong_factor_is_recognised() -> None:
+    assert judge(case(half, X)).reason == "all of it is 0.5 times the derivative"
+
+
+def test_a_gradient_off_by_no_single_factor_has_none() -> None:
+    assert judge(case(custom(torch.square, lambda x, gradient: 2 * gradient), X)).reason == ""
+    assert judge(case(custom(torch.square, lambda x, gradient: 0 * gradient), X)).reason == ""
+
+
+def test_swapped_gradients_are_recognised() -> None:
+    swapped = custom(lambda x, n, y: x * y, lambda x, n, y, gradient: (gradient * x, None, gradient * y))
+    assert judge(case(swapped, X, torch.tensor([1]), Y)).reason == "the gradients of inputs 1 and 3 are swapped"
+
+
+def test_one_gradient_in_the_place_of_another_is_no_swap() -> None:
+    for backward in (
+        lambda x, y, gradient: (gradient * x, gradient * 7 * x),
+        lambda x, y, gradient: (gradient * 7 * y, gradient * y),
+    ):
+        assert "swapped" not in judge(case(custom(lambda x, y: x * y, backward), X, Y)).reason
+
+
+def test_gradients_of_different_shapes_are_not_swapped() -> None:
+    apply = custom(lambda x, y: x.sum() * y.sum(), lambda x, y, gradient: (gradient * x, gradient * y))
+    assert "swapped" not in judge(case(apply, X, Y[:2])).reason
+
+
+def test_second_derivatives_are_judged_by_the_backward() -> None:
+    constant = custom(lambda x: 0.1 * x**2, lambda x, gradient: 0.2 * x.detach() * gradient)
+    assert judge_twice(case(torch.square, X)).verdict == "right"
+    found = judge_twice(case(constant, X))
+    assert (found.verdict, found.reason[:30]) == ("wrong", "its backward does not agree wi")
+
+
+# --------------------------------------------------------------------------------------------------------- cutting down
+
+
+def sizes(*shapes: tuple[int, ...]) -> list[tuple[int, ...]] | None:
+    copies = small_copies([torch.zeros(shape) for shape in shapes])
+    return None if copies is None else [tuple(copy.shape) for copy in copies]
+
+
+def test_equal_sizes_stay_equal_and_different_ones_different() -> None:
+    assert sizes((64, 32), (32, 10), (10,)) == [(8, 7), (7, 6), (6,)]
+    assert sizes((64, 1), (0, 3), ()) == [(7, 1), (0, 3), ()]
+
+
+def test_sizes_are_cut_until_they_fit() -> None:
+    assert sizes((9, 9, 9)) == [(4, 4, 4)]
+    assert sizes((9, 9, 9, 9)) == [(2, 2, 2, 2)]
+    assert sizes((9,) * 8) is None
+    assert sizes((2,) * 5, (2,) * 7) == [(2,) * 5, (2,) * 7]
+    assert sizes((1, 2), (2,) * 5, (2,) * 7) is None
+
+
+def test_copies_are_of_float64_and_other_values_stay() -> None:
+    x, labels = torch.ones(2, requires_grad=True), torch.tensor([1, 2])
+    for copies in (small_copies((x, "same", labels)), whole_copies((x, "same", labels))):
+        assert copies is not None
+        assert (copies[0].dtype, copies[0].requires_grad, copies[1]) == (torch.float64, False, "same")
+        assert (copies[2].dtype, copies[2].tolist()) == (torch.int64, [1, 2])
+        assert not {copy.data_ptr() for copy in (copies[0], copies[2])} & {x.data_ptr(), labels.data_ptr()}
+    double = row(1)
+    copied = whole_copies([double])
+    assert copied is not None
+    assert copied[0].data_ptr() != double.data_ptr()
+
+
+def test_tensors_of_moderate_size_may_stay_whole() -> None:
+    whole = whole_copies([torch.ones(_MOST_WHOLE - 1), torch.ones(1)])
+    assert whole is not None
+    assert [len(copy) for copy in whole] == [_MOST_WHOLE - 1, 1]
+    assert whole_copies([torch.ones(_MOST_WHOLE), torch.ones(1)]) is None
+    assert _MOST_CUT < _MOST_WHOLE

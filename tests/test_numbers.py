@@ -1,0 +1,57 @@
+"""Numbers for objects, by identity."""
+
+from __future__ import annotations
+
+import pytest
+
+from autograd_doctor.reading.numbers import Numbers
+
+
+class Thing:
+    """Equal to all others of its kind."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@pytest.fixture
+def numbers() -> Numbers:
+    return Numbers()
+
+
+def test_objects_are_numbered_as_they_come(numbers: Numbers) -> None:
+    first, second = Thing(), Thing()
+    assert [numbers.number(each) for each in (first, second, first)] == [0, 1, 0]
+    assert [numbers.get(each) for each in (first, second, Thing())] == [0, 1, None]
+
+
+def test_what_is_added_again_gets_another_number(numbers: Numbers) -> None:
+    thing = Thing()
+    assert (numbers.add(thing), numbers.add(thing), numbers.get(thing)) == (0, 1, 1)
+
+
+def test_the_number_of_the_dead_is_not_that_of_who_takes_their_address(numbers: Numbers) -> None:
+    gone, new = Thing(), Thing()
+    numbers.add(gone)
+    numbers._by_id[id(new)] = numbers._by_id.pop(id(gone))
+    del gone
+    assert numbers.get(new) is None
+    assert numbers.number(new) == 1
+
+
+def test_a_number_may_be_handed_on(numbers: Numbers) -> None:
+    old, new, other = Thing(), Thing(), Thing()
+    numbers.add(old)
+    numbers.add(other)
+    numbers.carry_on(0, new)
+    assert [numbers.get(each) for each in (old, new, other)] == [None, 0, 1]
+
+
+def test_the_living_are_told_in_their_order(numbers: Numbers) -> None:
+    first, gone, last = Thing(), Thing(), Thing()
+    for each in (first, gone, last):
+        numbers.add(each)
+    del gone, each
+    assert [(number, each is first or each is last) for number, each in numbers.living()] == [(0, True), (2, True)]

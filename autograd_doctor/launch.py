@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -27,6 +28,8 @@ _GRACE = 2.0
 _STOPPED_BY_US = ("steps", "time", "hung")
 _INTERRUPT_GRACE = 10.0
 _MODULE = "autograd_doctor.runner"
+_HASH_SEED = str(secrets.randbits(32))
+"""Where the person has set none, sets are ordered alike in a second run of the same program."""
 _PACKAGE = str(Path(__file__).parent)
 
 
@@ -82,6 +85,7 @@ class Child:
             stdout=screen.stdout if screen else None,
             stderr=screen.stderr if screen else None,
             pass_fds=(plan_end,),
+            env={"PYTHONHASHSEED": _HASH_SEED, **os.environ},
             start_new_session=True,
         )
         os.close(plan_end)

@@ -109,7 +109,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     trace, scratch: a file to append events to, and a folder for what the program saves and for `STACKS`. polite:
     redirect saves and switch trackers off. stdout_to_stderr: descriptor 1 is the parent's report, so the program's
     output goes to descriptor 2.
-    model: the validated model-mode section of the configuration. function: how to call a target of that kind.
+    seed: with what the generators of Python and NumPy begin, so that a second run draws the same numbers (None: as they
+    are). model: the validated model-mode section of the configuration. function: how to call a target of that kind.
     selected: codes of the rules that will judge. needs: names of the events that they need.
     """
 
@@ -125,6 +126,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     full_from: int | None = None
     polite: bool = True
     stdout_to_stderr: bool = False
+    seed: int | None = None
     model: ModelPlan | None = None
     function: FunctionPlan | None = None
 

@@ -65,7 +65,7 @@ class OptimizerFacts(Struct, frozen=True):
 class Run(Struct, frozen=True, kw_only=True):
     """What was seen. `micro_batches` counts backwards; `program_exit` is None for a program that was killed.
 
-    `steps_in_full`: training steps whose operations were recorded; of the others, what costs next to nothing was.
+    `steps_in_full`: those of the steps that were recorded operation by operation.
     `processes_started` counts those that the program started: what they do is not seen.
     """
 

@@ -193,10 +193,9 @@ class Trace:
         return next(iter(self.of(ProgramRaised)), None)
 
     @cached_property
-    def tells_why(self) -> bool:
-        """Whether it says what the program died of, or where values that are not finite were born."""
-        causes = (ProgramRaised, NonFiniteProduced, NonFiniteInput, NonFiniteGradient)
-        return any(self.of(cause) for cause in causes)
+    def tells_first_cause(self) -> bool:
+        """Whether it says where a value that is not finite was born."""
+        return any(self.of(birth) for birth in (NonFiniteProduced, NonFiniteInput, NonFiniteGradient))
 
     @cached_property
     def end(self) -> RunEnded | None:

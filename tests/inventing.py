@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
@@ -68,7 +68,7 @@ class Invented(Recorded):
         *roots: torch.Tensor,
         retain_graph: bool = False,
         create_graph: bool = False,
-        inputs: int = 0,
+        inputs: Sequence[torch.Tensor] = (),
         kind: Literal["backward", "grad"] = "backward",
     ) -> Iterator[BackwardCall]:
         """The engine runs; the block says what it does."""

@@ -37,8 +37,8 @@ def test_nothing_has_flowed_into_a_new_one() -> None:
     kept = {name: getattr(new, name) for name in Made.__slots__ if name not in ("__weakref__", "order")}
     assert kept == {
         "operation": "mul", "place": PLACE, "step": 3, "created_by": "mul", "created_at": PLACE, "values": 0,
-        "connected": 0, "cuts": {}, "origin": None, "rewrapped": None, "rewrapped_by": "", "of_backward": None,
-        "alias_of": None, "hidden_alias": False, "changes": [], "shape": (), "reference": None,
+        "guessed": 0, "connected": 0, "cuts": {}, "origin": None, "rewrapped": None, "rewrapped_by": "",
+        "of_backward": None, "alias_of": None, "hidden_alias": False, "changes": [], "shape": (), "reference": None,
     }  # fmt: skip
 
 

@@ -35,7 +35,7 @@ def test_what_is_added_again_gets_another_number(numbers: Numbers) -> None:
 def test_the_number_of_the_dead_is_not_that_of_who_takes_their_address(numbers: Numbers) -> None:
     gone, new = Thing(), Thing()
     numbers.add(gone)
-    numbers._by_id[id(new)] = numbers._by_id.pop(id(gone))
+    numbers._entries[id(new)] = numbers._entries.pop(id(gone))
     del gone
     assert numbers.get(new) is None
     assert numbers.number(new) == 1

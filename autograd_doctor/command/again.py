@@ -60,7 +60,7 @@ def _death_after_a_cut(trace: Trace) -> str:
 def _missed(trace: Trace) -> tuple[int, str] | None:
     """The step in which something happened of which only the operations tell the cause, and what it was."""
     needed = next(iter(trace.of(MoreDetailNeeded)), None)
-    if needed is not None and not trace.tells_why:
+    if needed is not None and not trace.tells_first_cause:
         return needed.step, f"there was a {needed.what}"
     turns = trace.of(DetailTurned)
     if trace.crash is not None and turns and not turns[-1].full:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import secrets
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -191,6 +192,7 @@ def _plan(job: _Job, what: Target, workspace: launch.Workspace) -> Plan:
         batches_per_epoch=settings.batches_per_epoch,
         polite=settings.polite,
         stdout_to_stderr=outputs.owns_stdout(job.outputs),
+        seed=secrets.randbits(32),
     )
 
 

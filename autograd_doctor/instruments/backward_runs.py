@@ -154,7 +154,7 @@ class BackwardRuns(Instrument):
                 rewrapped_by=rewrapped.rewrapped_by if rewrapped else "",
                 retain_graph=call.retain_graph and not call.create_graph,
                 create_graph=call.create_graph,
-                inputs=call.inputs,
+                inputs=len(call.inputs),
                 inside_step=run.inside_step,
                 nodes=len(walk.nodes),
                 reaches_back=self._course.steps - walk.oldest_step,

@@ -24,8 +24,9 @@ from autograd_doctor.reading.store_watch import Store, StoreWatch
 from autograd_doctor.reading.subclasses import storages_of
 from autograd_doctor.signals import Signals
 
-_CENSUS_STEPS = frozenset({4, 6, 8, 11, 15, 20, 28, 40})
-"""In steps that were recorded in full: three among the first ten, so that short runs show growth; then ever rarer."""
+_CENSUS_STEPS = frozenset((4, 6, *range(8, 40, 2), *range(40, 1000, 10)))
+"""In steps that were recorded in full: three among the first ten, so that short runs show growth; then after each pair
+of samples, so that what grows from a later epoch on has shown it a hundred steps on; then ever rarer."""
 _SETTLED = 2
 """A tensor that is older than this many steps is no leftover of the last batch or of a double buffer."""
 _MOST_GROUPS = 6

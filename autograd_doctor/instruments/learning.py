@@ -97,7 +97,7 @@ class Learning(Instrument):
             self.emit(event)
 
     def _is_trained(self, number: int, parameter: torch.Tensor) -> bool:
-        known = number in self._first or parameter.grad is not None
+        known = number in self._first or parameter.grad is not None or self._ledger.is_given(number)
         return known or self._optimizers.holds(number)
 
 

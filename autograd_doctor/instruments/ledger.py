@@ -21,7 +21,7 @@ from autograd_doctor.instruments.optimizers import Optimizers
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.reading.graph_walk import GraphWalk
 from autograd_doctor.reading.places import here
-from autograd_doctor.reading.subclasses import version_of
+from autograd_doctor.reading.subclasses import is_parameter, version_of
 from autograd_doctor.reading.tensor_facts import norms
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall
@@ -87,6 +87,7 @@ class Ledger(Instrument):
         self._accumulation_measured = False
         self._written: dict[int, tuple[Location | None, list[GradientUse]]] = {}
         self._set_at: Location | None = None
+        self._given: set[int] = set()
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.backward.began, self._backward_began)
@@ -111,6 +112,10 @@ class Ledger(Instrument):
         entry = self._gradients.get(parameter)
         return entry is not None and len(entry.backwards) > entry.consumed
 
+    def is_given(self, parameter: int) -> bool:
+        """Whether `torch.autograd.grad` handed its gradient to the program, which has not updated by hand since."""
+        return parameter in self._given
+
     # -------------------------------------------------------------------------------------------- between seams
 
     def forget(self, parameter: int) -> None:
@@ -118,8 +123,12 @@ class Ledger(Instrument):
         self._gradients.pop(parameter, None)
 
     def written_by_hand(self, parameter: int, location: Location | None) -> None:
-        """The program itself changed a parameter: an update, if it has a fresh gradient and no optimizer holds it."""
-        if parameter in self._written or not self.fresh(parameter) or self._optimizers.holds(parameter):
+        """The program itself changed a parameter: an update, if it has a fresh gradient and no optimizer holds it.
+
+        Its gradient lies in `.grad`, or was handed to the program by `torch.autograd.grad`.
+        """
+        given = self.fresh(parameter) or self.is_given(parameter)
+        if parameter in self._written or not given or self._optimizers.holds(parameter):
             return
         living = dict(self._parameters.living())
         self._written[parameter] = location, self.uses([(parameter, living[parameter])], scale=1.0)
@@ -244,11 +253,22 @@ class Ledger(Instrument):
             return
         if call.kind == "backward" and not call.inputs:
             self._number_leaves(self.walk)
+        if call.kind == "grad":
+            self._take_note_of_given(call)
         self.wrote = self._attribute(self.walk.backward)
         onto = sorted(self._left_over.intersection(self.wrote))
         error = self._relative_error(onto)
         self._leftovers = {}
         self.accumulated = Accumulation(parameters=onto, relative_error=error) if onto else None
+
+    def _take_note_of_given(self, call: BackwardCall) -> None:
+        """Leaves whose gradients the program was handed: parameters, and where no optimizer was built any leaf."""
+        any_leaf = next(self._optimizers.living(), None) is None
+        for tensor in call.inputs:
+            if is_parameter(tensor) or (any_leaf and issubclass(type(tensor), torch.Tensor) and tensor.is_leaf):
+                self._given.add(self._parameters.number(tensor))
+        if self._given:
+            self._parameters.introduce()  # a leaf may be gone when the next backward begins
 
     def _backward_over(self, course: Course) -> None:
         self.walk = None  # its nodes would keep the graph alive
@@ -298,6 +318,7 @@ class Ledger(Instrument):
         if not self._written:
             return
         written, self._written = self._written, {}
+        self._given.clear()
         location = next(iter(written.values()))[0]
         living = dict(self._parameters.living())
         self.emit(

@@ -22,7 +22,7 @@ from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.optimizers import Optimizers
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.instruments.tensors import Tensors
-from autograd_doctor.reading.made import numbers_in
+from autograd_doctor.reading.made import address, numbers_in
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
@@ -69,11 +69,14 @@ class Rebinding(Instrument):
         self._gradients: dict[int, tuple[weakref.ref[torch.Tensor], int]] = {}
         self._derived: dict[int, tuple[weakref.ref[torch.Tensor], _Derived]] = {}
         self._uses: dict[int, list[GradientUse]] = {}
+        self._asked: list[tuple[torch.Tensor, int]] = []
+        self._at: dict[int, tuple[torch.Size, _Derived]] = {}
         self._discarded: dict[int, Place | None] = {}
         self._discards_told = 0
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.backward.began, self._backward_began)
+        self.listen(signals.backward.ended, self._backward_ended)
         self.listen(self._course.backward_over, self._backward_over)
 
     def _backward_began(self, call: BackwardCall) -> None:
@@ -83,25 +86,36 @@ class Rebinding(Instrument):
         reached: set[int] = set()
         line: Place | None = None
         for leaf in walk.leaves.values() if walk is not None else ():
-            number, derived = self._parameters.get(leaf), self._get(leaf)
-            if number is not None:
-                reached.add(number)
-            elif derived is not None and derived.updates:
-                carried.update(dict.fromkeys(numbers_in(derived.updates), leaf))
+            number, derived = self._parameters.get(leaf), self._get(leaf) or self._wrapped(leaf)
+            updates = numbers_in(derived.updates) if derived is not None else []
+            if derived is not None and updates and number not in updates:
+                carried.update(dict.fromkeys(updates, leaf))
                 line = line or derived.place
+            elif number is not None:
+                reached.add(number)
         self._tell_discarded(reached)
         if carried:
             self._step(carried, line)
         self._derived.clear()
+        self._at.clear()
         self._uses.clear()
+
+    def _backward_ended(self, call: BackwardCall) -> None:
+        """Gradients that the program was handed by `torch.autograd.grad`."""
+        for tensor, gradient in zip(call.inputs, call.result, strict=False):
+            number = self._parameters.get(tensor)
+            if number is not None and isinstance(gradient, torch.Tensor):
+                self._asked.append((gradient, number))
 
     def _backward_over(self, course: Course) -> None:
         """Follow the gradients that are there now."""
         self._gradients.clear()
+        asked, self._asked = self._asked, []
         if next(self._optimizers.living(), None) is None:
             for number, parameter in self._parameters.living():
                 if parameter.grad is not None:
                     self._gradients[id(parameter.grad)] = weakref.ref(parameter.grad), number
+            self._gradients.update((id(gradient), (weakref.ref(gradient), number)) for gradient, number in asked)
         if self._gradients:
             self.listen(self._operations.ended, self._operation_ended)
         else:
@@ -157,9 +171,16 @@ class Rebinding(Instrument):
         entry = self._derived.get(id(tensor))
         return entry[1] if entry is not None and entry[0]() is tensor else None
 
+    def _wrapped(self, leaf: torch.Tensor) -> _Derived | None:
+        """What is known of the values of a leaf that was made around them, as `nn.Parameter` does."""
+        shape, derived = self._at.get(address(leaf), (None, None))
+        return derived if shape == leaf.shape else None
+
     def _put(self, tensor: torch.Tensor, derived: _Derived) -> None:
         if self._parameters.get(tensor) is not None:
             return  # changed in place, which the ledger of gradients sees
+        if derived.updates:
+            self._at[address(tensor)] = tensor.shape, derived
         key = id(tensor)
 
         def died(reference: weakref.ref[torch.Tensor]) -> None:

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator
 
 from autograd_doctor.events import (
-    DetailTurned,
     FunctionJudged,
     InstrumentFailed,
     LightStepsCounted,
@@ -58,7 +57,7 @@ def run_facts(trace: Trace, outcome: Outcome) -> Run:
     seconds = trace.end.seconds if trace.end else outcome.seconds
     return Run(
         steps=len(trace.steps) + sum(sum(event.by_optimizer.values()) for event in trace.of(LightStepsCounted)),
-        steps_in_full=_steps_in_full(trace),
+        steps_in_full=len(trace.steps),
         micro_batches=_micro_batches(trace),
         optimizers=list(_optimizers(trace)),
         phases_seen=list(trace.phases),
@@ -73,14 +72,6 @@ def run_facts(trace: Trace, outcome: Outcome) -> Run:
 def _micro_batches(trace: Trace) -> int:
     told = sum(event.kind == "backward" and not event.error for event in trace.backwards.values())
     return told + sum(event.backwards for event in trace.of(LightStepsCounted))
-
-
-def _steps_in_full(trace: Trace) -> int:
-    """Training steps whose operations were recorded: none between a turn to light ones and the next turn back."""
-    turns, last = trace.of(DetailTurned), max((event.step for event in trace.events), default=0)
-    ends = [turn.step for turn in turns[1:]] + [last]
-    light = sum(end - turn.step for turn, end in zip(turns, ends, strict=False) if not turn.full)
-    return max(0, last - light)
 
 
 def _optimizers(trace: Trace) -> Iterator[OptimizerFacts]:

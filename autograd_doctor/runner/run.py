@@ -7,6 +7,7 @@ import fcntl
 import functools
 import multiprocessing
 import os
+import random
 import signal
 import sys
 import threading
@@ -133,6 +134,8 @@ class _Run:
         if self._plan.polite:
             # Never undone: exit functions of the program may save, too.
             Polite(self._note, Path(self._plan.scratch)).install()
+        if self._plan.seed is not None:
+            _seed(self._plan.seed)
         self._attach()
         self._caught.listen(self._patches)
         Processes(self._session).count(self._patches)
@@ -242,6 +245,14 @@ class _Run:
         for stream in (sys.stdout, sys.stderr):
             _flush(stream)
         _leave(0)
+
+
+def _seed(seed: int) -> None:
+    """Let generators that begin with what the system draws begin with this; torch's own always begins the same."""
+    random.seed(seed)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed(seed)
 
 
 def _is_stop_iteration(error: BaseException) -> bool:

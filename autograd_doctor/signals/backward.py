@@ -18,13 +18,14 @@ from autograd_doctor.signals.signal import Seam, Signal
 class BackwardCall:
     """A run of the engine that the program asked for; runs inside it, as of a checkpoint, belong to it.
 
-    inputs: how many tensors were asked for, 0 for an ordinary backward. result and error: when it has ended.
+    inputs: the tensors whose gradients were asked for, none for an ordinary backward. result and error: when it has
+    ended.
     """
 
     roots: list[torch.Tensor]
     retain_graph: bool
     create_graph: bool
-    inputs: int
+    inputs: Sequence[Any]
     kind: Literal["backward", "grad"]
     result: Sequence[Any] = ()
     error: BaseException | None = None
@@ -71,4 +72,4 @@ def _call(roots: list[torch.Tensor], args: tuple[Any, ...], kwargs: dict[str, An
     _, retain, create, inputs, *_ = args
     # `backward()` is what accumulates into leaves, `grad()` what does not.
     kind: Literal["backward", "grad"] = "backward" if kwargs.get("accumulate_grad") else "grad"
-    return BackwardCall(roots, bool(retain), bool(create), len(inputs), kind)
+    return BackwardCall(roots, bool(retain), bool(create), inputs, kind)

@@ -20,6 +20,7 @@ from autograd_doctor.signals.patches import Patches
 from autograd_doctor.signals.signal import Seam, Signal
 
 _PLAIN_TENSORS = frozenset({torch.Tensor, torch.nn.Parameter})
+_ENGINE = frozenset({torch.Tensor.backward, torch.autograd.backward, torch.autograd.grad})
 _DISABLED = torch._C._disabled_torch_function_impl
 
 
@@ -54,6 +55,8 @@ class Operations(Seam):
         self.ended: Signal[Operation] = Signal(guard, self)
         self.failed: Signal[Operation] = Signal(guard, self)
         self.resting = False
+        self.inside = 0
+        """How many functions are running for which torch itself has taken the mode off the stack."""
         self.dozing = False
         self.concerns: Callable[[Sequence[Any], dict[str, Any]], bool] = lambda args, kwargs: True
         self._mode: _Mode | None = None
@@ -87,7 +90,7 @@ class Operations(Seam):
     @property
     def in_place(self) -> bool:
         """Whether the mode is where it was put: nobody has displaced it in this thread."""
-        return self._mode is None or self.resting or self._is_on_stack()
+        return self._mode is None or self.resting or self.inside > 0 or self._is_on_stack()
 
     def _is_on_stack(self) -> bool:
         return any(mode is self._mode for mode in _get_current_function_mode_stack())
@@ -98,7 +101,7 @@ class Operations(Seam):
 
         `Tensor.backward` is a function of torch itself: what runs inside it runs inside the mode.
         """
-        if self._mode is None or self.in_place:
+        if self._mode is None or self.resting or self._is_on_stack():
             yield
         else:
             with self._mode:
@@ -166,18 +169,27 @@ class _Mode(TorchFunctionMode):
         kwargs = kwargs or {}
         kind, name = self._kinds.get(func) or self._kinds.setdefault(func, classify(func))
         seam = self._seam
-        if kind is Kind.QUIET or seam.guard.muted or seam.quiet():
+        if (kind is Kind.QUIET and func not in _ENGINE) or seam.guard.muted or seam.quiet():
             return func(*args, **kwargs)
         if seam.dozing:
             if not seam.concerns(args, kwargs):
                 return func(*args, **kwargs)
             seam.dozing = False
+        seam.inside += 1
+        try:
+            if func in _ENGINE:  # backwards have signals of their own
+                return func(*args, **kwargs)
+            return self._signalled(Operation(func, kind, name, args, kwargs, torch.is_grad_enabled()), types)
+        finally:
+            seam.inside -= 1
+
+    def _signalled(self, operation: Operation, types: Any) -> Any:
+        seam = self._seam
         plain = not types or _PLAIN_TENSORS.issuperset(types)
-        operation = Operation(func, kind, name, args, kwargs, torch.is_grad_enabled())
         if seam.began.listeners:
             seam.tell(seam.began, operation, plain=plain)
         try:
-            operation.result = result = func(*args, **kwargs)
+            operation.result = result = operation.function(*operation.args, **operation.kwargs)
         except Exception as error:
             operation.error = error
             if seam.failed.listeners:

@@ -143,7 +143,7 @@ def test_a_loss_that_was_wrapped_anew():
 def test_an_error_of_the_engine_is_told():
     a = weight()
     with inventing(BackwardRuns) as run:
-        with run.backward(a.sum(), retain_graph=True, create_graph=True, inputs=2, kind="grad") as call:
+        with run.backward(a.sum(), retain_graph=True, create_graph=True, inputs=[a, a], kind="grad") as call:
             call.error = ValueError("no")
         event = ran(run)
         assert (event.error, event.retain_graph, event.create_graph, event.inputs) == ("ValueError: no", False, True, 2)
@@ -156,8 +156,8 @@ def test_a_backward_that_ended_although_another_began_is_let_alone():
     from autograd_doctor.signals.backward import BackwardCall
 
     with inventing(BackwardRuns) as run:
-        run.signals.backward.began.send(BackwardCall([torch.ones(())], False, False, 0, "backward"))
-        run.signals.backward.ended.send(BackwardCall([torch.ones(())], False, False, 0, "backward"))
+        run.signals.backward.began.send(BackwardCall([torch.ones(())], False, False, [], "backward"))
+        run.signals.backward.ended.send(BackwardCall([torch.ones(())], False, False, [], "backward"))
         assert run.of(BackwardRan) == []
 
 
@@ -291,7 +291,7 @@ def test_gradients_that_were_asked_for_have_a_lineage(create):
     a, b = weight(), weight()
     with inventing(BackwardRuns) as run:
         loss = run.operated("mul", (a * b).sum(), a, b)
-        with run.backward(loss, create_graph=create, inputs=1, kind="grad") as call:
+        with run.backward(loss, create_graph=create, inputs=[a, b], kind="grad") as call:
             call.result = (*torch.autograd.grad(loss, [a], create_graph=create), None)
         made = run.find(Tensors).get(call.result[0])
         assert made is not None

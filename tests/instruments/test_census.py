@@ -62,7 +62,8 @@ def test_a_census_is_taken_at_a_few_steps_and_once():
         up_to(run, FIRST - 1)
         assert run.of(SurvivorsCounted) == []
         up_to(run, 50)
-        assert [event.step for event in run.of(SurvivorsCounted)] == sorted(module._CENSUS_STEPS)
+        steps = [event.step for event in run.of(SurvivorsCounted)]
+        assert steps == sorted(step for step in module._CENSUS_STEPS if step <= run.steps)
         assert counted(run) == []
         assert run.of(SurvivorsCounted)[0].steps_per_epoch is None
 

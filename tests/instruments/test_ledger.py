@@ -119,11 +119,13 @@ def test_a_backward_that_began_before_the_ledger_looked_is_let_alone():
     from autograd_doctor.signals.backward import BackwardCall
 
     with inventing(Ledger) as run:
-        run.signals.backward.ended.send(BackwardCall([LOSS], False, False, 0, "backward"))
+        run.signals.backward.ended.send(BackwardCall([LOSS], False, False, [], "backward"))
         assert run.find(Ledger).wrote == []
 
 
-@pytest.mark.parametrize(("inputs", "kind", "numbered"), [(0, "backward", 2), (1, "backward", 1), (0, "grad", 1)])
+@pytest.mark.parametrize(
+    ("inputs", "kind", "numbered"), [([], "backward", 2), ([LOSS], "backward", 1), ([], "grad", 1)]
+)
 def test_leaves_that_collect_a_gradient_are_numbered_though_they_are_no_parameters(inputs, kind, numbered):
     collects, bare, known = (torch.ones(2, requires_grad=True) for _ in range(3))
     with inventing(Ledger) as run:

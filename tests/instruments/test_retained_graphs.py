@@ -65,7 +65,7 @@ def test_a_second_derivative_is_told_by_the_gradients_in_the_graph(used):
     a = weight()
     loss = a.pow(3).sum()
     with inventing(RetainedGraphs, BackwardRuns) as run:
-        with run.backward(loss, create_graph=True, retain_graph=True, inputs=1, kind="grad") as call:
+        with run.backward(loss, create_graph=True, retain_graph=True, inputs=[a], kind="grad") as call:
             (gradient,) = call.result = torch.autograd.grad(loss, [a], create_graph=True)
         if used:
             with run.backward(gradient.sum()):

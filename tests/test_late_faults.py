@@ -1,0 +1,289 @@
+"""Faults that come up when the first steps are long over: found at their line, at whatever step they come."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from autograd_doctor.report import Report
+from tests.harness import assert_healthy, check_by_command, check_program, marks
+
+
+def findings(report: Report) -> list[tuple[str, int]]:
+    return [(finding.code, finding.location.line if finding.location else 0) for finding in report.findings]
+
+
+def check(source: str, **plan: object) -> tuple[Report, list[tuple[str, int]]]:
+    """The report on a program, and the findings that its marks ask for."""
+    source = dedent(source)
+    return check_program(source, **{"steps": 10_000, **plan}), marks(source)
+
+
+@pytest.mark.parametrize("born", [1, 7, 26, 50, 63, 500])
+def test_a_nan_is_found_where_it_was_born_in_whatever_step(born: int) -> None:
+    source = """
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        for step in range(BORN + 5):
+            x = torch.randn(16, 4)
+            out = model(x)
+            shifted = out.square() + 1.0 - 3.0 * (step == BORN)
+            penalty = shifted.log()  # <- AD401
+            loss = (out - x.sum(1, keepdim=True)).square().mean() + 0.01 * penalty.mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """
+    report, wanted = check(source.replace("BORN", str(born)))
+    assert findings(report) == wanted, report.exit_reason
+    assert report.run.steps >= born
+
+
+def test_a_nan_that_is_born_backward_in_a_late_step() -> None:
+    report, wanted = check("""
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        model = nn.Linear(4, 4)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        for step in range(70):
+            out = model(torch.randn(8, 4))
+            if step == 41:
+                out = out * 0.0
+            length = out.pow(2).sum(1).sqrt()  # <- AD402
+            loss = (length - 1.0).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """)
+    assert findings(report) == wanted, report.exit_reason
+
+
+def test_a_cause_that_a_second_run_does_not_show_is_not_called_healthy() -> None:
+    report, _ = check("""
+        import os
+        import torch
+        from torch import nn
+
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        second = os.path.exists("seen")
+        open("seen", "w").close()
+        for step in range(40):
+            loss = model(torch.randn(8, 4)).pow(2).mean()
+            if step == 20 and not second:
+                loss = loss * float("nan")
+            optimizer.zero_grad()
+            loss.backward()
+            if not loss.isnan():
+                optimizer.step()
+    """)
+    assert (report.verdict, report.exit_code) == ("not-judged", 4)
+    assert "a second run, with every operation recorded from step 20 on, did not show it" in report.exit_reason
+
+
+def test_a_second_stage_of_training_is_looked_at_as_closely_as_the_first() -> None:
+    report, wanted = check("""
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+
+        def fit(model, optimizer, steps, clear):
+            for _ in range(steps):
+                x = torch.randn(16, 4)
+                loss = (model(x) - x[:, :1]).pow(2).mean()
+                if clear:
+                    optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()  # <- AD101
+
+        encoder, head = nn.Linear(4, 8), nn.Linear(8, 1)
+        both = nn.Sequential(encoder, nn.ReLU(), head)
+        fit(both, torch.optim.Adam(both.parameters(), lr=1e-3), 137, True)
+        tuned = torch.optim.SGD(head.parameters(), lr=1e-3)
+        fit(both, tuned, 31, False)
+    """)
+    assert findings(report) == wanted, report.exit_reason
+
+
+def test_graphs_that_pile_up_from_a_later_epoch_on() -> None:
+    report, wanted = check("""
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        model = nn.Linear(8, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        history = []
+        for epoch in range(12):
+            for batch in range(20):
+                x = torch.randn(16, 8)
+                loss = (model(x) - x[:, :1]).pow(2).mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                if epoch >= 5:
+                    history.append(loss)  # <- AD301
+    """)
+    assert findings(report) == wanted, report.exit_reason
+
+
+def test_an_evaluation_after_the_last_step() -> None:
+    report, wanted = check("""
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Dropout(0.5), nn.Linear(32, 1))
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+        for _ in range(120):
+            x = torch.randn(16, 8)
+            loss = (model(x) - x[:, :1]).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        total = 0.0
+        with torch.no_grad():
+            for _ in range(5):
+                x = torch.randn(16, 8)
+                total += (model(x) - x[:, :1]).pow(2).mean().item()  # <- AD211
+        print(total)
+    """)
+    assert findings(report) == wanted, report.exit_reason
+
+
+def test_the_last_batch_of_a_long_pass_is_reached() -> None:
+    report, _ = check(
+        """
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 1))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        for (x,) in DataLoader(TensorDataset(torch.randn(16 * 500 + 1, 4)), batch_size=16):
+            loss = model(x).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        """,
+        steps=30,
+    )
+    (finding,) = report.findings
+    assert (finding.code, report.run.stopped_by, report.run.steps) == ("AD599", "raised", 10)
+    assert "more than 1 value per channel" in finding.message
+    assert any("then given its last one" in note for note in report.notes)
+
+
+def test_a_crash_in_a_light_step_is_explained_by_a_second_run() -> None:
+    report, wanted = check("""
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        for step in range(60):
+            x = torch.randn(8, 4 if step < 44 else 5)
+            loss = model(x).pow(2).mean()  # <- AD512
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """)
+    assert findings(report) == wanted, report.exit_reason
+    assert any("in a first run, the program raised `RuntimeError` in step 44" in note for note in report.notes)
+
+
+@pytest.mark.parametrize("every", [7, 25, 40])
+def test_long_healthy_training_with_evaluations_stays_healthy(every: int) -> None:
+    report, _ = check(f"""
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.1), nn.Linear(16, 2))
+        optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 400)
+        recent, best = [], 9.0
+        for step in range(1, 401):
+            model.train()
+            x = torch.randn(32, 8)
+            loss = nn.functional.cross_entropy(model(x), (x.sum(1) > 0).long())
+            loss.backward()
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            optimizer.zero_grad()
+            schedule.step()
+            recent = [*recent[-49:], loss.detach()]
+            if step % {every} == 0:
+                model.eval()
+                with torch.no_grad():
+                    held_out = torch.randn(64, 8)
+                    score = nn.functional.cross_entropy(model(held_out), (held_out.sum(1) > 0).long()).item()
+                best = min(best, score)
+        print(best)
+    """)
+    assert_healthy(report)
+    assert report.run.steps == 400
+    assert report.run.steps_in_full < 200
+
+
+def test_accumulation_and_two_optimizers_stay_healthy_over_many_steps() -> None:
+    report, _ = check("""
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        generator, critic = nn.Linear(4, 8), nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+        of_generator = torch.optim.Adam(generator.parameters(), lr=1e-3)
+        of_critic = torch.optim.Adam(critic.parameters(), lr=1e-3)
+        logits = nn.functional.binary_cross_entropy_with_logits
+        for step in range(240):
+            for _ in range(2):
+                of_critic.zero_grad()
+                for _ in range(2):
+                    real, fake = torch.randn(8, 8), generator(torch.randn(8, 4)).detach()
+                    loss = logits(critic(real), torch.ones(8, 1)) + logits(critic(fake), torch.zeros(8, 1))
+                    (loss / 2).backward()
+                of_critic.step()
+            of_generator.zero_grad()
+            logits(critic(generator(torch.randn(8, 4))), torch.ones(8, 1)).backward()
+            of_generator.step()
+    """)
+    assert_healthy(report)
+    assert report.run.steps == 720
+
+
+def test_a_second_run_draws_the_numbers_of_the_first(tmp_path: Path) -> None:
+    """Of a program that seeds nothing, the value that goes wrong comes up in the same step again."""
+    script = tmp_path / "train.py"
+    script.write_text(
+        dedent("""
+        import random
+        import numpy
+        import torch
+        from torch import nn
+
+        words = {"a": 0, "bb": 1, "ccc": 2, "dddd": 3}
+        born = 30 + random.randrange(100) + numpy.random.randint(100) + len(next(iter(set(words))))
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        for step in range(300):
+            out = model(torch.randn(16, 4))
+            loss = (out.square() + 1.0 - 3.0 * (step == born)).log().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        """)
+    )
+    report, code = check_by_command(script, "--steps", "1000")
+    assert (code, [finding["code"] for finding in report["findings"]]) == (1, ["AD401"])

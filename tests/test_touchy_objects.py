@@ -157,7 +157,6 @@ def test_modules_that_are_called_and_set_to_a_mode() -> None:
 
 def test_optimizers_and_their_schedulers() -> None:
     made = optimizer(model())
-    made.found_inf = None
     schedule = touchy(MultiStepLR)(made, [2, 5])
     RAN.clear()
     with inventing(OptimizerSteps, Schedulers) as run:

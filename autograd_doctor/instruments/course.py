@@ -9,6 +9,7 @@ from torch.optim import Optimizer
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.reading.places import here
+from autograd_doctor.reading.without_running import attributes
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.optimizers import StepCall
@@ -37,7 +38,7 @@ class Course(Instrument):
         self._backward_since_step = True
         self._stepped_since_backward: set[int | None] = set()
         self._step_pending = False
-        self._stepping: list[_Step] = []
+        self._stepping: list[RunningStep] = []
         self._closures: list[Optimizer] = []
 
     def connect(self, signals: Signals) -> None:
@@ -100,7 +101,7 @@ class Course(Instrument):
         running = [step.optimizer for step in self._stepping]
         if call.optimizer in running:  # an earlier step of it raised, of which its hooks said nothing
             del self._stepping[running.index(call.optimizer) :]
-        self._stepping.append(_Step(call.optimizer))
+        self._stepping.append(RunningStep(call.optimizer))
         self._mute()
 
     @property
@@ -116,18 +117,19 @@ class Course(Instrument):
         self._closures.pop()
         self._mute()
 
+    def step_of(self, optimizer: Optimizer) -> RunningStep | None:
+        """The step of an optimizer that is running, the inner one where it steps inside its own step."""
+        return next((step for step in reversed(self._stepping) if step.optimizer is optimizer), None)
+
     def _step_ended(self, call: StepCall) -> None:
         """Count it, unless a scaler suppressed it, or optimizers that it called have updated all its parameters."""
         step = self._stepping.pop()
         while step.optimizer is not call.optimizer:  # those inside it raised, of which their hooks said nothing
             step = self._stepping.pop()
         self._mute()
-        mine = step.parameters()
         if self._stepping:
-            self._stepping[-1].updated_inside |= mine
-        if mine and mine <= step.updated_inside:
-            return
-        if not step.skipped:
+            self._stepping[-1].updated_inside |= step.parameters()
+        if not (step.only_calls_others or step.skipped):
             self.updated_at = here()
             self._updated(id(call.optimizer))
 
@@ -137,7 +139,7 @@ class Course(Instrument):
 
 
 @dataclass
-class _Step:
+class RunningStep:
     """A step in progress. `updated_inside`: the parameters that optimizers called by this one have updated."""
 
     optimizer: Optimizer
@@ -145,8 +147,15 @@ class _Step:
 
     @property
     def skipped(self) -> bool:
-        found_inf = getattr(self.optimizer, "found_inf", None)
+        """Whether a gradient scaler has it leave everything as it is."""
+        found_inf = attributes(self.optimizer).get("found_inf")
         return found_inf is not None and bool(float(found_inf))
+
+    @property
+    def only_calls_others(self) -> bool:
+        """Whether others inside it have updated all that it could."""
+        mine = self.parameters()
+        return bool(mine) and mine <= self.updated_inside
 
     def parameters(self) -> set[int]:
         """The identities of those that it may have changed."""

@@ -21,6 +21,7 @@ from autograd_doctor.reading.subclasses import version_of
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.optimizers import StepCall
+from autograd_doctor.signals.states import StateLoad
 
 _MOST_KNOWN = 1000
 """Graphs that are built anew in every step, from data, come in any number of structures."""
@@ -51,6 +52,7 @@ class LightSteps(Instrument):
     def connect(self, signals: Signals) -> None:
         self.listen(signals.backward.began, self._backward_began)
         self.listen(signals.steps.began, self._step_began)
+        self.listen(signals.states.loading, self._state_loading)
         self.listen(self._course.step_taken, self._step_taken)
         self.listen(self._detail.turned, self._turned)
 
@@ -99,6 +101,10 @@ class LightSteps(Instrument):
             version if version is None or earlier is None else version - earlier
             for version, earlier in zip_longest(now, before)
         )
+
+    def _state_loading(self, load: StateLoad) -> None:
+        """Training goes on from other weights than those that it has come to."""
+        self._detail.ask()
 
     # ------------------------------------------------------------------------------------------------ what was light
 

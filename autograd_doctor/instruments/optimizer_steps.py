@@ -31,7 +31,7 @@ Numbered = list[tuple[int, torch.Tensor]]
 
 @dataclass
 class _Step:
-    """A step in progress. `inner` counts the parameters that optimizers called by this one have already updated."""
+    """What a step in progress has met."""
 
     optimizer: int | None
     location: Location | None
@@ -43,7 +43,6 @@ class _Step:
     rewritten: list[int] = field(default_factory=list)
     uses: list[GradientUse] = field(default_factory=list)
     scale: float = 1.0
-    updated_inside: set[int] = field(default_factory=set)
 
 
 class OptimizerSteps(Instrument):
@@ -68,7 +67,7 @@ class OptimizerSteps(Instrument):
         self._optimizers = optimizers
         self._ledger = ledger
         self._loss_scales = loss_scales
-        self._running: list[_Step] = []
+        self._running: dict[int, _Step] = {}
         self._looks: dict[int | None, int] = {}
         self._previous: dict[int | None, dict[int, tuple[int, int]]] = {}
         self._left: dict[int, int] = {}
@@ -82,17 +81,14 @@ class OptimizerSteps(Instrument):
         if not self._detail.full:
             return
         number = self._optimizers.known(call.optimizer)
-        steps = [step.optimizer for step in self._running]
-        if number in steps:  # an earlier step of it raised, of which nothing was said
-            del self._running[steps.index(number) :]
-        step = _Step(number, here(), in_closure=call.closure)
-        self._running.append(step)
+        step = self._running[number] = _Step(number, here(), in_closure=call.closure)
         if not step.in_closure:
             self._look_at_gradients(call.optimizer, step)
 
     def _closure_ended(self, call: StepCall) -> None:
-        if self._running:
-            self._look_at_gradients(call.optimizer, self._running[-1])
+        step = self._running.get(self._optimizers.known(call.optimizer))
+        if step is not None:
+            self._look_at_gradients(call.optimizer, step)
 
     def _look_at_gradients(self, optimizer: Optimizer, step: _Step) -> None:
         """What the optimizer finds: after the closure ran, or right before a step without one."""
@@ -136,21 +132,11 @@ class OptimizerSteps(Instrument):
         return self._loss_scales.of_optimizer(optimizer) if fused is None else float(fused)
 
     def _ended(self, call: StepCall) -> None:
-        optimizer = call.optimizer
-        number = self._optimizers.get(optimizer)
-        if all(step.optimizer != number for step in self._running):  # it began in a light step
-            return
-        step = self._running.pop()
-        while step.optimizer != number:  # those inside it raised, of which nothing was said
-            step = self._running.pop()
-        found_inf = attributes(optimizer).get("found_inf")
-        skipped = found_inf is not None and bool(float(found_inf))
-        mine = {number for number, _ in step.with_gradient} | set(step.missing)
-        if self._running:
-            self._running[-1].updated_inside |= mine
-        if mine and mine <= step.updated_inside:
-            return
-        self._record(optimizer, step, skipped)
+        step = self._running.pop(self._optimizers.known(call.optimizer), None)
+        running = self._course.step_of(call.optimizer)
+        # One that began in a light step was not looked at.
+        if step is not None and running is not None and not running.only_calls_others:
+            self._record(call.optimizer, step, running.skipped)
 
     def _record(self, optimizer: Optimizer, step: _Step, skipped: bool) -> None:
         fused = attributes(optimizer).get("grad_scale") is not None

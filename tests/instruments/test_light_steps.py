@@ -72,6 +72,14 @@ def test_a_parameter_that_gets_no_gradient_any_more_makes_the_next_steps_full(mo
         assert recorded.find(Detail).full
 
 
+def test_weights_that_are_loaded_make_the_next_steps_full(model: nn.Module) -> None:
+    with watching(LightSteps) as recorded:
+        optimizer = settled(recorded, model)
+        model.load_state_dict(model.state_dict())
+        train(model, optimizer, 1)
+        assert recorded.find(Detail).full
+
+
 def test_light_steps_are_counted(model: nn.Module, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_SAY_EVERY", math.inf)
     with watching(LightSteps) as recorded:

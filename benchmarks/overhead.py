@@ -2,9 +2,10 @@
 
     python benchmarks/overhead.py [--rounds 15] [--steps 10] [--only "tiny mlp"]
 
-Each round times a block of plain steps, one under anomaly mode, one of steps that the doctor records in full (the first
-of each phase, and one in a dozen later), and one of light steps (all others), one after the other, so that a machine
-whose speed drifts drifts for all four. What is printed are medians over the rounds of the ratios within a round.
+Each round times a block of plain steps, one under anomaly mode, and three under the doctor, one after the other, so
+that a machine whose speed drifts drifts for all. "Closely" are the first four steps of a phase, in which values are
+read; "recorded" are the other steps that are recorded in full, up to the tenth and one in a dozen later; "light" are
+all others. What is printed are medians over the rounds of the ratios within a round.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import argparse
 import statistics
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import NamedTuple
@@ -129,20 +130,22 @@ def rollout() -> Workload:
 WORKLOADS = (tiny_mlp, cnn, lstm, gpt, rollout)
 
 
+_FOR_EVER = 10**9
+_CLOSELY = {"CLOSE_STEPS": _FOR_EVER, "FIRST_STEPS": _FOR_EVER, "_ALWAYS_GRANTED": _FOR_EVER}
+_RECORDED = {**_CLOSELY, "CLOSE_STEPS": 0}
+_LIGHT = {"CLOSE_STEPS": 0, "FIRST_STEPS": 1, "SAMPLED_EVERY": _FOR_EVER}
+
+
 @contextmanager
-def under_the_doctor(*, light: bool) -> Iterator[None]:
-    """Every instrument, as in a check of all rules; the events are made and thrown away."""
+def under_the_doctor(policy: Mapping[str, int]) -> Iterator[None]:
+    """Every instrument, as in a check of all rules, with this many steps of each kind; the events are thrown away."""
 
     def forget(event: Event) -> None:
         del event
 
     session = Session(forget)
-    # One full step for each phase, after which all are light; or all full, as in a second run.
-    with patch.multiple(detail, FIRST_STEPS=1, SAMPLED_EVERY=10**9):
+    with patch.multiple(detail, **policy):
         session.attach(all_instruments())
-        found = session.find(detail.Detail)
-        assert found is not None
-        found.full_from = None if light else 0
         try:
             yield
         finally:
@@ -155,8 +158,9 @@ _SETTLING = 5
 WAYS: dict[str, Callable[[], AbstractContextManager[object]]] = {
     "plain": nullcontext,
     "anomaly mode": torch.autograd.detect_anomaly,
-    "recorded": partial(under_the_doctor, light=False),
-    "light": partial(under_the_doctor, light=True),
+    "closely": partial(under_the_doctor, _CLOSELY),
+    "recorded": partial(under_the_doctor, _RECORDED),
+    "light": partial(under_the_doctor, _LIGHT),
 }
 
 

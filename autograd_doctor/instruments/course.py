@@ -27,6 +27,7 @@ class Course(Instrument):
         super().__init__(site)
         guard = site.signals.guard
         self._guard = guard
+        self._operations = site.signals.operations
         self.step_taken: Signal[Course] = Signal(guard)
         self.backward_over: Signal[Course] = Signal(guard)
         self.steps = 0
@@ -102,7 +103,7 @@ class Course(Instrument):
         if call.optimizer in running:  # an earlier step of it raised, of which its hooks said nothing
             del self._stepping[running.index(call.optimizer) :]
         self._stepping.append(RunningStep(call.optimizer))
-        self._mute()
+        self._mute(len(self._stepping))
 
     @property
     def closure_of(self) -> Optimizer | None:
@@ -111,11 +112,11 @@ class Course(Instrument):
 
     def _closure_began(self, call: StepCall) -> None:
         self._closures.append(call.optimizer)
-        self._guard.muted = 0
+        self._mute(0)
 
     def _closure_ended(self, call: StepCall) -> None:
         self._closures.pop()
-        self._mute()
+        self._mute(len(self._stepping))
 
     def step_of(self, optimizer: Optimizer) -> RunningStep | None:
         """The step of an optimizer that is running, the inner one where it steps inside its own step."""
@@ -126,16 +127,17 @@ class Course(Instrument):
         step = self._stepping.pop()
         while step.optimizer is not call.optimizer:  # those inside it raised, of which their hooks said nothing
             step = self._stepping.pop()
-        self._mute()
+        self._mute(len(self._stepping))
         if self._stepping:
             self._stepping[-1].updated_inside |= step.parameters()
         if not (step.only_calls_others or step.skipped):
             self.updated_at = here()
             self._updated(id(call.optimizer))
 
-    def _mute(self) -> None:
-        """Operations inside an optimizer are not signalled."""
-        self._guard.muted = len(self._stepping)
+    def _mute(self, reasons: int) -> None:
+        """Operations inside an optimizer are not signalled: there are many, and nothing is to be learned from them."""
+        self._guard.muted = reasons
+        (self._operations.rest if reasons else self._operations.resume)("inside an optimizer")
 
 
 @dataclass

@@ -143,7 +143,7 @@ class Detail(Instrument):
 
     def _turn(self, *, full: bool) -> None:
         # Where it could not be done at once, as inside an operation, it is tried again.
-        (self._operations.resume if full else self._operations.rest)()
+        (self._operations.resume if full else self._operations.rest)("light step")
         if full != self.full:
             self.full = full
             self.emit(DetailTurned(step=self._course.steps, full=full))

@@ -55,6 +55,7 @@ class Operations(Seam):
         self.ended: Signal[Operation] = Signal(guard, self)
         self.failed: Signal[Operation] = Signal(guard, self)
         self.resting = False
+        self._reasons: set[str] = set()
         self.inside = 0
         """How many functions are running for which torch itself has taken the mode off the stack."""
         self.dozing = False
@@ -69,23 +70,30 @@ class Operations(Seam):
         self._mode, self._thread, self.resting = _Mode(self), threading.get_ident(), False
         _put_below(self._mode)
         patches.callback(self._remove)
+        if self._reasons:
+            self._take_off()
 
     def _remove(self) -> None:
         """The last listener has left."""
-        self.rest()
+        self._take_off()
         self._mode = None
 
-    def rest(self) -> None:
-        """Signal no operations until `resume`; not from inside one that is being signalled, nor from another thread."""
+    def rest(self, reason: str) -> None:
+        """Signal no operations until this reason and all others are gone; one that is running is not cut off."""
+        self._reasons.add(reason)
+        self._take_off()
+
+    def resume(self, reason: str) -> None:
+        """A reason to rest is gone. Operations are signalled again on the thread on which they were before."""
+        self._reasons.discard(reason)
+        if self._mode is not None and self.resting and not self._reasons and threading.get_ident() == self._thread:
+            _put_below(self._mode)
+            self.resting = False
+
+    def _take_off(self) -> None:
         if self._mode is not None and not self.resting and self._is_on_stack():
             _take_out(self._mode)
             self.resting = True
-
-    def resume(self) -> None:
-        """Signal operations again, on the thread on which they were signalled before."""
-        if self._mode is not None and self.resting and threading.get_ident() == self._thread:
-            _put_below(self._mode)
-            self.resting = False
 
     @property
     def in_place(self) -> bool:

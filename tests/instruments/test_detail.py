@@ -147,11 +147,11 @@ def test_the_mode_leaves_the_stack_in_light_steps_wherever_it_lies() -> None:
         assert len(before) == 1
         with Mode() as mine, torch.device("cpu"):
             above = _get_current_function_mode_stack()
-            operations.rest()
-            operations.rest()
+            operations.rest("test")
+            operations.rest("test")
             assert _get_current_function_mode_stack() == [mode for mode in above if mode is not before[0]]
-            operations.resume()
-            operations.resume()
+            operations.resume("test")
+            operations.resume("test")
             assert _get_current_function_mode_stack() == above
             assert mine in above
         assert _get_current_function_mode_stack() == before

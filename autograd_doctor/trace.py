@@ -194,8 +194,9 @@ class Trace:
 
     @cached_property
     def tells_first_cause(self) -> bool:
-        """Whether it says where a value that is not finite was born."""
-        return any(self.of(birth) for birth in (NonFiniteProduced, NonFiniteInput, NonFiniteGradient))
+        """Whether it says where a value that is not finite, and did harm, was born."""
+        harmful = any(not (event.absorbed or event.skipped) for event in self.of(NonFiniteGradient))
+        return harmful or bool(self.of(NonFiniteProduced) or self.of(NonFiniteInput))
 
     @cached_property
     def end(self) -> RunEnded | None:

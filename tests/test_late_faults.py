@@ -287,3 +287,45 @@ def test_a_second_run_draws_the_numbers_of_the_first(tmp_path: Path) -> None:
     )
     report, code = check_by_command(script, "--steps", "1000")
     assert (code, [finding["code"] for finding in report["findings"]]) == (1, ["AD401"])
+
+
+def test_a_program_that_will_be_run_again_is_stopped_at_once() -> None:
+    report, wanted = check("""
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        file = open("steps", "a+")
+        file.seek(0)
+        before = len(file.read())
+        assert before in (0, 32), "the first run went on after the step that it will be run again for"
+        for step in range(300):
+            file.write("x")
+            file.flush()
+            loss = (model(torch.randn(16, 4)).square() + 1.0 - 3.0 * (step == 31)).log().mean()  # <- AD401
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """)
+    assert findings(report) == wanted
+    assert report.run.steps == 300, "the second run goes on"
+
+
+def test_a_nan_that_was_told_early_does_not_end_the_run() -> None:
+    report, wanted = check("""
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        for step in range(60):
+            loss = (model(torch.randn(16, 4)).square() - 9.0).log().mean()  # <- AD401
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """)
+    assert findings(report) == wanted
+    assert (report.run.steps, report.run.stopped_by) == (60, "finished")

@@ -32,6 +32,8 @@ _ALWAYS_GRANTED = 100
 _SHARE = 0.2
 """Programs that build new models and optimizers all the time get so many full steps, and this share of the later ones:
 beyond, every step would be one of something new."""
+_MOST_PHASES = 10_000
+"""Programs that build something new in every step would fill the table: what comes beyond is not looked at as new."""
 
 
 @dataclass
@@ -99,7 +101,11 @@ class Detail(Instrument):
             self.closely |= known.steps <= CLOSE_STEPS
 
     def _count(self, phase: Hashable) -> _Phase:
-        known = self._phases.setdefault(phase, _Phase())
+        known = self._phases.get(phase)
+        if known is None:
+            if len(self._phases) >= _MOST_PHASES:
+                return _Phase(steps=FIRST_STEPS + 1)
+            known = self._phases[phase] = _Phase()
         if known.step != self._course.steps:
             known.step, known.times = self._course.steps, 0
             known.steps += 1

@@ -44,7 +44,7 @@ class LightSteps(Instrument):
         self._optimizers = optimizers
         self._structures: set[tuple[str, int]] = set()
         self._versions: dict[int, list[int | None]] = {}
-        self._fates: set[tuple[int, tuple[int | None, ...]]] = set()
+        self._fates: set[tuple[int, int]] = set()
         self._since = self._backwards = 0
         self._by_optimizer: Counter[int] = Counter()
         self._said_at = 0.0
@@ -88,8 +88,8 @@ class LightSteps(Instrument):
         if not self._detail.full:
             self._by_optimizer[number] += 1
 
-    def _fate_of_gradients(self, number: int, optimizer: Optimizer) -> tuple[int | None, ...]:
-        """Which parameters have a gradient, and by how much its version differs from that at the last step.
+    def _fate_of_gradients(self, number: int, optimizer: Optimizer) -> int:
+        """The same number where the same parameters have a gradient, as many versions newer than at the last step.
 
         One that is made anew in every step has the same version each time; one that is written to has a higher one.
         """
@@ -97,10 +97,11 @@ class LightSteps(Instrument):
         now = [None if gradient is None else version_of(gradient) for gradient in gradients]
         before = self._versions.get(number, [])
         self._versions[number] = now
-        return tuple(
+        newer = [
             version if version is None or earlier is None else version - earlier
             for version, earlier in zip_longest(now, before)
-        )
+        ]
+        return hash(tuple(newer))
 
     def _state_loading(self, load: StateLoad) -> None:
         """Training goes on from other weights than those that it has come to."""

@@ -197,7 +197,7 @@ class Loaders(Instrument):
         self.emit(Noted(step=self._course.steps, text=text))
 
     def _emit(self, drawn_from: _Pass) -> None:
-        if not self._detail.full:
+        if not (self._detail.full or drawn_from.cut):
             return
         self.emit(
             BatchDrawn(

@@ -4,7 +4,7 @@ The policy: at least `steps` optimizer steps and at least `seconds` of training,
 are used up while a phase not yet seen is near, the check goes on for up to four times the steps, within `max_seconds`:
 near is the end of the first pass over a loader, and an evaluation of which the program speaks and which has not come
 yet. The clock of training starts with the first backward or step. A program that shows neither is given twice
-`max_seconds`.
+`max_seconds`. One that will be run a second time, because more detail is needed, is stopped after the step.
 
 The means: a `BaseException` raised where an optimizer step has just taken effect. It passes `except Exception`; a bare
 `except:` swallows it, so it is raised again after each later step, and after a few of these the process ends hard.
@@ -26,7 +26,16 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Literal
 
-from autograd_doctor.events import BatchDrawn, Event, ForwardRan, LengthShortened
+from autograd_doctor.events import (
+    BatchDrawn,
+    Event,
+    ForwardRan,
+    LengthShortened,
+    MoreDetailNeeded,
+    NonFiniteGradient,
+    NonFiniteInput,
+    NonFiniteProduced,
+)
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.runner.standstill import Standstill
 from autograd_doctor.signals.guard import Guard
@@ -62,6 +71,7 @@ class Stopper:
         self.reason: StopReason | None = None
         self.evaluates = False
         self.cut_a_pass = False
+        self._cause_told = self._is_seen_again = False
         self._guard = guard
         self._course: Course | None = None
         self._cuts = batches_per_epoch > 0
@@ -112,6 +122,10 @@ class Stopper:
             self._observe_pass(event)
         elif isinstance(event, LengthShortened):
             self.cut_a_pass = True
+        elif isinstance(event, NonFiniteProduced | NonFiniteInput | NonFiniteGradient):
+            self._cause_told = True
+        elif isinstance(event, MoreDetailNeeded):
+            self._is_seen_again = not self._cause_told
 
     def _observe_pass(self, event: BatchDrawn) -> None:
         if self._boundary != "seen":
@@ -141,6 +155,8 @@ class Stopper:
         now = time.monotonic()
         if now >= self._deadline:
             return "time"
+        if self._is_seen_again:
+            return "steps"
         if taken < self._steps or now < self._enough_at:
             return None
         if self._phase_is_near() and taken < _EXTENSION * self._steps:

@@ -106,6 +106,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     steps, seconds: a check goes on until it has seen so many optimizer steps, and so many seconds of training.
     max_seconds: and no longer than this. batches_per_epoch: how many batches of a long pass over a `DataLoader` are
     seen at least before it is cut (0: it never is). full_from: the step from which on everything is recorded.
+    runs_again: where more detail is needed, the parent runs the program once more, so that this run ends there.
     trace, scratch: a file to append events to, and a folder for what the program saves and for `STACKS`. polite:
     redirect saves and switch trackers off. stdout_to_stderr: descriptor 1 is the parent's report, so the program's
     output goes to descriptor 2.
@@ -124,6 +125,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     max_seconds: float = 60.0
     batches_per_epoch: int = 10
     full_from: int | None = None
+    runs_again: bool = False
     polite: bool = True
     stdout_to_stderr: bool = False
     seed: int | None = None

@@ -120,6 +120,7 @@ def plan_for(
         "selected": [rule.code for rule in (all_rules() if rules is None else rules)],
         "needs": sorted(event.__name__ for event in needs),
         "seconds": 0.0,
+        "runs_again": True,
         **overrides,
     }
     return Plan(**settings)

@@ -613,6 +613,27 @@ def test_hooks():
     assert not model._forward_hooks
 
 
+def test_registration():
+    model, layer, weight = nn.Module(), nn.Linear(1, 1), nn.Parameter(torch.ones(1))
+    with Heard("registration") as heard:
+        model.weight = weight
+        model.layer = layer
+        model.bias = None  # neither a parameter nor a module
+    told = [(name, each.module is model, each.name, each.given) for name, each in heard]
+    assert told == [
+        ("parameter", True, "weight", weight),
+        ("submodule", True, "layer", layer),
+    ]
+    assert (model.layer, model.weight) == (layer, weight)
+
+
+def test_the_last_batch_alone_may_be_asked_for():
+    data = torch.utils.data.DataLoader(torch.arange(5.0).reshape(5, 1), batch_size=2)  # type: ignore[arg-type]
+    with Heard("loaders") as heard:
+        heard.signals.loaders.asked.connect(lambda call: setattr(call, "only_the_last", True), owner="test", order=1)
+        assert [batch.tolist() for batch in data] == [[[4.0]]]
+
+
 def test_loaders():
     data = torch.utils.data.DataLoader(torch.ones(3, 1))  # type: ignore[arg-type]
     with Heard("loaders") as heard:

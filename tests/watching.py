@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import torch
+from torch.nn.modules import module
 from torch.optim import optimizer
 
 from autograd_doctor.events import Event, InstrumentAttached, InstrumentDetached, InstrumentFailed
@@ -79,6 +80,8 @@ def global_state() -> list[Any]:
     return [
         dict(optimizer._global_optimizer_pre_hooks),
         dict(optimizer._global_optimizer_post_hooks),
+        dict(module._global_parameter_registration_hooks),
+        dict(module._global_module_registration_hooks),
         torch.overrides._get_current_function_mode_stack(),
         torch.is_grad_enabled(),
     ]

@@ -192,6 +192,7 @@ def _plan(job: _Job, what: Target, workspace: launch.Workspace) -> Plan:
         batches_per_epoch=settings.batches_per_epoch,
         polite=settings.polite,
         stdout_to_stderr=outputs.owns_stdout(job.outputs),
+        runs_again=True,
         seed=secrets.randbits(32),
     )
 

@@ -21,6 +21,7 @@ from autograd_doctor.reading.subclasses import version_of
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.optimizers import StepCall
+from autograd_doctor.signals.registration import Registered
 from autograd_doctor.signals.states import StateLoad
 
 _MOST_KNOWN = 1000
@@ -53,6 +54,8 @@ class LightSteps(Instrument):
         self.listen(signals.backward.began, self._backward_began)
         self.listen(signals.steps.began, self._step_began)
         self.listen(signals.states.loading, self._state_loading)
+        self.listen(signals.registration.parameter, self._registered)
+        self.listen(signals.registration.submodule, self._registered)
         self.listen(self._course.step_taken, self._step_taken)
         self.listen(self._detail.turned, self._turned)
 
@@ -106,6 +109,11 @@ class LightSteps(Instrument):
     def _state_loading(self, load: StateLoad) -> None:
         """Training goes on from other weights than those that it has come to."""
         self._detail.ask()
+
+    def _registered(self, registered: Registered) -> None:
+        """A model that changes while it is trained; before that it is being built."""
+        if self._course.steps:
+            self._detail.ask()
 
     # ------------------------------------------------------------------------------------------------ what was light
 

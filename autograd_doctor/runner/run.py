@@ -100,6 +100,7 @@ class _Run:
             plan.seconds,
             plan.max_seconds,
             plan.batches_per_epoch,
+            runs_again=plan.runs_again,
             end_hard=self._end_hard,
         )
 

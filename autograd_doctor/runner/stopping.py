@@ -66,11 +66,13 @@ class Stopper:
         max_seconds: float,
         batches_per_epoch: int,
         *,
+        runs_again: bool = False,
         end_hard: Callable[[], None],
     ) -> None:
         self.reason: StopReason | None = None
         self.evaluates = False
         self.cut_a_pass = False
+        self._runs_again = runs_again
         self._cause_told = self._is_seen_again = False
         self._guard = guard
         self._course: Course | None = None
@@ -125,7 +127,7 @@ class Stopper:
         elif isinstance(event, NonFiniteProduced | NonFiniteInput | NonFiniteGradient):
             self._cause_told = True
         elif isinstance(event, MoreDetailNeeded):
-            self._is_seen_again = not self._cause_told
+            self._is_seen_again = self._runs_again and not self._cause_told
 
     def _observe_pass(self, event: BatchDrawn) -> None:
         if self._boundary != "seen":

@@ -17,6 +17,7 @@ from autograd_doctor.signals.loaders import Loaders
 from autograd_doctor.signals.modules import ModuleCalls, TrainModes
 from autograd_doctor.signals.operations import Operations
 from autograd_doctor.signals.optimizers import Clearing, OptimizersBuilt, OptimizerSteps
+from autograd_doctor.signals.registration import Registration
 from autograd_doctor.signals.scalers import Scalers
 from autograd_doctor.signals.schedulers import Schedulers
 from autograd_doctor.signals.signal import Seam
@@ -43,6 +44,7 @@ class Signals:
         self.loaders = Loaders(guard)
         self.hooks = Hooks(guard)
         self.states = States(guard)
+        self.registration = Registration(guard)
         self.checkpoints = Checkpoints(guard, self.operations)
 
     @property

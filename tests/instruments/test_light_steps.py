@@ -80,6 +80,14 @@ def test_weights_that_are_loaded_make_the_next_steps_full(model: nn.Module) -> N
         assert recorded.find(Detail).full
 
 
+def test_a_model_that_is_given_something_makes_the_next_steps_full(model: nn.Module) -> None:
+    with watching(LightSteps) as recorded:
+        optimizer = settled(recorded, model)
+        model.scale = nn.Parameter(torch.ones(1))
+        train(model, optimizer, 1)
+        assert recorded.find(Detail).full
+
+
 def test_light_steps_are_counted(model: nn.Module, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_SAY_EVERY", math.inf)
     with watching(LightSteps) as recorded:

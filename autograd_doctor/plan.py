@@ -105,7 +105,7 @@ class Plan(Struct, frozen=True, kw_only=True):
 
     steps, seconds: a check goes on until it has seen so many optimizer steps, and so many seconds of training.
     max_seconds: and no longer than this. batches_per_epoch: how many batches of a long pass over a `DataLoader` are
-    seen at least before it is cut (0: it never is). full_from: the step from which on everything is recorded.
+    seen at least before it is cut (0: it never is). full_from: a step about which everything is recorded.
     runs_again: where more detail is needed, the parent runs the program once more, so that this run ends there.
     trace, scratch: a file to append events to, and a folder for what the program saves and for `STACKS`. polite:
     redirect saves and switch trackers off. stdout_to_stderr: descriptor 1 is the parent's report, so the program's
@@ -136,7 +136,7 @@ class Plan(Struct, frozen=True, kw_only=True):
 class FirstRun(Struct, frozen=True, kw_only=True):
     """Why the program was run again: how the first run went, and what it `lacked` to tell why.
 
-    step: in which one it happened, where operations were lacking: the second run records them from there on.
+    step: in which one it happened, where operations were lacking: the second run records those about it.
     """
 
     how: str
@@ -146,7 +146,7 @@ class FirstRun(Struct, frozen=True, kw_only=True):
     @property
     def wanted(self) -> str:
         """What the second run has."""
-        return "whole passes" if self.lacked == "whole passes" else f"every operation recorded from step {self.step} on"
+        return "whole passes" if self.lacked == "whole passes" else f"every operation about step {self.step} recorded"
 
 
 class Outcome(Struct, frozen=True, kw_only=True):

@@ -86,7 +86,7 @@ def test_a_cause_that_a_second_run_does_not_show_is_not_called_healthy() -> None
                 optimizer.step()
     """)
     assert (report.verdict, report.exit_code) == ("not-judged", 4)
-    assert "a second run, with every operation recorded from step 20 on, did not show it" in report.exit_reason
+    assert "a second run, with every operation about step 20 recorded, did not show it" in report.exit_reason
 
 
 def test_a_second_stage_of_training_is_looked_at_as_closely_as_the_first() -> None:

@@ -1,4 +1,4 @@
-"""When a run has to be looked at once more, and how: with whole passes, or with every operation from a step on."""
+"""When a run has to be looked at once more, and how: with whole passes, or with every operation about a step."""
 
 from __future__ import annotations
 

@@ -32,6 +32,8 @@ _ALWAYS_GRANTED = 100
 _SHARE = 0.2
 """Programs that build new models and optimizers all the time get so many full steps, and this share of the later ones:
 beyond, every step would be one of something new."""
+_BEYOND = 4
+"""Steps of a second run to look at closely from the one on for which it is made: it may be a few steps behind."""
 _MOST_PHASES = 10_000
 """Programs that build something new in every step would fill the table: what comes beyond is not looked at as new."""
 
@@ -52,8 +54,8 @@ class Detail(Instrument):
     of an optimizer, the first and the last batch of a pass. `turned` is sent when `full` has changed. Where the program
     updates parameters by hand, only its operations tell of its steps, and all are full.
 
-    closely: whether the values of tensors and gradients are to be read as well, operation by operation. full_from: the
-    step before this one, and all that follow, are full and looked at closely in any case. full_steps: how many were.
+    closely: whether the values of tensors and gradients are to be read as well, operation by operation. full_from: this
+    step, the one before it and a few that follow are full and looked at closely in any case. full_steps: how many were.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (DetailTurned, MoreDetailNeeded)
@@ -140,8 +142,8 @@ class Detail(Instrument):
 
     @property
     def _is_repeated(self) -> bool:
-        """Whether this is a second run, at the step for which it is made."""
-        return self.full_from is not None and self._course.steps >= self.full_from - 1
+        """Whether this is a second run, about the step for which it is made."""
+        return self.full_from is not None and -1 <= self._course.steps - self.full_from < _BEYOND
 
     @property
     def _may_be_granted(self) -> bool:

@@ -94,10 +94,10 @@ def test_phases_that_never_end_to_be_new_get_a_share_of_the_steps(monkeypatch: p
         assert 40 < full < 90, "every fifth of them, what was granted, and samples"
 
 
-def test_steps_from_where_a_second_run_looks_are_full() -> None:
+def test_steps_about_the_one_that_a_second_run_is_made_for_are_full() -> None:
     with training() as run:
         run.detail.full_from = 15
-        assert run.fulls(20, "forward") == [*range(1, FIRST_STEPS + 1), *range(15, 21)]
+        assert run.fulls(24, "forward") == [*range(1, FIRST_STEPS + 1), *range(15, 20)]
 
 
 def test_updates_by_hand_are_seen_by_operations_alone() -> None:

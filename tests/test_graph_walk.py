@@ -101,7 +101,7 @@ def test_a_walk_reaches_every_node_and_leaf_once() -> None:
 
 
 def test_a_walk_ends_at_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph_walk, "_MOST_NODES", 3)
+    monkeypatch.setattr(graph_walk, "MOST_NODES", 3)
     assert len(walk(leaf().exp().exp().exp().exp().sum()).nodes) == 3
 
 

@@ -7,14 +7,16 @@ from typing import Any
 
 import torch
 
-_MOST_NODES = 50_000
+MOST_NODES = 50_000
+"""Of one graph, about ten times those of the largest models that people train on one machine: a visit to each takes a
+microsecond, so that even a graph that grew over many steps holds nobody up."""
 
 
 def structure_of(roots: Iterable[torch.Tensor]) -> int:
     """The same number for graphs that consist of the same kinds of nodes, met in the same order."""
     pending: list[Any] = [root.grad_fn for root in roots if root.grad_fn is not None]
     met: dict[Any, type] = {}
-    while pending and len(met) < _MOST_NODES:
+    while pending and len(met) < MOST_NODES:
         node = pending.pop()
         if node not in met:
             met[node] = type(node)

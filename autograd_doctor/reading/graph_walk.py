@@ -12,6 +12,7 @@ import torch
 from torch.autograd.function import BackwardCFunction
 
 from autograd_doctor.events import Cut, NonFiniteGradient, TensorFacts, Zeroing
+from autograd_doctor.reading.graph_structure import MOST_NODES
 from autograd_doctor.reading.made import Made, leaf_of
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.tensor_facts import describe, readable
@@ -23,7 +24,6 @@ ROOT_KEY = "autograd_doctor.root"
 RAN_KEY = "autograd_doctor.ran"
 """The key under which it holds the numbers of the backwards that went through it."""
 
-_MOST_NODES = 50_000
 _ZERO_BY_DEFINITION = frozenset({"RoundBackward", "SignBackward", "FloorBackward", "CeilBackward", "TruncBackward",
                                  "HeavisideBackward", "SgnBackward", "FloorDivideBackward"})  # fmt: skip
 
@@ -74,7 +74,7 @@ class GraphWalk:
 
     def _walk(self, roots: list[Node]) -> None:
         pending: list[tuple[Node, Made | None]] = [(node, None) for node in roots]
-        while pending and len(self.nodes) < _MOST_NODES:
+        while pending and len(self.nodes) < MOST_NODES:
             node, consumer = pending.pop()
             key = id(node)
             if key in self.nodes:

@@ -331,6 +331,13 @@ def test_the_first_event_names_target_and_versions(ran: Any) -> None:
 # ----------------------------------------------------------------------------------------------------------- stopping
 
 
+def test_it_goes_on_until_it_has_seen_the_seconds_asked_for_as_well(ran: Any) -> None:
+    done = ran(ONE_STEP, "while True:\n    step()\n", steps=3, seconds=0.5, max_seconds=60.0)
+    assert (done.end.reason, done.code) == ("steps", 0)
+    assert done.end.seconds >= 0.5
+    assert done.end.step > 3
+
+
 def test_it_stops_after_the_steps_asked_for(ran: Any) -> None:
     done = ran(ONE_STEP, "while True:\n    step()\n", steps=5)
     assert (done.code, done.output) == (0, "")

@@ -86,7 +86,9 @@ def check(
     seconds: Annotated[
         float | None, Option(help="Seconds of training to see at least.", rich_help_panel=HOW_LONG)
     ] = None,
-    max_seconds: Annotated[float | None, Option(help="And at most.", rich_help_panel=HOW_LONG)] = None,
+    max_seconds: Annotated[
+        float | None, Option(help="Seconds of training to see at most.", rich_help_panel=HOW_LONG)
+    ] = None,
     batches_per_epoch: Annotated[
         int | None,
         Option(help="Batches after which a long pass over a loader is cut; 0: never.", rich_help_panel=HOW_LONG),

@@ -381,5 +381,4 @@ def _use(members: list[tuple[int, float]], entry: _Gradient) -> GradientUse:
 
 
 def _key(gradient: torch.Tensor) -> tuple[int, int]:
-    plain = type(gradient) is torch.Tensor
-    return id(gradient), gradient._version if plain else version_of(gradient)
+    return id(gradient), version_of(gradient)

@@ -687,7 +687,8 @@ class NonFiniteProduced(Event, frozen=True):
     """The first forward operation whose output held NaN or Inf while its inputs were finite, and that mattered.
 
     reached: what it spoiled ("loss", "gradient", "parameter"). rows: first-dimension indices, at most eight.
-    low_precision: the same operation is finite in float32 (None: not tried).
+    low_precision: the same operation is finite in float32 (None: not tried). from_graph: nobody recorded the operation;
+    it was found by computing the nodes of the graph once more.
     """
 
     operation: str
@@ -698,6 +699,7 @@ class NonFiniteProduced(Event, frozen=True):
     reached: Literal["loss", "gradient", "parameter"]
     module: str = ""
     low_precision: bool | None = None
+    from_graph: bool = False
 
 
 class NonFiniteInput(Event, frozen=True):

@@ -100,8 +100,6 @@ class BackwardRuns(Instrument):
             made_at=locate(made.place) if made else None,
         )
         finite = facts.nan + facts.inf == 0
-        if not finite and not self._detail.closely:
-            self._detail.missed()
         self._course.loss_seen(facts.low if facts.numel == 1 and finite else math.nan if facts.numel == 1 else None)
         gradients = GradientWatch(
             walk,

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from itertools import zip_longest
 from time import monotonic
 from typing import ClassVar
 
-import torch
 from torch.optim import Optimizer
 
 from autograd_doctor.events import Event, LightStepsCounted
@@ -16,7 +14,7 @@ from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.optimizers import Optimizers
-from autograd_doctor.reading.graph_structure import structure_of
+from autograd_doctor.reading.graph_structure import nodes_of, structure_of
 from autograd_doctor.reading.subclasses import version_of
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall
@@ -33,7 +31,7 @@ _SAY_EVERY = 0.5
 class LightSteps(Instrument):
     """Compares the structure of graphs, and what became of gradients since the last step, with what was seen before.
 
-    Something new makes the next steps full.
+    Something new makes the next steps full. structure: of the graph of the newest backward.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (LightStepsCounted,)
@@ -43,6 +41,7 @@ class LightSteps(Instrument):
         self._course = course
         self._detail = detail
         self._optimizers = optimizers
+        self.structure = 0
         self._structures: set[tuple[str, int]] = set()
         self._versions: dict[int, list[int | None]] = {}
         self._fates: set[tuple[int, int]] = set()
@@ -66,19 +65,15 @@ class LightSteps(Instrument):
     # ---------------------------------------------------------------------------------------------------- backwards
 
     def _backward_began(self, call: BackwardCall) -> None:
-        structure = call.kind, structure_of(call.roots)
-        if structure not in self._structures and len(self._structures) < _MOST_KNOWN:
-            self._structures.add(structure)
+        self.structure = structure_of(nodes_of(call.roots))
+        kind = call.kind, self.structure
+        if kind not in self._structures and len(self._structures) < _MOST_KNOWN:
+            self._structures.add(kind)
             self._detail.ask()
         if not self._detail.full:
             self._backwards += 1
-            self._look_at_loss(call.roots[0])
-
-    def _look_at_loss(self, root: torch.Tensor) -> None:
-        value = float(root) if root.numel() == 1 and not root.is_complex() else None
-        self._course.loss_seen(value)
-        if value is not None and not math.isfinite(value):
-            self._detail.missed()
+            root = call.roots[0]
+            self._course.loss_seen(float(root) if root.numel() == 1 and not root.is_complex() else None)
 
     # -------------------------------------------------------------------------------------------------------- steps
 

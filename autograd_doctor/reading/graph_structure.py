@@ -12,13 +12,18 @@ MOST_NODES = 50_000
 microsecond, so that even a graph that grew over many steps holds nobody up."""
 
 
-def structure_of(roots: Iterable[torch.Tensor]) -> int:
-    """The same number for graphs that consist of the same kinds of nodes, met in the same order."""
+def nodes_of(roots: Iterable[torch.Tensor]) -> list[Any]:
+    """The nodes of a graph in the order in which they are met; graphs of the same structure have the same order."""
     pending: list[Any] = [root.grad_fn for root in roots if root.grad_fn is not None]
-    met: dict[Any, type] = {}
+    met: dict[Any, None] = {}
     while pending and len(met) < MOST_NODES:
         node = pending.pop()
         if node not in met:
-            met[node] = type(node)
+            met[node] = None
             pending.extend([following for following, _ in node.next_functions if following is not None])
-    return hash(tuple(met.values()))
+    return list(met)
+
+
+def structure_of(nodes: Iterable[Any]) -> int:
+    """The same number for graphs that consist of the same kinds of nodes, met in the same order."""
+    return hash(tuple(map(type, nodes)))

@@ -93,10 +93,16 @@ def _finding(born: NonFiniteProduced) -> Finding:
             for operand in born.operands
             if operand.made_at is not None and operand.made_at != born.location
         )[:3],
-        notes=tuple(text for text in (reason, f"it happened in `{born.module}`" if born.module else "") if text),
+        notes=tuple(filter(None, (reason, f"it happened in `{born.module}`" if born.module else "", _how(born)))),
         step_first=born.step + 1,
         step_count=1,
     )
+
+
+def _how(born: NonFiniteProduced) -> str:
+    if not born.from_graph:
+        return ""
+    return f"step {born.step + 1} was not recorded: the nodes of its graph, computed once more, tell"
 
 
 def _magnitude(operand: TensorFacts) -> float:

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.optim import SGD
 
-from autograd_doctor.events import BackwardRan, MoreDetailNeeded, NonFiniteGradient
+from autograd_doctor.events import BackwardRan, NonFiniteGradient
 from autograd_doctor.instruments import backward_runs as module
 from autograd_doctor.instruments.backward_runs import BackwardRuns
 from autograd_doctor.instruments.course import Course
@@ -214,18 +214,6 @@ def test_gradients_are_followed_in_the_first_steps_only():
             assert len(run.of(NonFiniteGradient)) == min(steps + 1, CLOSE_STEPS)
             a.grad = None
             step(run)
-
-
-def test_a_loss_that_is_not_finite_when_values_are_not_read_any_more_asks_for_more():
-    root = torch.tensor(float("nan"))
-    optimizer = SGD([weight()], lr=0.1)
-    with inventing(BackwardRuns) as run:
-        for steps in range(CLOSE_STEPS + 2):
-            with run.backward(root):
-                pass
-            assert len(run.of(MoreDetailNeeded)) == (steps >= CLOSE_STEPS)
-            with run.step(optimizer):
-                pass
 
 
 def spoiled(run: Invented, a: nn.Parameter, *, line: int = 0) -> torch.Tensor:

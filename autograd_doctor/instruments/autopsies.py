@@ -1,0 +1,115 @@
+"""What the graph of a spoiled loss tells of a step in which nobody read the values of operations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import torch
+
+from autograd_doctor.events import Event, NonFiniteProduced
+from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.detail import Detail
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.light_steps import LightSteps
+from autograd_doctor.instruments.tensors import Tensors
+from autograd_doctor.reading.birth import Birth, birth
+from autograd_doctor.reading.graph_structure import nodes_of
+from autograd_doctor.reading.graph_walk import lineage_of
+from autograd_doctor.reading.places import Place, locate, place
+from autograd_doctor.reading.tensor_facts import bad_rows, describe, readable
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.backward import BackwardCall
+
+_MOST_NODES = 200_000
+"""Of all graphs together whose lines are kept, at 16 bytes each: models that people train on one machine have a few
+thousand, and programs a few graphs."""
+_MOST_SPOILED = 4
+"""Losses to look into: a loss scale of 65536 (the default) that settles spoils a few, and they do no harm."""
+
+Line = tuple[str, Place | None]
+
+
+class Autopsies(Instrument):
+    """Finds the node that made a loss not finite, and its line in a recorded step with a graph of the same structure.
+
+    Where the graph does not tell, or no recorded one is like it, `detail` is told what was missed.
+    """
+
+    emits: ClassVar[tuple[type[Event], ...]] = (NonFiniteProduced,)
+
+    def __init__(self, site: Site, course: Course, detail: Detail, light_steps: LightSteps, tensors: Tensors) -> None:
+        super().__init__(site)
+        self._course = course
+        self._detail = detail
+        self._light_steps = light_steps
+        self._tensors = tensors
+        self._lines: dict[tuple[int, Place | None], list[Line | None]] = {}
+        self._nodes = self._spoiled = 0
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(signals.backward.began, self._backward_began, last=True)
+
+    def _backward_began(self, call: BackwardCall) -> None:
+        """The last to see it: the value of the loss has been read."""
+        if self._detail.full:
+            self._remember(call)
+        if not self._detail.closely and self._is_spoiled(call.roots[0]) and self._spoiled < _MOST_SPOILED:
+            self._spoiled += 1
+            event = self._look_into(call)
+            if event is None:
+                self._detail.missed()
+            else:
+                self.emit(event)
+
+    def _is_spoiled(self, root: torch.Tensor) -> bool:
+        loss = self._course.last_loss
+        if loss is None:
+            return readable(root) and not bool(torch.isfinite(root).all())
+        return not math.isfinite(loss)
+
+    def _key(self) -> tuple[int, Place | None]:
+        return self._light_steps.structure, place()
+
+    def _remember(self, call: BackwardCall) -> None:
+        """Keep the lines of a recorded graph; where another of its structure has others, they tell nothing."""
+        lines = _lines_of(nodes_of(call.roots))
+        known = self._lines.get(self._key())
+        if known is not None:
+            known[:] = [line if line == other else None for line, other in zip(known, lines, strict=True)]
+        elif self._nodes + len(lines) <= _MOST_NODES:
+            self._lines[self._key()] = lines
+            self._nodes += len(lines)
+
+    def _look_into(self, call: BackwardCall) -> NonFiniteProduced | None:
+        nodes = nodes_of(call.roots)
+        lines = self._lines.get(self._key())
+        born = birth(nodes) if lines is not None else None
+        line = lines[nodes.index(born.node)] if lines is not None and born is not None else None
+        return None if born is None or line is None else self._event(born, *line)
+
+    def _event(self, born: Birth, operation: str, where: Place | None) -> NonFiniteProduced:
+        return NonFiniteProduced(
+            step=self._course.steps,
+            operation=operation,
+            location=locate(where),
+            output=describe(born.output),
+            operands=[self._tensors.describe(operand) for operand in born.operands[:4]],
+            rows=bad_rows(born.output),
+            reached="loss",
+            from_graph=True,
+        )
+
+
+def _lines_of(nodes: Sequence[Any]) -> list[Line | None]:
+    """The operation and the place of each node; what torch makes inside an operation has those of that one."""
+    inherited: dict[Any, Line | None] = {}
+    for node in nodes:
+        made = lineage_of(node)
+        if made is not None:
+            inherited[node] = made.operation, made.place
+        line = inherited.setdefault(node, None)
+        for source, _ in node.next_functions:
+            inherited.setdefault(source, line)
+    return [inherited[node] for node in nodes]

@@ -1,0 +1,121 @@
+"""What the graph of a spoiled loss tells, and what it leaves open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import nn
+from torch.optim import SGD
+
+from autograd_doctor.events import MoreDetailNeeded, NonFiniteProduced
+from autograd_doctor.instruments.autopsies import Autopsies
+from autograd_doctor.instruments.backward_runs import BackwardRuns
+from autograd_doctor.instruments.detail import CLOSE_STEPS, FIRST_STEPS, Detail
+from tests.inventing import Invented, inventing
+
+
+def weight(*values: float) -> nn.Parameter:
+    return nn.Parameter(torch.tensor(values or (1.0, 2.0)))
+
+
+class Loop:
+    """A training loop of one parameter, whose loss is the mean of its logarithm."""
+
+    def __init__(self, run: Invented) -> None:
+        self.run = run
+        self.a = weight()
+        self.optimizer = SGD([self.a], lr=0.1)
+        run.signals.optimizers.built.send(self.optimizer)
+
+    def step(self) -> None:
+        scaled = self.run.operated("mul", self.a * 3.0, self.a, 3.0)
+        logarithm = self.run.operated("log", scaled.log(), scaled)
+        loss = self.run.operated("mean", logarithm.mean(), logarithm)
+        with self.run.backward(loss):
+            pass
+        with self.run.step(self.optimizer):
+            pass
+
+    def steps(self, count: int) -> None:
+        for _ in range(count):
+            self.step()
+
+    def spoil(self) -> None:
+        self.a.data[1] = -5.0
+
+
+@pytest.mark.parametrize("before", [CLOSE_STEPS, FIRST_STEPS + 3])
+def test_a_graph_tells_the_node_that_made_a_loss_not_finite(before: int) -> None:
+    with inventing(Autopsies, BackwardRuns) as run:
+        loop = Loop(run)
+        loop.steps(before)
+        assert not run.find(Detail).closely
+        loop.spoil()
+        loop.step()
+        (born,) = run.of(NonFiniteProduced)
+        assert (born.operation, born.step, born.from_graph) == ("log", before, True)
+        assert (born.output.nan, born.operands[0].low, born.rows) == (1, -15.0, [1])
+        assert run.of(MoreDetailNeeded) == []
+
+
+def test_where_values_are_read_others_look_at_the_loss() -> None:
+    with inventing(Autopsies, BackwardRuns) as run:
+        loop = Loop(run)
+        loop.spoil()
+        loop.step()
+        assert not run.of(NonFiniteProduced)
+        assert not run.of(MoreDetailNeeded)
+
+
+def test_a_finite_loss_is_not_looked_into() -> None:
+    with inventing(Autopsies, BackwardRuns) as run:
+        Loop(run).steps(FIRST_STEPS + 3)
+        assert not run.of(NonFiniteProduced)
+        assert not run.of(MoreDetailNeeded)
+
+
+def light(run: Invented, loss_of: Callable[[nn.Parameter], torch.Tensor], a: nn.Parameter) -> None:
+    """Steps whose last one is spoiled, and light."""
+    optimizer = SGD([a], lr=0.1)
+    run.signals.optimizers.built.send(optimizer)
+    for turn in range(FIRST_STEPS + 3):
+        if turn == FIRST_STEPS + 2:
+            a.data.fill_(-5.0)
+        loss = loss_of(a)
+        with run.backward(loss):
+            pass
+        with run.step(optimizer):
+            pass
+    assert not run.find(Detail).full
+
+
+def test_a_graph_without_recorded_lines_asks_for_more() -> None:
+    with inventing(Autopsies) as run:
+        light(run, lambda a: a.log().mean(), weight())
+        assert len(run.of(MoreDetailNeeded)) == 1
+
+
+def test_a_root_of_many_numbers_is_looked_at_too() -> None:
+    with inventing(Autopsies) as run:
+        light(run, lambda a: a.log(), weight())
+        assert len(run.of(MoreDetailNeeded)) == 1
+
+
+def test_two_lines_with_graphs_of_one_structure_accuse_neither() -> None:
+    with inventing(Autopsies) as run:
+        turns = iter(range(100))
+
+        def loss_of(a: nn.Parameter) -> torch.Tensor:
+            logarithm = a.log()
+            if next(turns) % 2:
+                run.operated("log", logarithm, a)
+            else:
+                run.operated("log", logarithm, a)
+            mean: torch.Tensor = run.operated("mean", logarithm.mean(), logarithm)
+            return mean
+
+        light(run, loss_of, weight())
+        assert not run.of(NonFiniteProduced)
+        assert len(run.of(MoreDetailNeeded)) == 1

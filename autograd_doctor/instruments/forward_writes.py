@@ -15,7 +15,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.operation_kinds import writes
-from autograd_doctor.reading.places import Place, locate, place
+from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.subclasses import storage_address
 from autograd_doctor.reading.tensor_facts import fingerprints
 from autograd_doctor.signals.operations import Operation
@@ -107,7 +107,7 @@ class ForwardWrites(Instrument):
             return
         number = armed.addresses.get(storage_address(target))
         if number is not None and number not in armed.found:
-            armed.found[number] = place()
+            armed.found[number] = operation.place
 
     def _undone(self, armed: _Armed, written: set[int]) -> list[int]:
         undone = []

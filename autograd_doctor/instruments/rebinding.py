@@ -23,7 +23,7 @@ from autograd_doctor.instruments.optimizers import Optimizers
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.made import address, numbers_in
-from autograd_doctor.reading.places import Place, locate, place
+from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall
@@ -140,7 +140,7 @@ class Rebinding(Instrument):
         if gradients:
             met = gradients & self._leaves(inputs) & ~updates
             self._take_note_of_use(met)
-            derived = _Derived(gradients, updates | met, line or place())
+            derived = _Derived(gradients, updates | met, line or operation.place)
             for output in outputs:
                 self._put(output, derived)
 

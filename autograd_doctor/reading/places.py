@@ -70,9 +70,14 @@ def own_frame() -> FrameType | None:
 
 
 def place() -> Place | None:
-    """The place of the innermost frame of the user's program."""
-    frame = own_frame()
-    return None if frame is None else (frame.f_code, frame.f_lasti)
+    """The place of the innermost frame of the user's program: asked for each operation, so without calls of ours."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if is_own(code.co_filename):
+            return code, frame.f_lasti
+        frame = frame.f_back
+    return None
 
 
 def here() -> Location | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -15,6 +14,7 @@ from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack,
 from torch.utils._device import DeviceContext
 
 from autograd_doctor.reading.operation_kinds import Kind, classify
+from autograd_doctor.reading.places import place
 from autograd_doctor.signals.guard import Guard, hide_from_observers, show_to_observers
 from autograd_doctor.signals.patches import Patches
 from autograd_doctor.signals.signal import Seam, Signal
@@ -24,18 +24,34 @@ _ENGINE = frozenset({torch.Tensor.backward, torch.autograd.backward, torch.autog
 _DISABLED = torch._C._disabled_torch_function_impl
 
 
-@dataclass(eq=False, slots=True)
 class Operation:
-    """A call of a function of torch. grad_enabled: whether the program had gradients on. result, error: at its end."""
+    """A call of a function of torch, at a place of the program.
 
-    function: Callable[..., Any]
-    kind: Kind
-    name: str
-    args: Sequence[Any]
-    kwargs: dict[str, Any]
-    grad_enabled: bool = True
-    result: Any = None
-    error: Exception | None = None
+    grad_enabled: whether the program had gradients on. result, error: at its end.
+    """
+
+    __slots__ = ("args", "error", "function", "grad_enabled", "kind", "kwargs", "name", "place", "result")
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        kind: Kind,
+        name: str,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        grad_enabled: bool = True,
+        result: Any = None,
+        error: Exception | None = None,
+    ) -> None:
+        self.function = function
+        self.kind = kind
+        self.name = name
+        self.args = args
+        self.kwargs = kwargs
+        self.grad_enabled = grad_enabled
+        self.result = result
+        self.error = error
+        self.place = place()
 
 
 class Operations(Seam):

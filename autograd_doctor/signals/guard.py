@@ -38,19 +38,19 @@ class Guard:
         self.failed = failed
         self.forked = False
         self.muted = 0
-        self._thread = threading.local()
+        self._thread = _Thread()
         self.deferred: list[Callable[[], None]] = []
         _guards.add(self)
 
     @property
     def busy(self) -> bool:
         """Whether the current thread is inside one of our own looks."""
-        return getattr(self._thread, "depth", 0) > 0
+        return self._thread.depth > 0
 
     @property
     def idle(self) -> bool:
         """Whether a signal given now would be heard: neither inside a look, nor in a forked child."""
-        return not self.forked and getattr(self._thread, "depth", 0) == 0
+        return not (self.forked or self._thread.depth)
 
     def looking(self) -> Looking:
         """A block in which we read tensors: no graph, no modes of the program, no tracer or profiler, no signals."""
@@ -66,16 +66,21 @@ class Guard:
             self.deferred.pop(0)()
 
 
+class _Thread(threading.local):
+    depth = 0
+    """How many looks the current thread is inside of."""
+
+
 class Looking:
     """Switches gradients, function modes, and all that observes operations off, below the seams that are watched."""
 
     __slots__ = ("_gradients", "_observers", "_thread", "_untraced")
 
-    def __init__(self, thread: threading.local) -> None:
-        self._thread: Any = thread
+    def __init__(self, thread: _Thread) -> None:
+        self._thread = thread
 
     def __enter__(self) -> None:
-        self._thread.depth = getattr(self._thread, "depth", 0) + 1
+        self._thread.depth += 1
         self._untraced = torch._C.DisableTorchFunction()
         self._untraced.__enter__()
         self._gradients = torch.is_grad_enabled()

@@ -42,7 +42,7 @@ def back(operation: str = "tensor", line: Place | None = None, step: int = 0) ->
 def returned(escapes: Escapes, *args: Any, operation: str = "tensor", **kwargs: Any) -> int:
     """The parameters that flow into what an operation makes of these arguments."""
     made = back(operation)
-    escapes.returned(made, args, kwargs)
+    escapes.returned(made, [*args, *kwargs.values()])
     return made.values
 
 
@@ -104,7 +104,7 @@ def test_what_comes_back_is_not_connected() -> None:
         source.connected = 1
     for source in escapes._numbers.values():
         source.connected = 1
-    escapes.returned(made, [array, NUMBER], {})
+    escapes.returned(made, [array, NUMBER])
     assert made.connected == 0
 
 
@@ -126,7 +126,7 @@ def guess(made: Made, source: Made) -> bool:
     """Whether something unknown that comes back is taken to be computed from what left."""
     escapes = Escapes()
     escapes.left(source, NUMBER)
-    escapes.returned(made, ["unknown"], {})
+    escapes.returned(made, ["unknown"])
     return made.values > 0
 
 
@@ -158,7 +158,7 @@ def test_a_guess_is_marked_as_one_and_not_connected() -> None:
     source.connected = 1
     escapes, again = Escapes(), back(line=LINES[1])
     escapes.last = source
-    escapes.returned(again, [], {})
+    escapes.returned(again, [])
     assert (again.values, again.connected) == (0b11, 0)
 
 
@@ -166,7 +166,7 @@ def test_nothing_is_guessed_where_something_is_known() -> None:
     escapes, made = Escapes(), back(line=LINES[1])
     escapes.left(out(0b01, line=LINES[0]), NUMBER)
     escapes.left(out(0b10, line=LINES[0]), NUMBER + 1)
-    escapes.returned(made, [NUMBER], {})
+    escapes.returned(made, [NUMBER])
     assert made.values == 0b01
 
 

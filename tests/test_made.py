@@ -38,7 +38,7 @@ def test_nothing_has_flowed_into_a_new_one() -> None:
     assert kept == {
         "operation": "mul", "place": PLACE, "step": 3, "created_by": "mul", "created_at": PLACE, "values": 0,
         "guessed": 0, "connected": 0, "cuts": {}, "origin": None, "rewrapped": None, "rewrapped_by": "",
-        "of_backward": None, "alias_of": None, "hidden_alias": False, "changes": [], "shape": (), "reference": None,
+        "of_backward": None, "alias_of": None, "hidden_alias": False, "changes": (), "shape": (), "reference": None,
     }  # fmt: skip
 
 
@@ -152,11 +152,13 @@ def test_the_first_origin_and_the_first_rewrapping_go_on() -> None:
 
 
 def test_the_last_changes_are_kept() -> None:
-    found = made()
-    for version in range(_MOST_CHANGES + 3):
-        found.change("add_", PLACE, version)
+    found, tensor = made(), torch.ones(2, 3)
+    for _ in range(_MOST_CHANGES + 3):
+        found.change("add_", PLACE, tensor)
+        tensor.add_(1)
     assert [change.version for change in found.changes] == list(range(3, _MOST_CHANGES + 3))
     assert found.changes[0][:2] == ("add_", PLACE)
+    assert found.shape == (2, 3)
 
 
 def test_only_results_of_recorded_operations_have_a_graph() -> None:

@@ -22,7 +22,7 @@ from autograd_doctor.instruments.tensors import HiddenChange, Tensors
 from autograd_doctor.reading.escapes import Escapes
 from autograd_doctor.reading.graph_walk import mark
 from autograd_doctor.reading.made import CutPoint, Made, has_graph
-from autograd_doctor.reading.operation_kinds import ONE_BY_ONE, SHAPE_ONLY, Kind, changes_input
+from autograd_doctor.reading.operation_kinds import Kind, traits
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.places import place as user_place
 from autograd_doctor.reading.subclasses import storage_address
@@ -89,14 +89,14 @@ class Lineage(Instrument):
         if self._course.running is not None:
             return
         if operation.kind is Kind.ESCAPE:
-            made = self._tensors.derive(Made(name, user_place(), self._course.steps), tensors_in(args))
+            made = self._tensors.derive(Made(name, operation.place, self._course.steps), tensors_in(args))
             self._escapes.left(made, result)
         elif isinstance(result, torch.Tensor):
             self._note(operation, (result,))
         elif isinstance(result, tuple | list):
             self._note(operation, tensors_in((result,)))
         elif result is None:
-            self._wrote(name, args, operation.grad_enabled)
+            self._wrote(operation)
 
     def _concerns(self, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
         """Whether an operation makes something that can learn, or takes in what parameters have flowed into."""
@@ -109,8 +109,8 @@ class Lineage(Instrument):
         made = self._tensors.get(tensor)
         return made is not None and made.values != 0
 
-    def _doze(self, made: Made) -> None:
-        self._without_parameters = 0 if made.values else self._without_parameters + 1
+    def _worked_on_data(self) -> None:
+        self._without_parameters += 1
         if self._without_parameters > _WORK_ON_DATA:
             self._without_parameters = 0
             self._operations.dozing = True
@@ -119,34 +119,38 @@ class Lineage(Instrument):
 
     def _note(self, operation: Operation, outputs: Sequence[torch.Tensor]) -> None:
         """Record how each output was made."""
-        name, args, kwargs = operation.name, operation.args, operation.kwargs
-        inputs = [] if name in SHAPE_ONLY else tensors_in((*args, *kwargs.values()))
-        place = user_place()
-        changes = changes_input(name) or "out" in kwargs
+        name, place, tensors, known = operation.name, operation.place, self._tensors, traits(operation.name)
+        values = (*operation.args, *operation.kwargs.values()) if operation.kwargs else operation.args
+        inputs = [] if known.shape_only else tensors_in(values)
+        changes = known.changes_input or "out" in operation.kwargs
         for position, output in enumerate(outputs):
-            sources = inputs[position : position + 1] if name in ONE_BY_ONE else inputs
-            made = self._tensors.derive(Made(name, place, self._course.steps), sources)
-            self._escapes.returned(made, args, kwargs)
-            if not has_graph(output) and self._tensors.parameter_bit(output):
+            sources = inputs[position : position + 1] if known.one_by_one else inputs
+            made = tensors.derive(Made(name, place, self._course.steps), sources)
+            self._escapes.returned(made, values)
+            connected = output.requires_grad and has_graph(output)
+            if not connected and tensors.parameter_bit(output):
                 if changes:
                     self._written_by_hand(output, name, place)
                 continue
             foreign = self._foreign(output, made) if changes else 0
-            self._connect(output, made, operation.grad_enabled)
+            self._connect(output, made, connected=connected, gradients=operation.grad_enabled)
             if changes:
                 self._changed(output, made, name, place, foreign)
-            if name in ("data", "detach") and inputs:
+            if known.is_alias and inputs:
                 made.alias_of = self._parameters.get(inputs[0])
                 made.hidden_alias = name == "data"
                 if made.hidden_alias:
-                    self._tensors.keep_original(inputs[0])
-            self._tensors.put(output, made)
-            self._doze(made)
+                    tensors.keep_original(inputs[0])
+            tensors.put(output, made)
+            if made.values:
+                self._without_parameters = 0
+            else:
+                self._worked_on_data()
             self.recorded.relay(Recorded(output, made, inputs))
 
-    def _connect(self, output: torch.Tensor, made: Made, gradients: bool) -> None:
+    def _connect(self, output: torch.Tensor, made: Made, *, connected: bool, gradients: bool) -> None:
         """Mark the backward node of an output with its lineage, or note which paths were cut."""
-        if has_graph(output):
+        if connected:
             self._ledger.graph_grows()
             mark(output, made)
             return
@@ -171,24 +175,25 @@ class Lineage(Instrument):
             return CutPoint("", None, "grad-mode", self._grad_modes.switch)
         return CutPoint(made.operation, made.place, "grad-mode", None)
 
-    def _wrote(self, name: str, args: Sequence[Any], gradients: bool) -> None:
+    def _wrote(self, operation: Operation) -> None:
         """An operation that returns nothing but changes its first argument."""
+        name, args, place = operation.name, operation.args, operation.place
         target = args[0] if args else None
         if not isinstance(target, torch.Tensor):
             return
-        place = user_place()
         if name == "grad.__set__":
             self._ledger.set_by_hand(locate(place))
         elif name == "data.__set__":
             self._written_by_hand(target, name, place)
             self._replaced(target, self._tensors.derive(Made("data", place, self._course.steps), tensors_in(args[1:])))
         elif name == "__setitem__":
-            if not has_graph(target) and self._tensors.parameter_bit(target):
+            connected = has_graph(target)
+            if not connected and self._tensors.parameter_bit(target):
                 self._written_by_hand(target, name, place)
                 return
             made = self._tensors.derive(Made(name, place, self._course.steps), tensors_in(args))
             foreign = self._foreign(target, made)
-            self._connect(target, made, gradients)
+            self._connect(target, made, connected=connected, gradients=operation.grad_enabled)
             self._changed(target, made, name, place, foreign)
             self._tensors.put(target, made)
             self.recorded.relay(Recorded(target, made, tensors_in(args[2:])))
@@ -226,7 +231,7 @@ class Lineage(Instrument):
             made.alias_of = before.alias_of
             made.hidden_alias = before.hidden_alias
         if not target.is_inference():
-            made.change(name, place, target._version)
+            made.change(name, place, target)
         if made.hidden_alias:
             address = storage_address(target)
             self._tensors.hidden_changes.append(HiddenChange(address, name, place, made.order))
@@ -242,7 +247,7 @@ class Lineage(Instrument):
         if base is not None:
             whole = self._tensors.get(base) or Made(name, place, self._course.steps)
             whole.absorb(made, connected=True)
-            whole.change(name, place, target._version)
+            whole.change(name, place, base)
             if whole.reference is None:
                 self._tensors.put(base, whole)
 

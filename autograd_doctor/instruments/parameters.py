@@ -5,7 +5,7 @@ A name is what the user would type at the place where the leaf came into view: `
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import ClassVar
 
 import torch
@@ -49,14 +49,12 @@ class Parameters(Instrument):
         self._course = course
         self._modules = modules
         self._numbers = Numbers()
+        self.get: Callable[[torch.Tensor], int | None] = self._numbers.get
         self._names: dict[int, str] = {}
         self._unnamed: set[int] = set()
         self._provisional: set[int] = set()
         self._roots = Numbers()
         self._places: dict[tuple[int, str], int] = {}
-
-    def get(self, tensor: torch.Tensor) -> int | None:
-        return self._numbers.get(tensor)
 
     def number(self, tensor: torch.Tensor) -> int:
         """The number of a leaf. It is introduced, with its name, when `introduce` is next called."""

@@ -134,7 +134,7 @@ class SavedChanges(Instrument):
         candidates: list[tuple[torch.Tensor | None, Made]] = list(alive.values())
         candidates += [(None, made) for made in walk.made.values() if made is not None and id(made) not in alive]
         for tensor, made in candidates:
-            changes = made.changes if made.changes and fits(made) else []
+            changes = made.changes if made.changes and fits(made) else ()
             change = next((change for change in changes if change.version > complaint.expected), None)
             if change is not None:
                 facts = (

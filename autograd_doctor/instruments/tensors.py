@@ -89,14 +89,12 @@ class Tensors(Instrument):
         return made if made is not None and made.reference is not None and made.reference() is tensor else None
 
     def put(self, tensor: torch.Tensor, made: Made) -> None:
-        reference = Reference(tensor, self._forget)
-        reference.key = id(tensor)
-        reference.pointer = address(tensor)
-        made.reference = reference
-        made.shape = () if tensor.is_nested else tuple(tensor.shape)
-        self._made[reference.key] = made
-        if reference.pointer and self.sharing(reference.pointer) is None:
-            self._by_pointer[reference.pointer] = reference.key
+        key, pointer = id(tensor), address(tensor)
+        made.reference = reference = Reference(tensor, self._forget)
+        reference.key, reference.pointer = key, pointer
+        self._made[key] = made
+        if pointer and (pointer not in self._by_pointer or self.sharing(pointer) is None):
+            self._by_pointer[pointer] = key
 
     def keep_original(self, tensor: torch.Tensor) -> None:
         """Copy the values of a small tensor that may be about to change behind autograd, until the next backward."""
@@ -142,20 +140,23 @@ class Tensors(Instrument):
     def parameter_bit(self, tensor: torch.Tensor) -> int:
         """The bit of a tensor that is a parameter, 0 for any other."""
         number = self._parameters.get(tensor)
-        if number is None and issubclass(type(tensor), nn.Parameter):  # `isinstance` asks a slow metaclass
+        if number is None:
+            kind = type(tensor)
+            if kind is torch.Tensor or not issubclass(kind, nn.Parameter):  # `isinstance` asks a slow metaclass
+                return 0
             number = self._parameters.number(tensor)
-        return 0 if number is None else 1 << number
+        return 1 << number
 
     def source(self, tensor: torch.Tensor) -> Made | int | None:
         """What is known of an input: its lineage, the bit of a parameter, or None for plain data."""
-        connected = has_graph(tensor)
+        connected = tensor.requires_grad and has_graph(tensor)
         bit = 0 if connected else self.parameter_bit(tensor)
         if bit:
             return bit
-        made = self.get(tensor)
-        if made is None and not connected:
-            made = self.sharing(address(tensor))
-        return made
+        made = self._made.get(id(tensor))
+        if made is not None and made.reference is not None and made.reference() is tensor:
+            return made
+        return None if connected else self.sharing(address(tensor))
 
     def derive(self, made: Made, inputs: Iterable[torch.Tensor]) -> Made:
         """Let everything that is known of the inputs flow into a new lineage."""

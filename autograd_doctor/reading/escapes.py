@@ -48,16 +48,15 @@ class Escapes:
         else:
             self._numbers.update(dict.fromkeys(_floats(result), made))
 
-    def returned(self, made: Made, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+    def returned(self, made: Made, data: Sequence[Any]) -> None:
         """Let what is known of numbers and arrays among the arguments of an operation flow into its output."""
-        data = [*args, *kwargs.values()]
         imports = made.operation in FROM_DATA
         if imports:
             addresses = [_address(value) for value in data]
             source = next((self._arrays[each] for each in addresses if each in self._arrays), None)
             if source is not None:
                 made.absorb(source, connected=False)
-        elif not any(type(value) is float for value in data):
+        elif not _has_float(data):
             return
         for number in _floats(data):
             source = self._numbers.get(number)
@@ -65,6 +64,14 @@ class Escapes:
                 made.absorb(source, connected=False)
         if imports and made.values == 0 and self.last is not None and _may_follow(made, self.last):
             made.absorb(self.last, connected=False, guessed=True)
+
+
+def _has_float(data: Sequence[Any]) -> bool:
+    """A loop, because this is asked for each operation: a generator takes several times as long."""
+    for value in data:  # noqa: SIM110
+        if type(value) is float:
+            return True
+    return False
 
 
 def _may_follow(back: Made, out: Made) -> bool:

@@ -35,10 +35,11 @@ def mark(output: torch.Tensor, made: Made) -> None:
     """Let the backward node of an output know how it was made; that of a gradient stays known as such."""
     node: Node = output.grad_fn
     if node is not None:
-        before = lineage_of(node)
+        metadata: dict[str, Any] = node.metadata
+        before: Made | None = metadata.get(NODE_KEY)
         if before is not None and made.of_backward is None:
             made.of_backward = before.of_backward
-        node.metadata[NODE_KEY] = made
+        metadata[NODE_KEY] = made
 
 
 def lineage_of(node: Node) -> Made | None:

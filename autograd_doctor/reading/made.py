@@ -6,6 +6,7 @@ Sets of parameters are bit sets of their numbers.
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterable, Sequence
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -73,8 +74,8 @@ class Made:
     """How one tensor was made. `values`: parameters that flow into it; `connected`: those that gradients would reach.
 
     `guessed`: those of `values` that nobody saw flow in. `order` counts up over the run. `created_at` and `created_by`
-    say what made it before any in-place operation. `hidden_alias` marks an alias made by `.data`, changes of which
-    autograd does not see.
+    say what made it before any in-place operation; `shape` is known where there was one. `hidden_alias` marks an alias
+    made by `.data`, changes of which autograd does not see.
     """
 
     __slots__ = (
@@ -96,10 +97,10 @@ class Made:
         self.rewrapped: Place | None = None
         self.rewrapped_by = ""
         self.of_backward: int | None = None
-        self.order = next_order()
+        self.order = next(_ORDER)
         self.alias_of: int | None = None
         self.hidden_alias = False
-        self.changes: list[Change] = []
+        self.changes: Sequence[Change] = ()
         self.shape: tuple[int, ...] = ()
         self.reference: Reference | None = None
 
@@ -116,6 +117,8 @@ class Made:
 
     def choose(self) -> None:
         """What went in goes on as whole numbers or truth values only."""
+        if all(point.choice or point.reason != "grad-mode" for point in self.cuts):
+            return
         cuts: Cuts = {}
         for point, parameters in self.cuts.items():
             chosen = point._replace(choice=point.reason == "grad-mode")
@@ -138,23 +141,38 @@ class Made:
 
         `connected` tells whether that input requires a gradient, `guessed` that nobody saw it flow.
         """
-        self.take(other.values, guessed=other.values if guessed else other.guessed)
+        if guessed or other.guessed or self.guessed:
+            self.take(other.values, guessed=other.values if guessed else other.guessed)
+        else:
+            self.values |= other.values
         if connected:
             self.connected |= other.connected
         if other.cuts and other.cuts is not self.cuts:
-            merged = dict(self.cuts)
-            for seen, parameters in other.cuts.items():
-                point = seen._replace(guessed=True) if guessed else seen
-                if len(merged) < _MOST_CUTS or point in merged:
-                    merged[point] = merged.get(point, 0) | parameters
-            self.cuts = merged
+            if guessed:
+                guesses = ((point._replace(guessed=True), lost) for point, lost in other.cuts.items())
+                self.cuts = _merged(self.cuts, guesses)
+            else:
+                self.cuts = _merged(self.cuts, other.cuts.items()) if self.cuts else other.cuts
         if self.origin is None:
             self.origin = other.origin
         if self.rewrapped is None:
             self.rewrapped, self.rewrapped_by = other.rewrapped, other.rewrapped_by
 
-    def change(self, operation: str, place: Place | None, version: int) -> None:
-        self.changes = [*self.changes[-_MOST_CHANGES + 1 :], Change(operation, place, version)]
+    def change(self, operation: str, place: Place | None, changed: torch.Tensor) -> None:
+        self.changes = (*self.changes[-_MOST_CHANGES + 1 :], Change(operation, place, changed._version))
+        self.shape = () if changed.is_nested else tuple(changed.shape)
+
+
+def _merged(some: Cuts, others: Iterable[tuple[CutPoint, int]]) -> Cuts:
+    """Both; `some` itself where the others add nothing, so that what is computed of the two shares one set of cuts."""
+    merged = some
+    for point, parameters in others:
+        before = merged.get(point)
+        after = parameters if before is None else before | parameters
+        if after != before and (before is not None or len(merged) < _MOST_CUTS):
+            merged = dict(some) if merged is some else merged
+            merged[point] = after
+    return merged
 
 
 class Reference(weakref.ref[torch.Tensor]):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum, auto
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 _QUIET = frozenset({
     "__len__", "__repr__", "__format__", "__hash__", "__contains__", "__dir__", "__reduce_ex__", "__deepcopy__",
@@ -75,6 +76,21 @@ def classify(func: Callable[..., Any]) -> tuple[Kind, str]:
 def changes_input(name: str) -> bool:
     """Whether an operation writes to its first argument."""
     return (name.endswith("_") and not name.endswith("__")) or name in _IN_PLACE_OPERATORS
+
+
+class Traits(NamedTuple):
+    """What the name of an operation tells of what flows into its outputs."""
+
+    changes_input: bool
+    shape_only: bool
+    one_by_one: bool
+    is_alias: bool
+
+
+@cache
+def traits(name: str) -> Traits:
+    """All in one look-up, which is made for each operation of the program."""
+    return Traits(changes_input(name), name in SHAPE_ONLY, name in ONE_BY_ONE, name in ("data", "detach"))
 
 
 def writes(name: str) -> bool:

@@ -22,9 +22,10 @@ def tensors_in(values: Iterable[Any], nesting: int = 1) -> list[torch.Tensor]:
     """
     found: list[torch.Tensor] = []
     for value in values:
-        if issubclass(type(value), torch.Tensor):
+        kind = type(value)
+        if kind is torch.Tensor or issubclass(kind, torch.Tensor):
             found.append(value)
-        elif nesting:
+        elif nesting and not (value is None or kind is int or kind is float or kind is bool):
             found += tensors_in(_members(value, attributes_too=nesting > 1), nesting - 1)
     return found
 

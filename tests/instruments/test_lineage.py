@@ -61,7 +61,7 @@ def test_values_and_gradients_flow_through_operations():
         assert cuts(run, total) == []
         assert made(run, product).alias_of is None
         found = made(run, total)
-        assert (found.operation, found.created_by, found.step, found.shape) == ("cat", "cat", 0, (6,))
+        assert (found.operation, found.created_by, found.step) == ("cat", "cat", 0)
         assert lineage_of(total.grad_fn) is found
         assert found.place is not None
         assert [(each.output is total, each.made is found, list(each.inputs)) for each in heard][1:] == [
@@ -304,7 +304,7 @@ def test_a_change_in_place_is_remembered_with_its_version():
         assert [(change.operation, change.version) for change in found.changes] == [("add_", 1), ("mul", 1)]
         assert (found.operation, found.created_by) == ("mul", "zeros")
         plain = run.operated("mul", x * 2, x, 2)
-        assert made(run, plain).changes == []
+        assert made(run, plain).changes == ()
         assert flows(run, run.operated("add_", x, x, a)) == ([0], [])
 
 

@@ -26,7 +26,6 @@ def test_a_tensor_is_known_while_it_lives():
         x, other = torch.ones(2, 3), torch.ones(1)
         made = put(tensors, x)
         assert tensors.get(x) is made
-        assert made.shape == (2, 3)
         assert tensors.get(other) is None
         assert [tensor is x for tensor, _ in tensors.living()] == [True]
         pointer = x.data_ptr()

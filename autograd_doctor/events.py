@@ -444,6 +444,31 @@ class BackwardRan(Event, frozen=True):
     error: str = ""
 
 
+class ConstantTerm(Struct, frozen=True):
+    """A summand of a loss without a gradient, computed in the same step from the values of `parameters`.
+
+    location: the line that added it to terms with a gradient. name: the user's variable. operation, made_at: what made
+    it. cuts: where the gradient paths ended. value, sum: of it and of the sum that it was added to, over all elements.
+    """
+
+    location: Location | None
+    name: str
+    operation: str
+    made_at: Location | None
+    parameters: list[int]
+    cuts: list[Cut]
+    value: float | None = None
+    sum: float | None = None
+
+
+class ConstantTermsSeen(Event, frozen=True):
+    """A loss that went backward was a sum in which some terms have no gradient, and no other backward teaches them."""
+
+    backward: int
+    location: Location | None
+    terms: list[ConstantTerm]
+
+
 class GraphRetained(Event, frozen=True):
     """A graph kept by `retain_graph` or `create_graph` came to its end. `used_again`: a later backward ran through."""
 

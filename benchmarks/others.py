@@ -42,12 +42,12 @@ class Meeting:
             self._build(optimizer, *args, **kwargs)
             self.optimizer = optimizer
 
-        torch.optim.Optimizer.__init__ = build  # type: ignore[assignment, method-assign]
+        torch.optim.Optimizer.__init__ = build  # type: ignore[method-assign]
         return self
 
     def __exit__(self, *error: object) -> None:
         self._handle.remove()
-        torch.optim.Optimizer.__init__ = self._build  # type: ignore[assignment, method-assign]
+        torch.optim.Optimizer.__init__ = self._build  # type: ignore[method-assign]
 
     def _called(self, module: nn.Module, args: object) -> None:
         self.model = self.model or module

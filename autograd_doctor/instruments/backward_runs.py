@@ -26,7 +26,7 @@ from autograd_doctor.reading.graph_walk import (
     reduction_of,
     zeroing_events,
 )
-from autograd_doctor.reading.made import Made, numbers_in
+from autograd_doctor.reading.made import CutPoint, Made, numbers_in
 from autograd_doctor.reading.places import here, locate, place
 from autograd_doctor.reading.tensor_facts import describe, norms
 from autograd_doctor.reading.variable_names import variable_name
@@ -202,6 +202,8 @@ class BackwardRuns(Instrument):
             made.of_backward = run.walk.backward if create else None
             if run.made is not None:
                 made.absorb(run.made, connected=create)
+                if not create and run.made.connected:
+                    made.add_cut(CutPoint("grad", made.place, "operation", None), run.made.connected)
             mark(output, made)
             self._tensors.put(output, made)
 

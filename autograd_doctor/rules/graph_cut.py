@@ -11,26 +11,7 @@ from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.connectivity import missed_by, seen_first
 from autograd_doctor.views.crash import lacks_graph
-
-_HELP = {
-    "detach": "remove the `detach`, or keep it only on the side that must not learn",
-    "data": "use the tensor itself instead of its `.data`",
-    "item": "keep the tensor in the loss; take the number only for printing",
-    "numpy": "write this part with torch operations, so that it stays in the graph",
-    "tensor": "join tensors with `torch.stack` or `torch.cat`; `torch.tensor` copies their values only",
-    "argmax": "build the loss on the scores (softmax, Gumbel-softmax, log-probabilities), not on the index",
-    "zero": "let the gradient pass straight through, as in `x + (x.round() - x).detach()`, or use a smooth function",
-    "cast": "stay in a floating dtype until the loss has been computed",
-    "function": "return a gradient for this input from the function's `backward`",
-}
-_KINDS = {
-    "detach_": "detach", "tolist": "item", "__float__": "item", "__int__": "item", "__index__": "item",
-    "__array__": "numpy", "from_numpy": "numpy", "as_tensor": "tensor", "asarray": "tensor", "new_tensor": "tensor",
-    "argmin": "argmax", "argsort": "argmax", "long": "cast", "int": "cast", "bool": "cast", "to": "cast",
-    "type": "cast", "short": "cast", "byte": "cast",
-}  # fmt: skip
-_COMPARISONS = frozenset({"gt", "lt", "ge", "le", "eq", "ne"})
-_DEFAULT_HELP = "replace the operation by one that autograd can differentiate"
+from autograd_doctor.views.cuts import called, help_for
 
 
 @dataclass
@@ -118,7 +99,7 @@ def _finding(trace: Trace, one: _Found) -> Finding:
         message = f"`{cut.operation}` has derivative zero everywhere, so the gradients of {names} are exactly zero"
     else:
         message = (
-            f"{_called(cut.operation)} passes on {what} without the graph, so no gradient of the loss reaches {names}"
+            f"{called(cut.operation)} passes on {what} without the graph, so no gradient of the loss reaches {names}"
         )
     related = [Related(f"`{other.operation}` here drops the graph too", place) for place, other in one.others.items()]
     if first.location is not None:
@@ -128,7 +109,7 @@ def _finding(trace: Trace, one: _Found) -> Finding:
         subject=cut.tensor or trace.parameter_name(parameters[0]),
         location=cut.location or first.location,
         guessed=one.guessed,
-        help=_help(cut),
+        help=help_for(cut),
         evidence={
             "operation": cut.operation,
             "parameters_without_gradient": [trace.parameter_name(parameter) for parameter in parameters[:20]],
@@ -141,22 +122,6 @@ def _finding(trace: Trace, one: _Found) -> Finding:
         step_count=len(one.backwards),
         parameters=parameters,
     )
-
-
-def _called(operation: str) -> str:
-    """Python turns a comparison with a parameter around: `h > threshold` arrives as `lt`, which nobody wrote."""
-    return "a comparison" if operation.strip("_") in _COMPARISONS else f"`{operation}`"
-
-
-def _help(cut: Cut) -> str:
-    if cut.reason == "zero-derivative":
-        return _HELP["zero"]
-    if cut.reason == "function":
-        return _HELP["function"]
-    operation = cut.operation.rsplit(".", 1)[-1]
-    if operation.strip("_") in _COMPARISONS:
-        return "use a smooth stand-in, such as the sigmoid of the difference, where the comparison is to be learned"
-    return _HELP.get(_KINDS.get(operation, operation), _DEFAULT_HELP)
 
 
 def bad() -> None:

@@ -20,6 +20,7 @@ from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.connectivity import missed_by
 from autograd_doctor.views.crash import lacks_graph
+from autograd_doctor.views.cuts import described
 
 
 @dataclass
@@ -97,7 +98,7 @@ def _finding(trace: Trace, switch: GradSwitch, deprived: _Deprived) -> Finding:
     slip = switch.form == "decorator" or switch.kind == "set_grad_enabled"
     who = trace.parameter_names(parameters) or "anything"
     return RULE.finding(
-        f"{_described(switch)} kept the graph from being built, so no gradient of the loss reaches {who}",
+        f"{described(switch)} kept the graph from being built, so no gradient of the loss reaches {who}",
         subject=switch.function or (trace.parameter_name(parameters[0]) if parameters else first.root.name or "loss"),
         location=switch.location or first.location,
         help="let only evaluation run with gradients off, and the forward pass of training outside of it"
@@ -118,18 +119,6 @@ def _finding(trace: Trace, switch: GradSwitch, deprived: _Deprived) -> Finding:
         step_count=len(backwards),
         parameters=parameters,
     )
-
-
-def _described(switch: GradSwitch) -> str:
-    if switch.form == "decorator":
-        return (
-            f"the decorator `{switch.kind}` on `{switch.function}`"
-            if switch.function
-            else f"the decorator `{switch.kind}`"
-        )
-    if switch.form == "call":
-        return f"a call of `{switch.kind}(False)`"
-    return f"`{switch.kind}`" if switch.form == "framework" else f"the `{switch.kind}` block"
 
 
 def bad() -> None:

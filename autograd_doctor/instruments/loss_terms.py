@@ -1,0 +1,278 @@
+"""What a loss is the sum of, as far as terms without a gradient go that were computed from parameters.
+
+A loss stays a sum of its terms through additions, means, stacks and weights of plain data. Where a nonlinear operation
+or a product takes a sum in, as a squared error does a target, its parts are no terms of a loss any more.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+
+from autograd_doctor.events import ConstantTerm, ConstantTermsSeen, Event
+from autograd_doctor.findings import Location
+from autograd_doctor.instruments.backward_runs import BackwardRuns
+from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.detail import Detail
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.lineage import Lineage
+from autograd_doctor.instruments.tensors import Tensors
+from autograd_doctor.reading.linear import DIFFERENCES, JOINS, LINEAR, PRODUCTS, QUOTIENTS, SUMS, is_multiple
+from autograd_doctor.reading.made import CutPoint, Made, numbers_in
+from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.operation_kinds import Kind, changes_input
+from autograd_doctor.reading.places import here, locate
+from autograd_doctor.reading.subclasses import is_parameter
+from autograd_doctor.reading.tensor_facts import readable
+from autograd_doctor.reading.tensors_in import tensors_in
+from autograd_doctor.reading.variable_names import variable_name
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.backward import BackwardCall
+from autograd_doctor.signals.operations import Operation
+
+_MOST_NUMBERS = 32
+"""That have left torch, to be recognised in what is added: the metrics of a step."""
+_MOST_TERMS = 16
+"""Of one loss: people write down a few."""
+_MOST_TOKENS = 64
+"""Of one sum, the newest: a loss may be the mean of a batch of terms, each made by itself."""
+
+Summand = torch.Tensor | float
+Tokens = frozenset[int]
+"""Tensors with a graph, by the order in which they were made."""
+
+
+class _Term(NamedTuple):
+    """A summand without a graph. severed: the tensors with a graph from whose values it was computed."""
+
+    event: ConstantTerm
+    severed: Tokens
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """What a tensor with a graph is the sum of: tensors with a graph, and terms without one.
+
+    swapped: one of these terms takes away a value that is added with a graph, as in `x + (y - x).detach()`. The sum
+    has the value of one thing and the gradient of another, on purpose.
+    """
+
+    addends: Tokens
+    terms: tuple[_Term, ...] = ()
+    swapped: bool = False
+
+
+class _Constant(NamedTuple):
+    """Values computed from parameters without a graph."""
+
+    made: Made
+    severed: Tokens
+    value: float | None = None
+
+
+class _Loss(NamedTuple):
+    backward: int
+    location: Location | None
+    terms: tuple[_Term, ...]
+
+
+class LossTerms(Instrument):
+    """Tells, after each step, which constant terms the losses had that went backward before it.
+
+    A term is not told of where a backward of its own, of the same step or the one before, teaches what it was computed
+    from: there it was added for the eye.
+    """
+
+    emits: ClassVar[tuple[type[Event], ...]] = (ConstantTermsSeen,)
+
+    def __init__(
+        self,
+        site: Site,
+        course: Course,
+        detail: Detail,
+        tensors: Tensors,
+        lineage: Lineage,
+        backward_runs: BackwardRuns,
+    ) -> None:
+        super().__init__(site)
+        self._course = course
+        self._detail = detail
+        self._tensors = tensors
+        self._sums: IdentityTable[_Sum] = IdentityTable()
+        self._constants: IdentityTable[_Constant] = IdentityTable()
+        self._numbers: deque[_Constant] = deque(maxlen=_MOST_NUMBERS)
+        self._losses: list[_Loss] = []
+        self._taught: deque[set[int]] = deque([set()], maxlen=2)
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(signals.operations.ended, self._operation_ended)
+        self.listen(signals.backward.began, self._backward_began)
+        self.listen(self._course.step_taken, self._step_taken)
+        self.listen(self._detail.turned, self._turned)
+
+    def finish(self) -> None:
+        self._tell()
+
+    # --------------------------------------------------------------------------------------------------- operations
+
+    def _operation_ended(self, operation: Operation) -> None:
+        result = operation.result
+        if self._course.running is not None:
+            return
+        if operation.kind is Kind.ESCAPE:
+            self._number_left(operation)
+        elif isinstance(result, torch.Tensor):
+            if not result.requires_grad:
+                self._made_without_graph(operation, result)
+            elif operation.name in LINEAR:
+                self._made_in_line(operation, result)
+            elif changes_input(operation.name):
+                self._sums.discard(result)
+
+    def _number_left(self, operation: Operation) -> None:
+        """A tensor was turned into a number, which will be recognised if it comes back, weighted or not."""
+        tensor, value = operation.args[0], operation.result
+        if type(value) is not float:
+            return
+        made = self._tensors.derive(Made(operation.name, operation.place, self._course.steps), [tensor])
+        if made.connected:
+            made.add_cut(CutPoint(operation.name, operation.place, "operation", None), made.connected)
+        if made.values:
+            self._numbers.append(_Constant(made, self._tokens(tensor), value))
+
+    def _made_without_graph(self, operation: Operation, result: torch.Tensor) -> None:
+        severed = self._tokens(*tensors_in((*operation.args, *operation.kwargs.values())))
+        made = self._tensors.get(result) if severed or changes_input(operation.name) else None
+        if made is not None and made.values:
+            self._constants.put(result, _Constant(made, severed))
+
+    def _tokens(self, *tensors: torch.Tensor) -> Tokens:
+        found: set[int] = set()
+        for tensor in tensors:
+            constant, known = self._constants.get(tensor), self._sums.get(tensor)
+            if constant is not None:
+                found |= constant.severed
+            elif known is not None:
+                found |= known.addends
+            elif tensor.requires_grad and (made := self._tensors.get(tensor)) is not None:
+                found.add(made.order)
+        return frozenset(sorted(found)[-_MOST_TOKENS:])
+
+    # --------------------------------------------------------------------------------------------------------- sums
+
+    def _made_in_line(self, operation: Operation, result: torch.Tensor) -> None:
+        """The result of a linear operation that has a graph."""
+        made = self._tensors.get(result)
+        inputs = tensors_in((*operation.args, *operation.kwargs.values()))
+        constants: list[tuple[Summand, _Constant]] = [
+            (tensor, known) for tensor in inputs if (known := self._constant(tensor)) is not None
+        ]
+        if made is None or not self._is_linear(operation, inputs, constants):
+            self._sums.discard(result)
+            return
+        sums = [summed for tensor in inputs if (summed := self._sums.get(tensor)) is not None]
+        addends = self._tokens(*(tensor for tensor in inputs if self._constants.get(tensor) is None))
+        swapped = any(summed.swapped for summed in sums)
+        terms: list[_Term] = []
+        if operation.name in SUMS:
+            added = [*constants, *self._numbers_in(operation.args)]
+            swapped = swapped or any(not constant.severed.isdisjoint(addends) for _, constant in added)
+            terms = [
+                self._term(operation, what, constant, result)
+                for what, constant in added
+                if constant.made.step == self._course.steps and _may_be_a_term(operation.name, what, result)
+            ]
+        terms = [*(term for summed in sums for term in summed.terms), *terms]
+        self._constants.discard(result)
+        self._sums.put(result, _Sum(addends | {made.order}, () if swapped else tuple(terms[:_MOST_TERMS]), swapped))
+
+    def _constant(self, tensor: torch.Tensor) -> _Constant | None:
+        """What is known of an operand without a graph; one that got a graph just now, by `+=`, had none before."""
+        known = self._constants.get(tensor)
+        if known is not None or tensor.requires_grad:
+            return known
+        made = self._tensors.get(tensor)
+        return _Constant(made, frozenset()) if made is not None and made.values else None
+
+    def _is_linear(self, operation: Operation, inputs: Sequence[torch.Tensor], constants: Sequence[object]) -> bool:
+        if operation.name not in PRODUCTS:
+            return True
+        live = [tensor for tensor in inputs if tensor.requires_grad]
+        return len(live) == 1 and not constants and (operation.name not in QUOTIENTS or live[0] is operation.args[0])
+
+    def _numbers_in(self, args: Iterable[Any]) -> Iterator[tuple[Summand, _Constant]]:
+        """Numbers among the arguments that tensors were turned into."""
+        for value in args:
+            if type(value) is float:
+                source = next((known for known in reversed(self._numbers) if _comes_of(value, known)), None)
+                if source is not None:
+                    yield value, source
+
+    def _term(self, operation: Operation, what: Summand, constant: _Constant, result: torch.Tensor) -> _Term:
+        made = constant.made
+        seen = made.values & ~made.guessed
+        event = ConstantTerm(
+            location=locate(operation.place),
+            name=variable_name(what),
+            operation=made.operation,
+            made_at=locate(made.place),
+            parameters=numbers_in(seen),
+            cuts=made.cuts_of(seen),
+            value=_total(what),
+            sum=_total(result),
+        )
+        return _Term(event, constant.severed)
+
+    # -------------------------------------------------------------------------------------------------------- losses
+
+    def _backward_began(self, call: BackwardCall) -> None:
+        if call.kind == "grad" and not any(is_parameter(wanted) for wanted in call.inputs):
+            return  # a slope, which teaches nothing by itself
+        self._taught[-1].update(*(self._tokens(root) for root in call.roots))
+        known = [self._sums.get(root) for root in call.roots]
+        terms = tuple(term for each in known if each is not None for term in each.terms)
+        if terms:
+            self._losses.append(_Loss(self._course.backwards, here(), terms))
+
+    def _step_taken(self, course: Course) -> None:
+        self._tell()
+        self._taught.append(set())
+
+    def _tell(self) -> None:
+        taught = set().union(*self._taught)
+        for loss in self._losses:
+            terms = [term.event for term in loss.terms if taught.isdisjoint(term.severed) and term.event.parameters]
+            if terms:
+                self.emit(
+                    ConstantTermsSeen(
+                        step=self._course.steps, backward=loss.backward, location=loss.location, terms=terms
+                    )
+                )
+        self._losses.clear()
+
+    def _turned(self, detail: Detail) -> None:
+        """What operations of light steps did to tensors is not known."""
+        self._sums, self._constants = IdentityTable(), IdentityTable()
+        self._numbers.clear()
+
+
+def _may_be_a_term(operation: str, what: Summand, result: torch.Tensor) -> bool:
+    """Whether something that is put into a sum is a term of a loss, rather than a baseline taken off element by element
+    or part of an activation that is put beside another."""
+    if not isinstance(what, torch.Tensor) or what.numel() == 1:
+        return True
+    return operation not in DIFFERENCES | JOINS and what.shape == result.shape
+
+
+def _comes_of(value: float, known: _Constant) -> bool:
+    return known.value is not None and is_multiple(value, known.value)
+
+
+def _total(what: Summand) -> float | None:
+    if not isinstance(what, torch.Tensor):
+        return what
+    return float(what.detach().sum()) if readable(what) else None

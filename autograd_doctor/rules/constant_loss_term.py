@@ -1,0 +1,245 @@
+"""AD216 constant-loss-term: a summand of the loss depends on trained parameters and carries a gradient to none."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from autograd_doctor.events import BackwardRan, ConstantTerm, ConstantTermsSeen, Cut
+from autograd_doctor.findings import Finding, Location, Related
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+from autograd_doctor.views.connectivity import seen_first
+from autograd_doctor.views.cuts import called, described, help_for
+
+_Key = tuple[Location | None, Location | None, str]
+
+
+@dataclass
+class _Found:
+    """A term at its place, the backwards whose loss had it, and the parameters that it takes no gradient to."""
+
+    backwards: list[BackwardRan] = field(default_factory=list)
+    terms: list[ConstantTerm] = field(default_factory=list)
+    parameters: set[int] = field(default_factory=set)
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    found: dict[_Key, _Found] = {}
+    losses = Counter(backward.location for backward in trace.of(BackwardRan))
+    for seen in trace.of(ConstantTermsSeen):
+        backward = trace.backwards.get(seen.backward)
+        if backward is None:
+            continue
+        for term in seen.terms:
+            trained = set(term.parameters).intersection(backward.reached) - trace.frozen
+            if trained:
+                one = found.setdefault((term.location, term.made_at, term.name), _Found())
+                one.backwards.append(backward)
+                one.terms.append(term)
+                one.parameters |= trained
+    for one in found.values():
+        first = one.backwards[0]
+        steady = len(one.backwards) >= tunables["backwards"] and 2 * len(one.backwards) >= losses[first.location]
+        if steady and any(term.value != 0.0 for term in one.terms):
+            yield _finding(trace, one)
+
+
+def _finding(trace: Trace, one: _Found) -> Finding:
+    term, first, parameters = one.terms[0], one.backwards[0], sorted(one.parameters)
+    cut = next(iter(seen_first(term.cuts)), None)
+    name = f"`{term.name}`" if term.name else f"what {called(term.operation)} made"
+    names = trace.parameter_names(parameters)
+    return RULE.finding(
+        f"{name} adds a number to the loss and no gradient: it was computed from {names}{_why(cut)}",
+        subject=term.name or term.operation,
+        location=term.location or first.location,
+        help=_help(cut),
+        evidence={
+            **({"term": term.value} if term.value is not None else {}),
+            **({"sum_with_it": term.sum} if term.sum is not None else {}),
+            "computed_from": [trace.parameter_name(parameter) for parameter in parameters[:20]],
+            "number_of_parameters": len(parameters),
+            "backwards": len(one.backwards),
+        },
+        related=tuple(_related(term, cut, first)),
+        step_first=first.step + 1,
+        step_count=len(one.backwards),
+        parameters=term.parameters,
+    )
+
+
+def _why(cut: Cut | None) -> str:
+    if cut is None:
+        return ", without a graph"
+    if cut.switch is not None:
+        return f" with gradients off, by {described(cut.switch)}"
+    if cut.reason == "grad-mode":
+        return " with gradients off"
+    return f", and {called(cut.operation)} left the graph behind"
+
+
+def _help(cut: Cut | None) -> str:
+    if cut is None or cut.reason == "grad-mode":
+        return "compute this term with gradients on, or leave it out of the loss if it is only to be shown"
+    return f"{help_for(cut)}; a term that is only to be shown does not belong in the loss"
+
+
+def _related(term: ConstantTerm, cut: Cut | None, first: BackwardRan) -> Iterator[Related]:
+    where = None if cut is None else (cut.switch.location if cut.switch is not None else cut.location)
+    if where is not None and where != term.location:
+        yield Related("the graph ends here", where)
+    if term.made_at is not None and term.made_at not in (term.location, where):
+        yield Related("the term was made here", term.made_at)
+    if first.location is not None:
+        yield Related("this backward takes no gradient through it", first.location)
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    x = torch.randn(64, 6)
+    y = x[:, :2].sum(1, keepdim=True)
+    for _ in range(10):
+        penalty = sum(p.data.square().sum() for p in model.parameters())
+        loss = nn.functional.mse_loss(model(x), y) + 1e-3 * penalty  # <- AD216
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_number() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, decoder = nn.Linear(8, 3), nn.Linear(3, 8)
+    optimizer = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.01)
+    x = torch.randn(32, 8)
+    for _ in range(10):
+        code = encoder(x)
+        sparsity = code.abs().mean().item()
+        loss = nn.functional.mse_loss(decoder(code), x)
+        loss = loss + 0.05 * sparsity  # <- AD216
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_slope() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(1, 16), nn.Tanh(), nn.Linear(16, 1))
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(10):
+        t = torch.rand(32, 1, requires_grad=True)
+        u = net(t)
+        (slope,) = torch.autograd.grad(u.sum(), t, retain_graph=True)
+        residual = (slope + u.detach()).square().mean()
+        losses = [(net(torch.zeros(1, 1)) - 1.0).square().mean(), residual, 1e-2 * u.square().mean()]
+        total = torch.stack(losses).sum()  # <- AD216
+        optimizer.zero_grad()
+        total.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    x = torch.randn(64, 6)
+    y = x[:, :2].sum(1, keepdim=True)
+    for _ in range(10):
+        penalty = sum(p.square().sum() for p in model.parameters())
+        loss = nn.functional.mse_loss(model(x), y) + 1e-3 * penalty
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_baseline_and_weight() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    policy, value = nn.Linear(4, 3), nn.Linear(4, 1)
+    optimizer = torch.optim.Adam([*policy.parameters(), *value.parameters()], lr=0.01)
+    for _ in range(10):
+        state = torch.randn(32, 4)
+        choice = torch.distributions.Categorical(logits=policy(state))
+        action = choice.sample()
+        reward = (action == state[:, :3].argmax(1)).float()
+        baseline = value(state).squeeze(1)
+        actor = -(choice.log_prob(action) * (reward - baseline.detach())).mean()
+        critic = (baseline - reward).square().mean()
+        scale = actor.item() / (critic.item() + 1.0)
+        loss = actor + abs(scale) * critic
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_straight_through() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(10):
+        x = torch.randn(32, 4)
+        cost = (model(x) - x.sum(1, keepdim=True)).abs()
+        counted = cost + (cost.round() - cost).detach()
+        loss = counted.mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_shown_total() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    trunk, head = nn.Linear(6, 8), nn.Linear(8, 2)
+    optimizer = torch.optim.Adam([*trunk.parameters(), *head.parameters()], lr=0.01)
+    for _ in range(10):
+        x = torch.randn(32, 6)
+        hidden = torch.tanh(trunk(x))
+        task = nn.functional.cross_entropy(head(hidden), (x[:, 0] > 0).long())
+        spread = hidden.square().mean()
+        optimizer.zero_grad()
+        spread.backward(retain_graph=True)
+        (task + spread.detach()).backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD216",
+    name="constant-loss-term",
+    severity="error",
+    title="a term of the loss has no gradient",
+    observes="A summand of a loss that went backward, computed in the same step from the values of parameters that the "
+    "rest of the loss trains, without a graph to any of them.",
+    why="It shifts the number that is printed and changes nothing that is learned: the penalty, the hint or the "
+    "adversarial part might as well not be there.",
+    fix="Keep the term in the graph: no `detach`, `.data`, `.item()` or `no_grad` on its way into the loss, and "
+    "`create_graph=True` for slopes.",
+    fine="Factors, targets and baselines inside a term that has a gradient, straight-through estimators, and losses "
+    "added for the eye that go backward on their own.",
+    needs=(BackwardRan, ConstantTermsSeen),
+    examine=examine,
+    bad=(bad, bad_number, bad_slope),
+    good=(good, good_baseline_and_weight, good_straight_through, good_shown_total),
+    tunables={"backwards": 2},
+)

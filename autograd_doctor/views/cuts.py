@@ -1,0 +1,54 @@
+"""Cuts in words: what ended a gradient path, and what to do about it."""
+
+from __future__ import annotations
+
+from autograd_doctor.events import Cut, GradSwitch
+
+_HELP = {
+    "detach": "remove the `detach`, or keep it only on the side that must not learn",
+    "data": "use the tensor itself instead of its `.data`",
+    "item": "keep the tensor in the loss; take the number only for printing",
+    "numpy": "write this part with torch operations, so that it stays in the graph",
+    "tensor": "join tensors with `torch.stack` or `torch.cat`; `torch.tensor` copies their values only",
+    "argmax": "build the loss on the scores (softmax, Gumbel-softmax, log-probabilities), not on the index",
+    "zero": "let the gradient pass straight through, as in `x + (x.round() - x).detach()`, or use a smooth function",
+    "cast": "stay in a floating dtype until the loss has been computed",
+    "grad": "take the gradient with `torch.autograd.grad(…, create_graph=True)`, so that it has a graph of its own",
+    "function": "return a gradient for this input from the function's `backward`",
+}
+_KINDS = {
+    "detach_": "detach", "tolist": "item", "__float__": "item", "__int__": "item", "__index__": "item",
+    "__array__": "numpy", "from_numpy": "numpy", "as_tensor": "tensor", "asarray": "tensor", "new_tensor": "tensor",
+    "argmin": "argmax", "argsort": "argmax", "long": "cast", "int": "cast", "bool": "cast", "to": "cast",
+    "type": "cast", "short": "cast", "byte": "cast",
+}  # fmt: skip
+_COMPARISONS = frozenset({"gt", "lt", "ge", "le", "eq", "ne"})
+_DEFAULT_HELP = "replace the operation by one that autograd can differentiate"
+
+
+def called(operation: str) -> str:
+    """Python turns a comparison with a parameter around: `h > threshold` arrives as `lt`, which nobody wrote."""
+    return "a comparison" if operation.strip("_") in _COMPARISONS else f"`{operation}`"
+
+
+def help_for(cut: Cut) -> str:
+    if cut.reason == "zero-derivative":
+        return _HELP["zero"]
+    if cut.reason == "function":
+        return _HELP["function"]
+    operation = cut.operation.rsplit(".", 1)[-1]
+    if operation.strip("_") in _COMPARISONS:
+        return "use a smooth stand-in, such as the sigmoid of the difference, where the comparison is to be learned"
+    return _HELP.get(_KINDS.get(operation, operation), _DEFAULT_HELP)
+
+
+def described(switch: GradSwitch) -> str:
+    if switch.form == "decorator":
+        return (
+            f"the decorator `{switch.kind}` on `{switch.function}`"
+            if switch.function
+            else f"the decorator `{switch.kind}`"
+        )
+    if switch.form == "call":
+        return f"a call of `{switch.kind}(False)`"
+    return f"`{switch.kind}`" if switch.form == "framework" else f"the `{switch.kind}` block"

@@ -110,3 +110,8 @@ def test_dependence_needs_a_difference_between_the_modes(seen: dict[str, Any], e
 def test_what_torch_does_not_tag_draws_no_numbers() -> None:
     assert draws_numbers(torch.Tensor.normal_)
     assert not draws_numbers(torch.Tensor.exp)
+
+
+def test_wrappers_of_functions_without_a_signature_take_no_mode() -> None:
+    assert active(lambda: X**2) == []
+    assert active(lambda: 2**X) == []

@@ -40,7 +40,11 @@ def _mode_parameters(func: Callable[..., Any]) -> dict[str, Any] | None:
     described = func if isinstance(func, FunctionType) else _overrides().get(func)
     if not isinstance(described, FunctionType):
         return None
-    found = {each.name: each.default for each in inspect.signature(described).parameters.values()}
+    try:
+        signature = inspect.signature(described)
+    except ValueError:  # `Tensor.__pow__` wraps a function of C that has none
+        return None
+    found = {each.name: each.default for each in signature.parameters.values()}
     if func is not torch.nn.functional.scaled_dot_product_attention and found.keys().isdisjoint(_FLAGS):
         return None
     if "num_layers" in found:  # recurrent networks have several orders of arguments; their modules say what they do

@@ -448,7 +448,8 @@ class ConstantTerm(Struct, frozen=True):
     """A summand of a loss without a gradient, computed in the same step from the values of `parameters`.
 
     location: the line that added it to terms with a gradient. name: the user's variable. operation, made_at: what made
-    it. cuts: where the gradient paths ended. value, sum: of it and of the sum that it was added to, over all elements.
+    it. cuts: where the gradient paths ended. copied: the values left torch on the way, and came back; guessed: which of
+    them did was not seen. value, sum: of it and of the sum that it was added to, over all elements.
     """
 
     location: Location | None
@@ -457,6 +458,8 @@ class ConstantTerm(Struct, frozen=True):
     made_at: Location | None
     parameters: list[int]
     cuts: list[Cut]
+    copied: bool = False
+    guessed: bool = False
     value: float | None = None
     sum: float | None = None
 

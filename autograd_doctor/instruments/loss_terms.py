@@ -20,11 +20,12 @@ from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.lineage import Lineage
+from autograd_doctor.instruments.optimizers import Optimizers
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.linear import DIFFERENCES, JOINS, LINEAR, PRODUCTS, QUOTIENTS, SUMS, is_multiple
 from autograd_doctor.reading.made import CutPoint, Made, numbers_in
 from autograd_doctor.reading.numbers import IdentityTable
-from autograd_doctor.reading.operation_kinds import Kind, changes_input
+from autograd_doctor.reading.operation_kinds import FROM_DATA, Kind, changes_input
 from autograd_doctor.reading.places import here, locate
 from autograd_doctor.reading.subclasses import is_parameter
 from autograd_doctor.reading.tensor_facts import readable
@@ -38,6 +39,8 @@ _MOST_NUMBERS = 32
 """That have left torch, to be recognised in what is added: the metrics of a step."""
 _MOST_TERMS = 16
 """Of one loss: people write down a few."""
+_FEW = 8
+"""Leaves to look up: what carries a gradient to more of them carries it to some parameter."""
 _MOST_TOKENS = 64
 """Of one sum, the newest: a loss may be the mean of a batch of terms, each made by itself."""
 
@@ -67,10 +70,11 @@ class _Sum:
 
 
 class _Constant(NamedTuple):
-    """Values computed from parameters without a graph."""
+    """Values computed from parameters without a graph. copied: they left torch on the way, and came back."""
 
     made: Made
     severed: Tokens
+    copied: bool = False
     value: float | None = None
 
 
@@ -94,6 +98,7 @@ class LossTerms(Instrument):
         site: Site,
         course: Course,
         detail: Detail,
+        optimizers: Optimizers,
         tensors: Tensors,
         lineage: Lineage,
         backward_runs: BackwardRuns,
@@ -101,6 +106,7 @@ class LossTerms(Instrument):
         super().__init__(site)
         self._course = course
         self._detail = detail
+        self._optimizers = optimizers
         self._tensors = tensors
         self._sums: IdentityTable[_Sum] = IdentityTable()
         self._constants: IdentityTable[_Constant] = IdentityTable()
@@ -126,7 +132,7 @@ class LossTerms(Instrument):
         if operation.kind is Kind.ESCAPE:
             self._number_left(operation)
         elif isinstance(result, torch.Tensor):
-            if not result.requires_grad:
+            if not self._is_live(result):
                 self._made_without_graph(operation, result)
             elif operation.name in LINEAR:
                 self._made_in_line(operation, result)
@@ -142,13 +148,31 @@ class LossTerms(Instrument):
         if made.connected:
             made.add_cut(CutPoint(operation.name, operation.place, "operation", None), made.connected)
         if made.values:
-            self._numbers.append(_Constant(made, self._tokens(tensor), value))
+            self._numbers.append(_Constant(made, self._tokens(tensor), value=value))
+
+    def _is_live(self, tensor: torch.Tensor) -> bool:
+        """Whether it carries a gradient to something that is trained; the point at which a slope was taken is not.
+
+        Data that require a gradient count, as long as no parameter has flowed into them.
+        """
+        if not tensor.requires_grad:
+            return False
+        made = self._tensors.get(tensor)
+        if made is None or not made.values or made.connected.bit_count() > _FEW:
+            return True
+        return any(map(self._optimizers.holds, numbers_in(made.connected))) or (
+            made.connected != 0 and next(self._optimizers.living(), None) is None
+        )
 
     def _made_without_graph(self, operation: Operation, result: torch.Tensor) -> None:
-        severed = self._tokens(*tensors_in((*operation.args, *operation.kwargs.values())))
-        made = self._tensors.get(result) if severed or changes_input(operation.name) else None
+        inputs = tensors_in((*operation.args, *operation.kwargs.values()))
+        severed = self._tokens(*inputs)
+        copied = operation.name in FROM_DATA or any(
+            known.copied for tensor in inputs if (known := self._constants.get(tensor)) is not None
+        )
+        made = self._tensors.get(result) if severed or copied or changes_input(operation.name) else None
         if made is not None and made.values:
-            self._constants.put(result, _Constant(made, severed))
+            self._constants.put(result, _Constant(made, severed, copied))
 
     def _tokens(self, *tensors: torch.Tensor) -> Tokens:
         found: set[int] = set()
@@ -158,7 +182,7 @@ class LossTerms(Instrument):
                 found |= constant.severed
             elif known is not None:
                 found |= known.addends
-            elif tensor.requires_grad and (made := self._tensors.get(tensor)) is not None:
+            elif self._is_live(tensor) and (made := self._tensors.get(tensor)) is not None:
                 found.add(made.order)
         return frozenset(sorted(found)[-_MOST_TOKENS:])
 
@@ -193,7 +217,7 @@ class LossTerms(Instrument):
     def _constant(self, tensor: torch.Tensor) -> _Constant | None:
         """What is known of an operand without a graph; one that got a graph just now, by `+=`, had none before."""
         known = self._constants.get(tensor)
-        if known is not None or tensor.requires_grad:
+        if known is not None or self._is_live(tensor):
             return known
         made = self._tensors.get(tensor)
         return _Constant(made, frozenset()) if made is not None and made.values else None
@@ -201,7 +225,7 @@ class LossTerms(Instrument):
     def _is_linear(self, operation: Operation, inputs: Sequence[torch.Tensor], constants: Sequence[object]) -> bool:
         if operation.name not in PRODUCTS:
             return True
-        live = [tensor for tensor in inputs if tensor.requires_grad]
+        live = [tensor for tensor in inputs if self._is_live(tensor)]
         return len(live) == 1 and not constants and (operation.name not in QUOTIENTS or live[0] is operation.args[0])
 
     def _numbers_in(self, args: Iterable[Any]) -> Iterator[tuple[Summand, _Constant]]:
@@ -214,7 +238,7 @@ class LossTerms(Instrument):
 
     def _term(self, operation: Operation, what: Summand, constant: _Constant, result: torch.Tensor) -> _Term:
         made = constant.made
-        seen = made.values & ~made.guessed
+        seen = made.values & ~made.guessed or made.values
         event = ConstantTerm(
             location=locate(operation.place),
             name=variable_name(what),
@@ -222,6 +246,8 @@ class LossTerms(Instrument):
             made_at=locate(made.place),
             parameters=numbers_in(seen),
             cuts=made.cuts_of(seen),
+            copied=constant.copied,
+            guessed=made.values == made.guessed,
             value=_total(what),
             sum=_total(result),
         )
@@ -245,7 +271,7 @@ class LossTerms(Instrument):
     def _tell(self) -> None:
         taught = set().union(*self._taught)
         for loss in self._losses:
-            terms = [term.event for term in loss.terms if taught.isdisjoint(term.severed) and term.event.parameters]
+            terms = [term.event for term in loss.terms if taught.isdisjoint(term.severed)]
             if terms:
                 self.emit(
                     ConstantTermsSeen(

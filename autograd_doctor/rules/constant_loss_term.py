@@ -2,71 +2,35 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
-from autograd_doctor.events import BackwardRan, ConstantTerm, ConstantTermsSeen, Cut
-from autograd_doctor.findings import Finding, Location, Related
+from autograd_doctor.events import BackwardRan, ConstantTermsSeen, Cut
+from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.connectivity import seen_first
 from autograd_doctor.views.cuts import called, described, help_for
-
-_Key = tuple[Location | None, Location | None, str]
-
-
-@dataclass
-class _Found:
-    """A term at its place, the backwards whose loss had it, and the parameters that it takes no gradient to."""
-
-    backwards: list[BackwardRan] = field(default_factory=list)
-    terms: list[ConstantTerm] = field(default_factory=list)
-    parameters: set[int] = field(default_factory=set)
+from autograd_doctor.views.loss_terms import LossTerm, steady_terms
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    found: dict[_Key, _Found] = {}
-    losses = Counter(backward.location for backward in trace.of(BackwardRan))
-    for seen in trace.of(ConstantTermsSeen):
-        backward = trace.backwards.get(seen.backward)
-        if backward is None:
-            continue
-        for term in seen.terms:
-            trained = set(term.parameters).intersection(backward.reached) - trace.frozen
-            if trained:
-                one = found.setdefault((term.location, term.made_at, term.name), _Found())
-                one.backwards.append(backward)
-                one.terms.append(term)
-                one.parameters |= trained
-    for one in found.values():
-        first = one.backwards[0]
-        steady = len(one.backwards) >= tunables["backwards"] and 2 * len(one.backwards) >= losses[first.location]
-        if steady and any(term.value != 0.0 for term in one.terms):
-            yield _finding(trace, one)
+    for term in steady_terms(trace, tunables["backwards"]):
+        if not term.seen.copied:
+            yield _finding(trace, term)
 
 
-def _finding(trace: Trace, one: _Found) -> Finding:
-    term, first, parameters = one.terms[0], one.backwards[0], sorted(one.parameters)
-    cut = next(iter(seen_first(term.cuts)), None)
-    name = f"`{term.name}`" if term.name else f"what {called(term.operation)} made"
-    names = trace.parameter_names(parameters)
+def _finding(trace: Trace, term: LossTerm) -> Finding:
     return RULE.finding(
-        f"{name} adds a number to the loss and no gradient: it was computed from {names}{_why(cut)}",
-        subject=term.name or term.operation,
-        location=term.location or first.location,
-        help=_help(cut),
-        evidence={
-            **({"term": term.value} if term.value is not None else {}),
-            **({"sum_with_it": term.sum} if term.sum is not None else {}),
-            "computed_from": [trace.parameter_name(parameter) for parameter in parameters[:20]],
-            "number_of_parameters": len(parameters),
-            "backwards": len(one.backwards),
-        },
-        related=tuple(_related(term, cut, first)),
-        step_first=first.step + 1,
-        step_count=len(one.backwards),
-        parameters=term.parameters,
+        f"{term.words} adds a number to the loss and no gradient: it was computed from "
+        f"{trace.parameter_names(term.parameters)}{_why(term.cut)}",
+        subject=term.seen.name or term.seen.operation,
+        location=term.location,
+        help=_help(term.cut),
+        guessed=term.seen.guessed,
+        evidence=term.evidence(trace),
+        related=tuple(term.related()),
+        step_first=term.backwards[0].step + 1,
+        step_count=len(term.backwards),
+        parameters=term.seen.parameters,
     )
 
 
@@ -84,16 +48,6 @@ def _help(cut: Cut | None) -> str:
     if cut is None or cut.reason == "grad-mode":
         return "compute this term with gradients on, or leave it out of the loss if it is only to be shown"
     return f"{help_for(cut)}; a term that is only to be shown does not belong in the loss"
-
-
-def _related(term: ConstantTerm, cut: Cut | None, first: BackwardRan) -> Iterator[Related]:
-    where = None if cut is None else (cut.switch.location if cut.switch is not None else cut.location)
-    if where is not None and where != term.location:
-        yield Related("the graph ends here", where)
-    if term.made_at is not None and term.made_at not in (term.location, where):
-        yield Related("the term was made here", term.made_at)
-    if first.location is not None:
-        yield Related("this backward takes no gradient through it", first.location)
 
 
 def bad() -> None:

@@ -1,0 +1,86 @@
+"""Terms of losses that carry no gradient, gathered over the backwards in which they were seen."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from autograd_doctor.events import BackwardRan, ConstantTerm, ConstantTermsSeen, Cut
+from autograd_doctor.findings import Evidence, Location, Related
+from autograd_doctor.trace import Trace
+from autograd_doctor.views.connectivity import seen_first
+from autograd_doctor.views.cuts import called
+
+_Key = tuple[Location | None, Location | None, str]
+
+
+@dataclass
+class LossTerm:
+    """A term at its place, as it was first seen, and the backwards whose loss had it.
+
+    trained: parameters that it was computed from, and that these backwards reach by other terms.
+    """
+
+    seen: ConstantTerm
+    backwards: list[BackwardRan] = field(default_factory=list)
+    trained: set[int] = field(default_factory=set)
+    is_zero: bool = True
+
+    @property
+    def parameters(self) -> list[int]:
+        return sorted(self.trained)
+
+    @property
+    def location(self) -> Location | None:
+        return self.seen.location or self.backwards[0].location
+
+    @property
+    def cut(self) -> Cut | None:
+        """What ended the gradient paths; the first of several."""
+        return next(iter(seen_first(self.seen.cuts)), None)
+
+    @property
+    def words(self) -> str:
+        """What a reader would call it."""
+        return f"`{self.seen.name}`" if self.seen.name else f"what {called(self.seen.operation)} made"
+
+    def evidence(self, trace: Trace) -> Evidence:
+        return {
+            **({"term": self.seen.value} if self.seen.value is not None else {}),
+            **({"sum_with_it": self.seen.sum} if self.seen.sum is not None else {}),
+            "computed_from": [trace.parameter_name(parameter) for parameter in self.parameters[:20]],
+            "number_of_parameters": len(self.trained),
+            "backwards": len(self.backwards),
+        }
+
+    def related(self) -> Iterator[Related]:
+        cut, made_at, backward = self.cut, self.seen.made_at, self.backwards[0].location
+        where = None if cut is None else (cut.switch.location if cut.switch is not None else cut.location)
+        if where is not None and where != self.location:
+            yield Related("the graph ends here", where)
+        if made_at is not None and made_at not in (self.location, where):
+            yield Related("the term was made here", made_at)
+        if backward is not None:
+            yield Related("this backward takes no gradient through it", backward)
+
+
+def steady_terms(trace: Trace, backwards: float) -> Iterator[LossTerm]:
+    """Terms that at least so many backwards had, and at least half of those of their loss, and that are not zero."""
+    found: dict[_Key, LossTerm] = {}
+    losses = Counter(backward.location for backward in trace.of(BackwardRan))
+    for event in trace.of(ConstantTermsSeen):
+        backward = trace.backwards.get(event.backward)
+        if backward is None:
+            continue
+        for seen in event.terms:
+            trained = set(seen.parameters).intersection(backward.reached) - trace.frozen
+            if trained:
+                one = found.setdefault((seen.location, seen.made_at, seen.name), LossTerm(seen))
+                one.backwards.append(backward)
+                one.trained |= trained
+                one.is_zero &= seen.value == 0.0
+    for one in found.values():
+        often = len(one.backwards) >= backwards and 2 * len(one.backwards) >= losses[one.backwards[0].location]
+        if often and not one.is_zero:
+            yield one

@@ -46,7 +46,8 @@ class Recorded:
 
 
 class Lineage(Instrument):
-    """Fills the table of tensors. `recorded` is sent for each output, after its lineage is known.
+    """Fills the table of tensors. `recorded` is sent for each output, after its lineage is known, in steps that are
+    looked at closely.
 
     It sees the program's main thread, and nothing inside optimizers and backwards. Where long work on data goes on,
     which no parameter flows into, it is left alone until one does.
@@ -146,7 +147,8 @@ class Lineage(Instrument):
                 self._without_parameters = 0
             else:
                 self._worked_on_data()
-            self.recorded.relay(Recorded(output, made, inputs))
+            if self._detail.closely:
+                self.recorded.relay(Recorded(output, made, inputs))
 
     def _connect(self, output: torch.Tensor, made: Made, *, connected: bool, gradients: bool) -> None:
         """Mark the backward node of an output with its lineage, or note which paths were cut."""
@@ -196,7 +198,8 @@ class Lineage(Instrument):
             self._connect(target, made, connected=connected, gradients=operation.grad_enabled)
             self._changed(target, made, name, place, foreign)
             self._tensors.put(target, made)
-            self.recorded.relay(Recorded(target, made, tensors_in(args[2:])))
+            if self._detail.closely:
+                self.recorded.relay(Recorded(target, made, tensors_in(args[2:])))
 
     def _foreign(self, target: torch.Tensor, made: Made) -> int:
         """Parameters with a graph that flow into what an alias made by `.data` stands for, but for itself."""
@@ -270,4 +273,5 @@ class Lineage(Instrument):
                 made.add_cut(CutPoint(name, place, "function", None), made.connected)
                 made.connected = 0
             self._tensors.put(output, made)
-            self.recorded.relay(Recorded(output, made, inputs))
+            if self._detail.closely:
+                self.recorded.relay(Recorded(output, made, inputs))

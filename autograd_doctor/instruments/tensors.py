@@ -60,6 +60,8 @@ class Tensors(Instrument):
         self._parameters = parameters
         self._made: dict[int, Made] = {}
         self._by_pointer: dict[int, int] = {}
+        self._forgetting = self._forget
+        """One for all references, so that the garbage collector has less to visit."""
         self.originals: list[Original] = []
         self.hidden_changes: deque[HiddenChange] = deque(maxlen=_MOST_HIDDEN_CHANGES)
         self.written: dict[int, Made] = {}
@@ -90,7 +92,7 @@ class Tensors(Instrument):
 
     def put(self, tensor: torch.Tensor, made: Made) -> None:
         key, pointer = id(tensor), address(tensor)
-        made.reference = reference = Reference(tensor, self._forget)
+        made.reference = reference = Reference(tensor, self._forgetting)
         reference.key, reference.pointer = key, pointer
         self._made[key] = made
         if pointer and (pointer not in self._by_pointer or self.sharing(pointer) is None):
@@ -149,14 +151,12 @@ class Tensors(Instrument):
 
     def source(self, tensor: torch.Tensor) -> Made | int | None:
         """What is known of an input: its lineage, the bit of a parameter, or None for plain data."""
-        connected = tensor.requires_grad and has_graph(tensor)
-        bit = 0 if connected else self.parameter_bit(tensor)
-        if bit:
-            return bit
-        made = self._made.get(id(tensor))
-        if made is not None and made.reference is not None and made.reference() is tensor:
+        made = self.get(tensor)
+        if made is not None and type(tensor) is torch.Tensor and self._parameters.get(tensor) is None:
             return made
-        return None if connected else self.sharing(address(tensor))
+        if has_graph(tensor):
+            return made
+        return self.parameter_bit(tensor) or made or self.sharing(address(tensor))
 
     def derive(self, made: Made, inputs: Iterable[torch.Tensor]) -> Made:
         """Let everything that is known of the inputs flow into a new lineage."""

@@ -56,22 +56,18 @@ class Escapes:
             source = next((self._arrays[each] for each in addresses if each in self._arrays), None)
             if source is not None:
                 made.absorb(source, connected=False)
-        elif not _has_float(data):
-            return
+        else:
+            for value in data:
+                if type(value) is float:
+                    break
+            else:
+                return
         for number in _floats(data):
             source = self._numbers.get(number)
             if source is not None:
                 made.absorb(source, connected=False)
         if imports and made.values == 0 and self.last is not None and _may_follow(made, self.last):
             made.absorb(self.last, connected=False, guessed=True)
-
-
-def _has_float(data: Sequence[Any]) -> bool:
-    """A loop, because this is asked for each operation: a generator takes several times as long."""
-    for value in data:  # noqa: SIM110
-        if type(value) is float:
-            return True
-    return False
 
 
 def _may_follow(back: Made, out: Made) -> bool:

@@ -203,7 +203,7 @@ def leaf_of(node: Any) -> torch.Tensor | None:
 
 def address(tensor: torch.Tensor) -> int:
     """Where the values of a tensor begin, 0 for one that has no storage of its own."""
-    if dispatches(tensor):
+    if type(tensor) is not torch.Tensor and dispatches(tensor):
         return 0
     try:
         return tensor.data_ptr()

@@ -131,10 +131,6 @@ class Operations(Seam):
             with self._mode:
                 yield
 
-    def quiet(self) -> bool:
-        """Whether operations go unsignalled at the moment for another reason than that they are muted."""
-        return not self.guard.idle or _functorch.peek_interpreter_stack() is not None
-
     def tell(self, signal: Signal[Operation], operation: Operation, *, plain: bool) -> None:
         """Send from inside the mode, where torch has switched function modes off already.
 
@@ -193,7 +189,9 @@ class _Mode(TorchFunctionMode):
         kwargs = kwargs or {}
         kind, name = self._kinds.get(func) or self._kinds.setdefault(func, classify(func))
         seam = self._seam
-        if (kind is Kind.QUIET and func not in _ENGINE) or seam.guard.muted or seam.quiet():
+        if kind is Kind.QUIET and func not in _ENGINE:
+            return func(*args, **kwargs)
+        if seam.guard.muted or not seam.guard.idle or _functorch.peek_interpreter_stack() is not None:
             return func(*args, **kwargs)
         if seam.dozing:
             if not seam.concerns(args, kwargs):

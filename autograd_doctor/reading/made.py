@@ -117,7 +117,10 @@ class Made:
 
     def choose(self) -> None:
         """What went in goes on as whole numbers or truth values only."""
-        if all(point.choice or point.reason != "grad-mode" for point in self.cuts):
+        for point in self.cuts:
+            if point.reason == "grad-mode" and not point.choice:
+                break
+        else:
             return
         cuts: Cuts = {}
         for point, parameters in self.cuts.items():

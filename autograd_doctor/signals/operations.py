@@ -140,7 +140,6 @@ class Operations(Seam):
         if not plain:
             signal.send(operation)
             return
-        gradients = torch.is_grad_enabled()
         torch._C._set_grad_enabled(False)
         observers = hide_from_observers()
         try:
@@ -148,7 +147,7 @@ class Operations(Seam):
         finally:
             if observers is not None:
                 show_to_observers(observers)
-            torch._C._set_grad_enabled(gradients)
+            torch._C._set_grad_enabled(operation.grad_enabled)
         if self.guard.deferred:
             self.guard.run_deferred()
 

@@ -47,6 +47,7 @@ _MOST_TOKENS = 64
 Summand = torch.Tensor | float
 Tokens = frozenset[int]
 """Tensors with a graph, by the order in which they were made."""
+_NONE: Tokens = frozenset()
 
 
 class _Term(NamedTuple):
@@ -61,10 +62,12 @@ class _Sum:
     """What a tensor with a graph is the sum of: tensors with a graph, and terms without one.
 
     swapped: one of these terms takes away a value that is added with a graph, as in `x + (y - x).detach()`. The sum
-    has the value of one thing and the gradient of another, on purpose.
+    has the value of one thing and the gradient of another, on purpose. weights: from whose values factors of the terms
+    were computed, as a baseline is; what is added back of these is no term of its own.
     """
 
     addends: Tokens
+    weights: Tokens = _NONE
     terms: tuple[_Term, ...] = ()
     swapped: bool = False
 
@@ -195,24 +198,39 @@ class LossTerms(Instrument):
         constants: list[tuple[Summand, _Constant]] = [
             (tensor, known) for tensor in inputs if (known := self._constant(tensor)) is not None
         ]
-        if made is None or not self._is_linear(operation, inputs, constants):
+        self._constants.discard(result)
+        if made is None:
             self._sums.discard(result)
-            return
+        elif self._is_linear(operation, inputs, constants):
+            self._sums.put(result, self._summed(operation, inputs, constants, result, made))
+        else:
+            weights = _NONE.union(*(constant.severed for _, constant in constants))
+            self._sums.put(result, _Sum(frozenset({made.order}), weights))
+
+    def _summed(
+        self,
+        operation: Operation,
+        inputs: Sequence[torch.Tensor],
+        constants: Sequence[tuple[Summand, _Constant]],
+        result: torch.Tensor,
+        made: Made,
+    ) -> _Sum:
         sums = [summed for tensor in inputs if (summed := self._sums.get(tensor)) is not None]
         addends = self._tokens(*(tensor for tensor in inputs if self._constants.get(tensor) is None))
-        swapped = any(summed.swapped for summed in sums)
-        terms: list[_Term] = []
-        if operation.name in SUMS:
-            added = [*constants, *self._numbers_in(operation.args)]
-            swapped = swapped or any(not constant.severed.isdisjoint(addends) for _, constant in added)
-            terms = [
-                self._term(operation, what, constant, result)
-                for what, constant in added
-                if constant.made.step == self._course.steps and _may_be_a_term(operation.name, what, result)
-            ]
-        terms = [*(term for summed in sums for term in summed.terms), *terms]
-        self._constants.discard(result)
-        self._sums.put(result, _Sum(addends | {made.order}, () if swapped else tuple(terms[:_MOST_TERMS]), swapped))
+        weights = _NONE.union(*(summed.weights for summed in sums))
+        added = [*constants, *self._numbers_in(operation.args)] if operation.name in SUMS else []
+        takes_away = any(not constant.severed.isdisjoint(addends) for _, constant in added)
+        if takes_away or any(summed.swapped for summed in sums):
+            return _Sum(addends | {made.order}, weights, swapped=True)
+        terms = [term for summed in sums for term in summed.terms]
+        terms += [
+            self._term(operation, what, constant, result)
+            for what, constant in added
+            if constant.made.step == self._course.steps
+            and _may_be_a_term(operation.name, what, result)
+            and constant.severed.isdisjoint(weights)
+        ]
+        return _Sum(addends | {made.order}, weights, tuple(terms[:_MOST_TERMS]))
 
     def _constant(self, tensor: torch.Tensor) -> _Constant | None:
         """What is known of an operand without a graph; one that got a graph just now, by `+=`, had none before."""

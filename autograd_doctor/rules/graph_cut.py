@@ -521,5 +521,5 @@ RULE = Rule(
         good_truncated_backpropagation,
         good_distillation,
     ),
-    folds=("AD410", "AD203", "AD103", "AD104", "AD111", "AD506", "AD599", "AD116"),
+    folds=("AD410", "AD203", "AD103", "AD104", "AD111", "AD506", "AD599", "AD116", "AD216", "AD217"),
 )

@@ -151,7 +151,9 @@ class Tensors(Instrument):
 
     def source(self, tensor: torch.Tensor) -> Made | int | None:
         """What is known of an input: its lineage, the bit of a parameter, or None for plain data."""
-        made = self.get(tensor)
+        made = self._made.get(id(tensor))
+        if made is not None and (made.reference is None or made.reference() is not tensor):
+            made = None
         if made is not None and type(tensor) is torch.Tensor and self._parameters.get(tensor) is None:
             return made
         if has_graph(tensor):

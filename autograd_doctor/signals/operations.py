@@ -200,26 +200,23 @@ class _Mode(TorchFunctionMode):
         try:
             if func in _ENGINE:  # backwards have signals of their own
                 return func(*args, **kwargs)
-            return self._signalled(Operation(func, kind, name, args, kwargs, torch.is_grad_enabled()), types)
+            operation = Operation(func, kind, name, args, kwargs, torch.is_grad_enabled())
+            plain = not types or _PLAIN_TENSORS.issuperset(types)
+            if seam.began.listeners:
+                seam.tell(seam.began, operation, plain=plain)
+            try:
+                operation.result = result = func(*args, **kwargs)
+            except Exception as error:
+                operation.error = error
+                if seam.failed.listeners:
+                    seam.tell(seam.failed, operation, plain=False)
+                raise
+            if seam.ended.listeners:
+                operation.grad_enabled = torch.is_grad_enabled()
+                seam.tell(seam.ended, operation, plain=plain)
+            return result
         finally:
             seam.inside -= 1
-
-    def _signalled(self, operation: Operation, types: Any) -> Any:
-        seam = self._seam
-        plain = not types or _PLAIN_TENSORS.issuperset(types)
-        if seam.began.listeners:
-            seam.tell(seam.began, operation, plain=plain)
-        try:
-            operation.result = result = operation.function(*operation.args, **operation.kwargs)
-        except Exception as error:
-            operation.error = error
-            if seam.failed.listeners:
-                seam.tell(seam.failed, operation, plain=False)
-            raise
-        if seam.ended.listeners:
-            operation.grad_enabled = torch.is_grad_enabled()
-            seam.tell(seam.ended, operation, plain=plain)
-        return result
 
 
 def _put_below(mode: TorchFunctionMode) -> None:

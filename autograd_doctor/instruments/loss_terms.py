@@ -15,7 +15,6 @@ import torch
 
 from autograd_doctor.events import ConstantTerm, ConstantTermsSeen, Event
 from autograd_doctor.findings import Location
-from autograd_doctor.instruments.backward_runs import BackwardRuns
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
@@ -104,7 +103,6 @@ class LossTerms(Instrument):
         optimizers: Optimizers,
         tensors: Tensors,
         lineage: Lineage,
-        backward_runs: BackwardRuns,
     ) -> None:
         super().__init__(site)
         self._course = course

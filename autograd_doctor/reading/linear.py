@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 JOINS = frozenset({"stack", "cat", "concat", "concatenate", "hstack", "vstack"})
 """Operations that put terms one beside the other, for a sum to come."""
@@ -22,28 +21,35 @@ _MOVES = frozenset({
 LINEAR = SUMS | PRODUCTS | _MOVES
 
 _DIGITS = 3
-"""A weight that a person writes down has few: 0.1, 5e-4, 0.025. One of a thousand such numbers times 64 bits of
-another gives a third to the last bit by accident about once in 10^12 times."""
+"""A weight that a person writes down has few: 0.1, 5e-4, 0.025. That one of a few thousand such numbers, times another
+number, gives a third one to the last of 53 bits by accident happens about once in 10^12 times."""
+_PLAIN_DIGITS = 6
+"""Numbers with no more are a person's own, or round by accident, and are products of too many others."""
 _MOST_PARTS = 100_000
 """Of a mean: batches and models have fewer entries than that in one number that is divided by hand."""
 
 
 def is_multiple(number: float, source: float) -> bool:
-    """Whether a number is another one times a weight such as people write them, or divided by a whole number, exactly.
-
-    Squared ones count, too.
-    """
-    if not (math.isfinite(number) and math.isfinite(source)) or 0.0 in (number, source):
+    """Whether a number is another one, or its square, times a weight such as people write, or divided by a count."""
+    if _is_plain(number) or _is_plain(source):
         return False
-    return any(number in (weight * origin, -weight * origin) for origin in (source, source * source)
-               for weight in _weights(number / origin)) or _is_part(number, source)  # fmt: skip
+    return any(_is_weighted(number, origin) or _is_part(number, origin) for origin in (source, source * source))
 
 
-def _weights(ratio: float) -> Iterator[float]:
-    if 1e-12 < abs(ratio) < 1e12:
-        yield float(f"{abs(ratio):.{_DIGITS - 1}e}")
+def _is_plain(number: float) -> bool:
+    return not math.isfinite(number) or number == _rounded(number, _PLAIN_DIGITS)
 
 
-def _is_part(number: float, source: float) -> bool:
-    parts = round(abs(source / number))
-    return 1 <= parts <= _MOST_PARTS and number in (source / parts, -source / parts)
+def _is_weighted(number: float, origin: float) -> bool:
+    weight = _rounded(number / origin, _DIGITS) if origin else 0.0
+    return number == weight * origin
+
+
+def _is_part(number: float, origin: float) -> bool:
+    ratio = origin / number
+    parts = round(ratio) if abs(ratio) <= 2 * _MOST_PARTS else 0
+    return 1 <= abs(parts) <= _MOST_PARTS and number == origin / parts
+
+
+def _rounded(number: float, digits: int) -> float:
+    return float(f"{number:.{digits - 1}e}")

@@ -1,0 +1,227 @@
+"""Terms of a loss that carry no gradient, on invented operations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.optim import SGD
+
+from autograd_doctor.events import ConstantTerm, ConstantTermsSeen
+from autograd_doctor.instruments.loss_terms import LossTerms
+from tests.inventing import Invented, inventing
+
+
+class Loop:
+    """One step of a program with one parameter, in words."""
+
+    def __init__(self, run: Invented) -> None:
+        self.run = run
+        self.a = nn.Parameter(torch.tensor([1.25, 2.5]))
+        self.optimizer = SGD([self.a], lr=0.1)
+        run.signals.optimizers.built.send(self.optimizer)
+
+    def of(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        """The result of a method of the first argument."""
+        return self.run.operated(name, getattr(args[0], name)(*args[1:], **kwargs), *args, **kwargs)
+
+    def error(self) -> torch.Tensor:
+        """A term that teaches."""
+        return self.of("mean", self.of("square", self.a))  # type: ignore[no-any-return]
+
+    def size(self) -> torch.Tensor:
+        """Another one."""
+        return self.of("sum", self.of("abs", self.a))  # type: ignore[no-any-return]
+
+    def detached(self, tensor: torch.Tensor) -> torch.Tensor:
+        return self.of("detach", tensor)  # type: ignore[no-any-return]
+
+    def number(self, tensor: torch.Tensor) -> float:
+        return float(self.run.escaped("item", tensor.item(), tensor))
+
+    def stacked(self, *tensors: torch.Tensor) -> torch.Tensor:
+        return self.run.operated("stack", torch.stack(tensors), list(tensors))  # type: ignore[no-any-return]
+
+    def backward(self, *losses: torch.Tensor) -> None:
+        for loss in losses:
+            with self.run.backward(loss):
+                pass
+
+    def step(self) -> None:
+        with self.run.step(self.optimizer):
+            pass
+
+    def learn(self, *losses: torch.Tensor) -> None:
+        self.backward(*losses)
+        self.step()
+
+
+@contextmanager
+def looping() -> Iterator[Loop]:
+    with inventing(LossTerms) as run:
+        yield Loop(run)
+
+
+def terms(loop: Loop) -> list[ConstantTerm]:
+    return [term for event in loop.run.of(ConstantTermsSeen) for term in event.terms]
+
+
+def test_a_term_without_a_graph() -> None:
+    with looping() as loop:
+        loss = loop.of("add", loop.error(), loop.detached(loop.size()))
+        loop.learn(loss)
+        (event,) = loop.run.of(ConstantTermsSeen)
+        (term,) = event.terms
+        assert (event.backward, term.operation, term.parameters) == (0, "detach", [0])
+        assert ([cut.operation for cut in term.cuts], term.copied, term.guessed) == (["detach"], False, False)
+        assert (term.value, term.sum) == (3.75, pytest.approx(3.90625 + 3.75))
+
+
+def test_terms_that_teach_are_not_told_of() -> None:
+    with looping() as loop:
+        loop.learn(loop.of("add", loop.error(), loop.size()))
+        loop.learn(loop.error())
+        assert terms(loop) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "args"), [("mul", (3.0,)), ("div", (2.0,)), ("neg", ()), ("mean", ()), ("mul", (torch.tensor(0.5),))]
+)
+def test_a_weighted_sum_keeps_its_terms(name: str, args: tuple[Any, ...]) -> None:
+    with looping() as loop:
+        total = loop.of("add", loop.error(), loop.detached(loop.size()))
+        loop.learn(loop.of(name, total, *args))
+        assert len(terms(loop)) == 1
+
+
+@pytest.mark.parametrize(("name", "args"), [("square", ()), ("exp", ()), ("clamp", (0.0,))])
+def test_a_nonlinear_operation_makes_one_term_of_a_sum(name: str, args: tuple[Any, ...]) -> None:
+    with looping() as loop:
+        total = loop.of("sub", loop.error(), loop.detached(loop.size()))
+        loop.learn(loop.of(name, total, *args))
+        assert terms(loop) == []
+
+
+def test_a_product_with_what_is_trained_makes_one_term() -> None:
+    with looping() as loop:
+        total = loop.of("add", loop.error(), loop.detached(loop.size()))
+        loop.learn(loop.of("mul", total, loop.size()))
+        loop.learn(loop.of("mul", loop.error(), loop.detached(loop.size())))
+        assert terms(loop) == []
+
+
+def test_a_stack_of_terms() -> None:
+    with looping() as loop:
+        stacked = loop.stacked(loop.error(), loop.detached(loop.size()), loop.size())
+        loop.learn(loop.of("mean", stacked))
+        assert [term.value for term in terms(loop)] == [3.75]
+
+
+def test_a_total_that_is_added_up_in_place() -> None:
+    with looping() as loop:
+        total = torch.zeros(())
+        loop.run.operated("add_", total.add_(loop.detached(loop.size())), total, torch.ones(()))
+        total = torch.zeros(())
+        size = loop.detached(loop.size())
+        loop.run.operated("add_", total.add_(size), total, size)
+        error = loop.error()
+        loop.run.operated("add_", total.add_(error), total, error)
+        loop.learn(total)
+        assert [term.operation for term in terms(loop)] == ["add_"]
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.01, -0.5])
+def test_a_number_that_comes_back(weight: float) -> None:
+    with looping() as loop:
+        number = loop.number(loop.of("exp", loop.size()))
+        loop.learn(loop.of("add", loop.error(), weight * number))
+        (term,) = terms(loop)
+        assert [cut.operation for cut in term.cuts] == ["item"]
+        assert term.value == weight * number
+
+
+def test_a_number_that_nobody_measured() -> None:
+    with looping() as loop:
+        loop.number(loop.of("exp", loop.size()))
+        loop.learn(loop.of("add", loop.error(), 0.123456789))
+        assert terms(loop) == []
+
+
+def test_a_straight_through_term_is_right() -> None:
+    with looping() as loop:
+        error = loop.error()
+        difference = loop.of("sub", loop.of("round", error), error)
+        loop.learn(loop.of("add", error, loop.detached(difference)))
+        assert terms(loop) == []
+
+
+def test_a_value_that_is_swapped_for_another_is_right() -> None:
+    with looping() as loop:
+        shown, surrogate = loop.detached(loop.size()), loop.error()
+        total = loop.of("add", shown, surrogate)
+        loop.learn(loop.of("sub", total, loop.detached(surrogate)))
+        assert terms(loop) == []
+
+
+def test_a_baseline_that_is_added_back_is_right() -> None:
+    with looping() as loop:
+        value = loop.of("abs", loop.a)
+        baseline = loop.detached(value)
+        weighted = loop.of("mul", loop.of("exp", loop.a), baseline)
+        loop.learn(loop.of("add", loop.of("mean", weighted), loop.of("mean", baseline)))
+        assert terms(loop) == []
+
+
+@pytest.mark.parametrize("order", [0, 1])
+def test_a_term_with_a_backward_of_its_own_is_there_for_the_eye(order: int) -> None:
+    with looping() as loop:
+        size = loop.size()
+        total = loop.of("add", loop.error(), loop.detached(size))
+        loop.learn(*((size, total) if order else (total, size)))
+        assert terms(loop) == []
+
+
+def test_differences_taken_off_element_by_element_are_baselines() -> None:
+    with looping() as loop:
+        difference = loop.of("sub", loop.of("exp", loop.a), loop.detached(loop.of("abs", loop.a)))
+        loop.learn(loop.of("mean", difference))
+        assert terms(loop) == []
+
+
+def test_what_was_computed_in_an_earlier_step_is_data() -> None:
+    with looping() as loop:
+        old = loop.detached(loop.size())
+        loop.learn(loop.error())
+        loop.learn(loop.of("add", loop.error(), old))
+        assert terms(loop) == []
+
+
+def test_a_slope_teaches_nothing_by_itself() -> None:
+    with looping() as loop:
+        size = loop.size()
+        point = torch.ones(2, requires_grad=True)
+        with loop.run.backward(size, kind="grad", inputs=[point]):
+            pass
+        loop.learn(loop.of("add", loop.error(), loop.detached(size)))
+        assert len(terms(loop)) == 1
+
+
+def test_values_that_were_copied() -> None:
+    with looping() as loop:
+        size = loop.of("exp", loop.size())
+        copied = loop.run.operated("tensor", torch.tensor(size.item()), [size])
+        loop.learn(loop.of("add", loop.error(), copied))
+        (term,) = terms(loop)
+        assert (term.copied, term.operation) == (True, "tensor")
+
+
+def test_terms_of_steps_that_were_not_followed_to_the_end() -> None:
+    with looping() as loop:
+        loop.backward(loop.of("add", loop.error(), loop.detached(loop.size())))
+        assert terms(loop) == []
+        loop.run.find(LossTerms).finish()
+        assert len(terms(loop)) == 1

@@ -6,6 +6,7 @@ or a product takes a sum in, as a squared error does a target, its parts are no 
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from autograd_doctor.reading.linear import DIFFERENCES, JOINS, LINEAR, PRODUCTS,
 from autograd_doctor.reading.made import CutPoint, Made, numbers_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.operation_kinds import FROM_DATA, Kind, changes_input
-from autograd_doctor.reading.places import here, locate
+from autograd_doctor.reading.places import Place, here, locate
 from autograd_doctor.reading.subclasses import is_parameter
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.reading.tensors_in import tensors_in
@@ -72,11 +73,15 @@ class _Sum:
 
 
 class _Constant(NamedTuple):
-    """Values computed from parameters without a graph. copied: they left torch on the way, and came back."""
+    """Values computed from parameters without a graph.
+
+    copied: they left torch on the way, and came back. weighed: what they are a multiple of. value: of a number.
+    """
 
     made: Made
     severed: Tokens
     copied: bool = False
+    weighed: weakref.ref[torch.Tensor] | None = None
     value: float | None = None
 
 
@@ -84,6 +89,23 @@ class _Loss(NamedTuple):
     backward: int
     location: Location | None
     terms: tuple[_Term, ...]
+
+
+class _Phases:
+    """Lines at which all that was added in some step had a graph: later, the program may cut a term on purpose."""
+
+    def __init__(self) -> None:
+        self.live: set[Place | None] = set()
+        self._newest: dict[Place | None, tuple[int, bool]] = {}
+
+    def met(self, place: Place | None, step: int, *, live: bool) -> None:
+        """Something was added at a line."""
+        at, so_far = self._newest.get(place, (step, True))
+        if at != step:
+            if so_far:
+                self.live.add(place)
+            so_far = True
+        self._newest[place] = (step, so_far and live)
 
 
 class LossTerms(Instrument):
@@ -113,6 +135,7 @@ class LossTerms(Instrument):
         self._constants: IdentityTable[_Constant] = IdentityTable()
         self._numbers: deque[_Constant] = deque(maxlen=_MOST_NUMBERS)
         self._losses: list[_Loss] = []
+        self._phases = _Phases()
         self._taught: deque[set[int]] = deque([set()], maxlen=2)
 
     def connect(self, signals: Signals) -> None:
@@ -171,9 +194,13 @@ class LossTerms(Instrument):
         copied = operation.name in FROM_DATA or any(
             known.copied for tensor in inputs if (known := self._constants.get(tensor)) is not None
         )
-        made = self._tensors.get(result) if severed or copied or changes_input(operation.name) else None
+        weighed = None
+        if operation.name in PRODUCTS and result.numel() == 1:
+            weighed = next((weakref.ref(tensor) for tensor in inputs if self._constant(tensor) is not None), None)
+        worth_it = severed or copied or weighed or changes_input(operation.name)
+        made = self._tensors.get(result) if worth_it else None
         if made is not None and made.values:
-            self._constants.put(result, _Constant(made, severed, copied))
+            self._constants.put(result, _Constant(made, severed, copied, weighed))
 
     def _tokens(self, *tensors: torch.Tensor) -> Tokens:
         found: set[int] = set()
@@ -218,6 +245,8 @@ class LossTerms(Instrument):
         weights = _NONE.union(*(summed.weights for summed in sums))
         added = [*constants, *self._numbers_in(operation.args)] if operation.name in SUMS else []
         takes_away = any(not constant.severed.isdisjoint(addends) for _, constant in added)
+        if operation.name in SUMS:
+            self._phases.met(operation.place, self._course.steps, live=not added)
         if takes_away or any(summed.swapped for summed in sums):
             return _Sum(addends | {made.order}, weights, swapped=True)
         terms = [term for summed in sums for term in summed.terms]
@@ -227,6 +256,7 @@ class LossTerms(Instrument):
             if constant.made.step == self._course.steps
             and _may_be_a_term(operation.name, what, result)
             and constant.severed.isdisjoint(weights)
+            and operation.place not in self._phases.live
         ]
         return _Sum(addends | {made.order}, weights, tuple(terms[:_MOST_TERMS]))
 
@@ -257,7 +287,7 @@ class LossTerms(Instrument):
         seen = made.values & ~made.guessed or made.values
         event = ConstantTerm(
             location=locate(operation.place),
-            name=variable_name(what),
+            name=variable_name(what) or self._name_without_weight(constant),
             operation=made.operation,
             made_at=locate(made.place),
             parameters=numbers_in(seen),
@@ -268,6 +298,10 @@ class LossTerms(Instrument):
             sum=_total(result),
         )
         return _Term(event, constant.severed)
+
+    def _name_without_weight(self, constant: _Constant) -> str:
+        tensor = constant.weighed() if constant.weighed is not None else None
+        return variable_name(tensor) if tensor is not None else ""
 
     # -------------------------------------------------------------------------------------------------------- losses
 

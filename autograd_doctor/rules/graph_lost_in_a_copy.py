@@ -21,7 +21,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 def _finding(trace: Trace, term: LossTerm) -> Finding:
     how = f" by {called(term.cut.operation)}" if term.cut is not None and term.cut.operation else ""
     return RULE.finding(
-        f"{term.words} was rebuilt from values of {trace.parameter_names(term.parameters)} that left the graph{how}, "
+        f"{term.words} {'seems to be' if term.seen.guessed else 'was'} rebuilt from values of "
+        f"{trace.parameter_names(term.parameters)} that left the graph{how}, "
         "so this part of the loss has no gradient",
         subject=term.seen.name or term.seen.operation,
         location=term.location,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -11,6 +10,9 @@ from autograd_doctor.findings import Evidence, Location, Related
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.connectivity import seen_first
 from autograd_doctor.views.cuts import called
+
+_PHASE = 2
+"""Backwards without a term after which it is taken to be gone: the last one of a run may be cut off."""
 
 _Key = tuple[Location | None, Location | None, str]
 
@@ -66,9 +68,11 @@ class LossTerm:
 
 
 def steady_terms(trace: Trace, backwards: float) -> Iterator[LossTerm]:
-    """Terms that at least so many backwards had, and at least half of those of their loss, and that are not zero."""
+    """Terms that at least so many backwards had, and at least half of those of their loss, and that are not zero.
+
+    Those that the newest backwards of their loss do not have any more were cut for a phase of the training.
+    """
     found: dict[_Key, LossTerm] = {}
-    losses = Counter(backward.location for backward in trace.of(BackwardRan))
     for event in trace.of(ConstantTermsSeen):
         backward = trace.backwards.get(event.backward)
         if backward is None:
@@ -81,6 +85,8 @@ def steady_terms(trace: Trace, backwards: float) -> Iterator[LossTerm]:
                 one.trained |= trained
                 one.is_zero &= seen.value == 0.0
     for one in found.values():
-        often = len(one.backwards) >= backwards and 2 * len(one.backwards) >= losses[one.backwards[0].location]
-        if often and not one.is_zero:
+        losses = [other for other in trace.of(BackwardRan) if other.location == one.backwards[0].location]
+        often = len(one.backwards) >= backwards and 2 * len(one.backwards) >= len(losses)
+        newer = sum(other.backward > one.backwards[-1].backward for other in losses)
+        if often and not one.is_zero and newer < _PHASE:
             yield one

@@ -225,3 +225,13 @@ def test_terms_of_steps_that_were_not_followed_to_the_end() -> None:
         assert terms(loop) == []
         loop.run.find(LossTerms).finish()
         assert len(terms(loop)) == 1
+
+
+@pytest.mark.parametrize("first", ["live", "cut"])
+def test_a_term_that_was_live_in_an_earlier_step_is_cut_on_purpose(first: str) -> None:
+    with looping() as loop:
+        for step in range(3):
+            size = loop.size()
+            is_cut = first == "cut" or step > 0
+            loop.learn(loop.of("add", loop.error(), loop.detached(size) if is_cut else size))
+        assert len(terms(loop)) == (3 if first == "cut" else 0)

@@ -406,6 +406,7 @@ class BackwardRan(Event, frozen=True):
     values: parameters whose values flow into the roots (None if operations were not being traced).
     guessed: those of `values` that had left torch, and that nobody saw come back.
     reached: parameters in the graph of the roots. wrote: parameters whose `.grad` it wrote.
+    behind: those reached that no optimizer holds, and that work on what was computed from some that one does.
     cuts: where the paths of `values` minus `reached` were dropped.
     rewrapped_at: the line that turned the root into a fresh leaf.
     inputs: how many tensors were asked for (`grad(…, inputs)`), 0 for an ordinary backward.
@@ -424,6 +425,7 @@ class BackwardRan(Event, frozen=True):
     values: list[int] | None = None
     guessed: list[int] = []
     reached: list[int] = []
+    behind: list[int] = []
     wrote: list[int] = []
     cuts: list[Cut] = []
     zeroings: list[Zeroing] = []

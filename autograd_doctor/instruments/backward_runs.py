@@ -18,6 +18,7 @@ from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.optimizers import Optimizers
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.instruments.tensors import Tensors
+from autograd_doctor.reading.graph_order import behind
 from autograd_doctor.reading.graph_walk import (
     GradientWatch,
     GraphWalk,
@@ -144,6 +145,7 @@ class BackwardRuns(Instrument):
                 values=numbers_in(made.values) if made is not None else None,
                 guessed=numbers_in(made.guessed) if made is not None else [],
                 reached=reached,
+                behind=self._behind(walk),
                 wrote=self._ledger.wrote,
                 cuts=cuts,
                 zeroings=zeroings,
@@ -166,6 +168,13 @@ class BackwardRuns(Instrument):
         )
         self._report_bad(run)
         self._mark_gradients(run)
+
+    def _behind(self, walk: GraphWalk) -> list[int]:
+        """Parameters that no optimizer holds, and that work on what was computed from some that one does."""
+        numbers = {key: number for key, leaf in walk.leaves.items() if (number := self._number(leaf)) is not None}
+        held = {key for key, number in numbers.items() if self._optimizers.holds(number)}
+        left_out = numbers.keys() - held
+        return sorted(numbers[key] for key in behind(walk, left_out, held)) if held and left_out else []
 
     def _number(self, leaf: torch.Tensor) -> int | None:
         """The number of a leaf of the graph: parameters always have one, other leaves if they were given one."""

@@ -73,11 +73,8 @@ def _by_intent(trace: Trace, left_out: list[int], trained: Iterable[int], ratio:
         return "they belong to a module that runs in eval mode"
     if _size(trace, left_out) > ratio * _size(trace, trained):
         return "they are far larger than what is optimized, as the fixed part under a new head or an adapter is"
-    orders = [module.parameters for module in trace.of(ModuleSeen) if set(left_out) & set(module.parameters)]
-    learning = [order.index(p) for order in orders for p in trained if p in order]
-    omitted = [order.index(p) for order in orders for p in left_out if p in order]
-    if learning and max(omitted) < min(learning):
-        return "they all come before the layers that are optimized, as a fixed backbone does"
+    if not any(set(left_out).intersection(backward.behind) for backward in trace.of(BackwardRan)):
+        return "they all come before what is optimized, as a fixed backbone does"
     return ""
 
 
@@ -138,6 +135,21 @@ def bad_late_layer() -> None:
     for _ in range(8):
         optimizer.zero_grad()
         nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+
+
+def bad_small_backbone() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    backbone, head = nn.Sequential(nn.Linear(6, 8), nn.ReLU()), nn.Linear(8, 8)
+    optimizer = torch.optim.SGD(head.parameters(), lr=0.05)  # <- AD204
+    x = torch.randn(32, 6)
+    labels = (x[:, 0] > 0).long()
+    for _ in range(8):
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(head(backbone(x)), labels).backward()
         optimizer.step()
 
 
@@ -213,11 +225,12 @@ RULE = Rule(
     "no optimizer and are not updated by hand either.",
     why="They keep their initial values, their gradients are computed for nothing and add up in `.grad` for ever.",
     fix="Pass them to the optimizer (a list that names modules one by one forgets easily), or freeze them.",
-    fine="Optimising an input, probing a model, the other network of a GAN. When the optimizer holds only a head or an "
-    "adapter, or the module runs in eval mode, this is an `info`: freezing the rest would save time and memory.",
+    fine="Optimising an input, probing a model, the other network of a GAN. When the optimizer holds an adapter, or a head "
+    "on which nothing that was left out works, or the module runs in eval mode, this is an `info`: freezing the rest "
+    "would save time and memory.",
     needs=(BackwardRan, ForwardRan, ModuleSeen, OptimizerBuilt, OptimizerStepped),
     examine=examine,
-    bad=(bad, bad_late_layer, bad_backbone_that_is_not_frozen),
+    bad=(bad, bad_late_layer, bad_backbone_that_is_not_frozen, bad_small_backbone),
     good=(good, good_input_optimization, good_alternating),
     # A head or an adapter is smaller than what it stands on; a forgotten layer usually is not that much larger.
     tunables={"minimum_steps": 3, "backbone_ratio": 2.0},

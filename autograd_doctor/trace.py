@@ -112,6 +112,11 @@ class Trace:
         return tuple(event for event in self.of(OptimizerStepped) if not event.skipped)
 
     @cached_property
+    def steps_taken(self) -> int:
+        """How many steps the run had, with those that were not recorded in full."""
+        return max((event.step for event in self.events), default=0)
+
+    @cached_property
     def backwards(self) -> dict[int, BackwardRan]:
         return {event.backward: event for event in self.of(BackwardRan)}
 

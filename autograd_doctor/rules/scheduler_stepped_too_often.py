@@ -25,7 +25,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         if calls[0].follows_metric or len(calls) < tunables["minimum_calls"] or not steps:
             continue
         if _per_step(calls, steps):
-            seen = _collapsed(calls, steps, tunables) or _will_collapse(trace, calls, tunables)
+            seen = _collapsed(calls, trace.steps_taken, tunables) or _will_collapse(trace, calls, tunables)
             advice = "once per epoch, after its last batch"
         else:
             seen = _crawls(trace, calls)
@@ -53,15 +53,15 @@ def _rates(calls: Calls) -> list[float]:
     return [max(call.learning_rates) for call in calls]
 
 
-def _collapsed(calls: Calls, steps: list[OptimizerStepped], tunables: Tunables) -> str:
+def _collapsed(calls: Calls, steps: int, tunables: Tunables) -> str:
     """The rate came to nearly nothing, and at least as many steps again were taken after that as before."""
     rates = _rates(calls)
     peak = 0.0
     for position, rate in enumerate(rates):
         peak = max(peak, rate)
         if position > 1 and peak > 0 and rate <= _ROUNDING * tunables["small_fraction"] * peak:
-            before = sum(step.step < calls[position].step for step in steps)
-            after = len(steps) - before
+            before = calls[position].step - calls[0].step
+            after = steps - calls[position].step
             comes_back = calls[0].length is None and max(rates[position:]) > rate / tunables["small_fraction"] / 2
             if 0 < before <= after and not comes_back:
                 return (

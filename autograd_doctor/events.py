@@ -78,7 +78,7 @@ class RunEnded(Event, frozen=True):
 
 
 class Noted(Event, frozen=True):
-    """Something that the doctor changed or left out, which the person should know (say it once)."""
+    """Something that the doctor changed or left out, or that torch said, which the person should know (say it once)."""
 
     text: str
 

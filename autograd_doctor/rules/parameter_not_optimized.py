@@ -225,9 +225,9 @@ RULE = Rule(
     "no optimizer and are not updated by hand either.",
     why="They keep their initial values, their gradients are computed for nothing and add up in `.grad` for ever.",
     fix="Pass them to the optimizer (a list that names modules one by one forgets easily), or freeze them.",
-    fine="Optimising an input, probing a model, the other network of a GAN. It is an `info`, because freezing would save "
-    "time and memory, when the optimizer holds an adapter, or what was left out runs in eval mode or comes before all "
-    "that the optimizer holds.",
+    fine="Optimising an input, probing a model, the other network of a GAN. It is an `info`, because freezing would "
+    "save time and memory, when the optimizer holds an adapter, or what was left out runs in eval mode or comes before "
+    "all that the optimizer holds.",
     needs=(BackwardRan, ForwardRan, ModuleSeen, OptimizerBuilt, OptimizerStepped),
     examine=examine,
     bad=(bad, bad_late_layer, bad_backbone_that_is_not_frozen, bad_small_backbone),

@@ -36,6 +36,7 @@ from autograd_doctor.instruments.module_calls import ModuleCalls
 from autograd_doctor.instruments.optimizer_steps import OptimizerSteps
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.instruments.session import Session, needed_for
+from autograd_doctor.instruments.torch_warnings import TorchWarnings
 from autograd_doctor.plan import STACKS, Plan
 from autograd_doctor.runner import crash
 from autograd_doctor.runner.caught import Caught
@@ -51,7 +52,7 @@ from autograd_doctor.signals.patches import Patches
 
 Reason = Literal["finished", "steps", "time", "hung", "exited", "raised", "interrupted"]
 
-_ALWAYS = (LightSteps, Loaders, OptimizerSteps, Lineage)
+_ALWAYS = (LightSteps, Loaders, OptimizerSteps, Lineage, TorchWarnings)
 """Without them a run can neither count steps, taken by optimizers or by hand, nor cut passes."""
 EMITS: tuple[type[Event], ...] = (
     *(RecordingStarted, InstrumentAttached),

@@ -22,6 +22,7 @@ from autograd_doctor.signals.scalers import Scalers
 from autograd_doctor.signals.schedulers import Schedulers
 from autograd_doctor.signals.signal import Seam
 from autograd_doctor.signals.states import States
+from autograd_doctor.signals.warned import Warnings
 
 
 class Signals:
@@ -45,6 +46,7 @@ class Signals:
         self.hooks = Hooks(guard)
         self.states = States(guard)
         self.registration = Registration(guard)
+        self.warned = Warnings(guard)
         self.checkpoints = Checkpoints(guard, self.operations)
 
     @property

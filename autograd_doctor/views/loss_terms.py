@@ -39,8 +39,10 @@ class LossTerm:
 
     @property
     def cut(self) -> Cut | None:
-        """What ended the gradient paths; the first of several."""
-        return next(iter(seen_first(self.seen.cuts)), None)
+        """What ended the gradient paths to what is trained; of several, what ended most."""
+        return max(
+            seen_first(self.seen.cuts), key=lambda cut: len(self.trained.intersection(cut.parameters)), default=None
+        )
 
     @property
     def words(self) -> str:

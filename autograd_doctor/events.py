@@ -407,6 +407,7 @@ class BackwardRan(Event, frozen=True):
     guessed: those of `values` that had left torch, and that nobody saw come back.
     reached: parameters in the graph of the roots. wrote: parameters whose `.grad` it wrote.
     behind: those reached that no optimizer holds, and that work on what was computed from some that one does.
+    ahead: where it reached parameters of several optimizers, those none of whose parameters works on the others'.
     cuts: where the paths of `values` minus `reached` were dropped.
     rewrapped_at: the line that turned the root into a fresh leaf.
     inputs: how many tensors were asked for (`grad(…, inputs)`), 0 for an ordinary backward.
@@ -426,6 +427,7 @@ class BackwardRan(Event, frozen=True):
     guessed: list[int] = []
     reached: list[int] = []
     behind: list[int] = []
+    ahead: list[int] = []
     wrote: list[int] = []
     cuts: list[Cut] = []
     zeroings: list[Zeroing] = []

@@ -128,7 +128,7 @@ class BackwardRuns(Instrument):
             return
         run.gradients.detach()
         walk, made = run.walk, run.made
-        reached = sorted({n for n in (self._number(leaf) for leaf in walk.leaves.values()) if n is not None})
+        reached = sorted(set(self._numbers(walk).values()))
         cuts, zeroings = zeroing_events(walk, run.gradients, self._parameters.get)
         if made is not None:
             cuts += made.cuts_of(made.values & ~sum(1 << number for number in reached))
@@ -146,6 +146,7 @@ class BackwardRuns(Instrument):
                 guessed=numbers_in(made.guessed) if made is not None else [],
                 reached=reached,
                 behind=self._behind(walk),
+                ahead=self._ahead(walk),
                 wrote=self._ledger.wrote,
                 cuts=cuts,
                 zeroings=zeroings,
@@ -171,10 +172,30 @@ class BackwardRuns(Instrument):
 
     def _behind(self, walk: GraphWalk) -> list[int]:
         """Parameters that no optimizer holds, and that work on what was computed from some that one does."""
-        numbers = {key: number for key, leaf in walk.leaves.items() if (number := self._number(leaf)) is not None}
+        numbers = self._numbers(walk)
         held = {key for key, number in numbers.items() if self._optimizers.holds(number)}
         left_out = numbers.keys() - held
         return sorted(numbers[key] for key in behind(walk, left_out, held)) if held and left_out else []
+
+    def _ahead(self, walk: GraphWalk) -> list[int]:
+        """Optimizers none of whose parameters works on what was computed from those of the others."""
+        numbers = self._numbers(walk)
+        holders = {
+            optimizer: {key for key, number in numbers.items() if number in held}
+            for optimizer, held in self._optimizers.held()
+        }
+        holders = {optimizer: keys for optimizer, keys in holders.items() if keys}
+        if len(holders) < 2:
+            return []
+        return [
+            optimizer
+            for optimizer, keys in holders.items()
+            if not behind(walk, keys, set().union(*holders.values()) - keys)
+        ]
+
+    def _numbers(self, walk: GraphWalk) -> dict[int, int]:
+        """The numbers of the leaves of a graph that have one, by their keys."""
+        return {key: number for key, leaf in walk.leaves.items() if (number := self._number(leaf)) is not None}
 
     def _number(self, leaf: torch.Tensor) -> int | None:
         """The number of a leaf of the graph: parameters always have one, other leaves if they were given one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from typing import Any, ClassVar
 
 import msgspec
@@ -77,6 +77,10 @@ class Optimizers(Instrument):
     def holds(self, parameter: int) -> bool:
         """Whether any optimizer was given this parameter."""
         return any(parameter in held for held in self._parameters.values())
+
+    def held(self) -> Iterator[tuple[int, Set[int]]]:
+        """Every optimizer with the parameters that it was given."""
+        yield from self._parameters.items()
 
     def number(self, optimizer: torch.optim.Optimizer, built_at: Location | None = None) -> int:
         number = self._numbers.get(optimizer)

@@ -1,45 +1,32 @@
-"""A GAN that retains its graph once, because a second backward goes through the generator."""
+"""Two losses on one trunk, each with a backward of its own: the first must retain the graph."""
 import torch
 from torch import nn
 
 
-class Generator(nn.Module):
+class TwoHeads(nn.Module):
     def __init__(self):
         super().__init__()
-        self.net = nn.Sequential(nn.Linear(5, 32), nn.ReLU(), nn.Linear(32, 1))
-
-    def forward(self, z):
-        return self.net(z)
-
-
-class Discriminator(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.net = nn.Sequential(nn.Linear(1, 32), nn.LeakyReLU(0.1), nn.Linear(32, 1))
+        self.trunk = nn.Sequential(nn.Linear(6, 32), nn.ReLU())
+        self.where, self.what = nn.Linear(32, 2), nn.Linear(32, 3)
 
     def forward(self, x):
-        return self.net(x)
+        h = self.trunk(x)
+        return self.where(h), self.what(h)
 
 
 torch.manual_seed(0)
-G, D = Generator(), Discriminator()
-optG = torch.optim.Adam(G.parameters(), lr=2e-3)
-optD = torch.optim.Adam(D.parameters(), lr=2e-3)
-bce = nn.BCEWithLogitsLoss()
-ones, zeros = torch.ones(64, 1), torch.zeros(64, 1)
+net = TwoHeads()
+opt = torch.optim.Adam(net.parameters(), lr=3e-3)
+W = torch.randn(6, 3)
 
 for i in range(25):
-    real = 1.5 + 0.5 * torch.randn(64, 1)
-    fake = G(torch.randn(64, 5))
-
-    optD.zero_grad()
-    d_loss = bce(D(real), ones) + bce(D(fake), zeros)
-    d_loss.backward(retain_graph=True)
-    optD.step()
-
-    optG.zero_grad()
-    g_loss = bce(D(fake), ones)
-    g_loss.backward()
-    optG.step()
+    x = torch.randn(64, 6)
+    box, logits = net(x)
+    opt.zero_grad()
+    box_loss = nn.functional.smooth_l1_loss(box, x[:, :2])
+    box_loss.backward(retain_graph=True)
+    class_loss = nn.functional.cross_entropy(logits, (x @ W).argmax(1))
+    class_loss.backward()
+    opt.step()
     if i % 8 == 0:
-        print(i, d_loss.item(), g_loss.item())
+        print(i, box_loss.item(), class_loss.item())

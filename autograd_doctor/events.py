@@ -219,6 +219,7 @@ class ParameterSeen(Event, frozen=True):
     series: the same for parameters at the same place in the members of one container of modules or of parameters (a
     `ModuleList`, `ModuleDict`, `ParameterList` …), any of which may be called; "" for all others.
     replaces: the parameter that was seen before at the same path from the same module object.
+    registered_at: the line that gave it to a module, or built the layer that it belongs to.
     """
 
     parameter: int
@@ -231,6 +232,7 @@ class ParameterSeen(Event, frozen=True):
     module_kind: str = ""
     series: str = ""
     replaces: int | None = None
+    registered_at: Location | None = None
 
 
 class ParameterGroup(Struct, frozen=True):

@@ -16,6 +16,7 @@ from autograd_doctor.events import Event, ParameterSeen
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.modules import Modules
+from autograd_doctor.instruments.registrations import Registrations
 from autograd_doctor.reading.frame_locals import variables
 from autograd_doctor.reading.module_tree import children_of, parameters_in
 from autograd_doctor.reading.numbers import Numbers
@@ -44,9 +45,10 @@ class Parameters(Instrument):
 
     emits: ClassVar[tuple[type[Event], ...]] = (ParameterSeen,)
 
-    def __init__(self, site: Site, course: Course, modules: Modules) -> None:
+    def __init__(self, site: Site, course: Course, modules: Modules, registrations: Registrations) -> None:
         super().__init__(site)
         self._course = course
+        self._registrations = registrations
         self._modules = modules
         self._numbers = Numbers()
         self.get: Callable[[torch.Tensor], int | None] = self._numbers.get
@@ -137,5 +139,6 @@ class Parameters(Instrument):
                 module_kind=attribute[1] if attribute is not None else "",
                 series=series,
                 replaces=replaces,
+                registered_at=self._registrations.line_of(tensor),
             )
         )

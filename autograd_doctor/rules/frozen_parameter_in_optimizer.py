@@ -8,6 +8,7 @@ from autograd_doctor.events import OptimizerBuilt, OptimizerStepped
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.connectivity import registered
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -41,6 +42,7 @@ def _finding(trace: Trace, optimizer: int, parameters: list[int], steps: int, *,
             "number_of_parameters": len(parameters),
             "steps": steps,
         },
+        related=registered(trace, parameters),
         step_first=1,
         step_count=steps,
         parameters=parameters,

@@ -10,6 +10,7 @@ from autograd_doctor.events import BackwardRan, ForwardRan, ModuleSeen, Optimize
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.connectivity import registered
 from autograd_doctor.wording import plural
 
 
@@ -102,6 +103,7 @@ def _finding(trace: Trace, left_out: list[int], trained: set[int], ratio: float)
             "backwards": backwards,
         },
         notes=(f"this may be meant: {reason}",) if reason else (),
+        related=registered(trace, left_out),
         step_first=1,
         step_count=len(trace.steps),
         parameters=left_out,

@@ -8,6 +8,7 @@ from autograd_doctor.events import BackwardRan, ForwardRan, ModuleSeen, Optimize
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.connectivity import registered
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -82,7 +83,7 @@ def _finding(trace: Trace, optimizer: int, stale: list[int], fresh: list[int], s
             "steps": steps,
         },
         guessed=guessed,
-        related=_related(where),
+        related=registered(trace, fresh, *_related(where)),
         step_first=1,
         step_count=steps,
         parameters=[*stale, *fresh],

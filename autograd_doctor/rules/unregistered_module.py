@@ -8,6 +8,7 @@ from autograd_doctor.events import BackwardRan, ModuleSeen, OptimizerBuilt, Opti
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.connectivity import registered
 from autograd_doctor.wording import plural
 
 
@@ -40,6 +41,7 @@ def _finding(trace: Trace, hidden: list[ModuleSeen], written: set[int]) -> Findi
             "modules": [f"{holder} ({seen.kind})" for holder, seen in zip(holders, hidden, strict=True)][:20],
             "number_of_parameters": len(parameters),
         },
+        related=registered(trace, parameters),
         step_first=1,
         step_count=len(trace.steps),
         parameters=parameters,

@@ -10,6 +10,7 @@ from autograd_doctor.events import BackwardRan, ForwardRan, ModuleSeen, Optimize
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.connectivity import registered
 from autograd_doctor.wording import plural
 
 
@@ -72,6 +73,7 @@ def _finding(trace: Trace, optimizer: int, idle: list[int], steps: int) -> Findi
             "held_by_the_optimizer": len(held),
             "steps": steps,
         },
+        related=registered(trace, idle),
         step_first=1,
         step_count=steps,
         parameters=idle,

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from autograd_doctor.events import BackwardRan, Cut
+from autograd_doctor.findings import Location, Related
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.crash import lacks_graph
+
+_MOST_PLACES = 3
+"""Layers to point at: more would fill the screen."""
 
 
 def missed_by(trace: Trace, backward: BackwardRan, parameters: Iterable[int]) -> frozenset[int]:
@@ -20,6 +24,18 @@ def missed_by(trace: Trace, backward: BackwardRan, parameters: Iterable[int]) ->
 def seen_first(cuts: Iterable[Cut]) -> list[Cut]:
     """Cuts in the order in which they may take the blame for a parameter: a guess takes none from what was seen."""
     return sorted(cuts, key=lambda cut: cut.guessed)
+
+
+def registered(trace: Trace, parameters: Iterable[int], *others: Related) -> tuple[Related, ...]:
+    """Where parameters came into a module, for the first few lines that are not told of already, behind `others`."""
+    told = {other.location for other in others}
+    places: dict[Location, str] = {}
+    for parameter in parameters:
+        seen = trace.parameters.get(parameter)
+        if seen is not None and seen.registered_at is not None and seen.registered_at not in told:
+            places.setdefault(seen.registered_at, seen.name)
+    more = [Related(f"`{name}` was made here", place) for place, name in list(places.items())[:_MOST_PLACES]]
+    return (*others, *more)
 
 
 def values_in(backwards: Iterable[BackwardRan]) -> tuple[frozenset[int], bool]:

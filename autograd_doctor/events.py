@@ -330,6 +330,7 @@ class ForwardsWithoutBackward(Event, frozen=True):
     """Forward passes of a root module in one step built graphs that no backward ever used.
 
     bytes_held: most that the graph of one pass kept, beside parameters, buffers and inputs. seconds: all passes took.
+    called_from: the outermost line on the way to them that passes which a backward used do not come along.
     """
 
     module: int
@@ -338,6 +339,7 @@ class ForwardsWithoutBackward(Event, frozen=True):
     passes: int
     bytes_held: int
     seconds: float = 0.0
+    called_from: Location | None = None
 
 
 class IdleForwardUsed(Event, frozen=True):

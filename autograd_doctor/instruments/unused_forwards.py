@@ -19,7 +19,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.module_calls import ModuleCalls, RootPassed
 from autograd_doctor.reading.graph_bytes import saved_bytes
 from autograd_doctor.reading.module_tree import buffers_in, parameters_in
-from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.places import Place, locate, stack
 from autograd_doctor.signals import Signals
 
 _MEASURED = 2
@@ -47,6 +47,7 @@ class _Origin:
     module: int
     where: Place | None
     training: bool
+    stack: tuple[Place, ...]
     used: bool = False
     reported: bool = False
     passes: int = 0
@@ -91,7 +92,7 @@ class UnusedForwards(Instrument):
         key = (module, where, training)
         origin = self._origins.get(key)
         if origin is None:
-            origin = self._origins[key] = _Origin(*key)
+            origin = self._origins[key] = _Origin(*key, stack())
         if origin.used:
             self._latest = None
         self._called = origin
@@ -149,6 +150,12 @@ class UnusedForwards(Instrument):
             self._report(origin, [one for one in origin.waiting if not (origin.training and one.step == current)])
             origin.waiting = []
 
+    def _apart_from_training(self, origin: _Origin) -> Place | None:
+        """The outermost line on the way to a pass that is not on the way to those that a backward used as well."""
+        used = [other.stack for other in self._origins.values() if other.used and other.module == origin.module]
+        callers = [place for place in origin.stack if place != origin.where]
+        return next((place for place in callers if not any(place in other for other in used)), None) if used else None
+
     def _report(self, origin: _Origin, passes: list[_Pass]) -> None:
         for step in sorted({one.step for one in passes}):
             origin.reported = True
@@ -158,6 +165,7 @@ class UnusedForwards(Instrument):
                     step=step,
                     module=origin.module,
                     location=locate(origin.where),
+                    called_from=locate(self._apart_from_training(origin)),
                     training=origin.training,
                     passes=len(mine),
                     bytes_held=origin.bytes_held,

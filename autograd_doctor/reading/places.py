@@ -80,6 +80,11 @@ def place() -> Place | None:
     return None
 
 
+def stack() -> tuple[Place, ...]:
+    """The places of all frames of the user's program, outermost first."""
+    return tuple((frame.f_code, frame.f_lasti) for frame in own_frames(sys._getframe(1)))[::-1]
+
+
 def here() -> Location | None:
     """The location of the innermost frame of the user's program."""
     return locate(place())

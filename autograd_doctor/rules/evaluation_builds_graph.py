@@ -12,7 +12,7 @@ from autograd_doctor.events import (
     ModuleSeen,
     OptimizerStepped,
 )
-from autograd_doctor.findings import Finding, Location
+from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 
@@ -66,6 +66,7 @@ def _finding(trace: Trace, idle: list[ForwardsWithoutBackward], evaluating: bool
             "seconds": round(seconds, 4),
             "mode": "train" if idle[0].training else "eval",
         },
+        related=tuple(Related("these passes come from here", place) for place in [idle[0].called_from] if place),
         step_first=idle[0].step,
         step_count=len(idle),
     )

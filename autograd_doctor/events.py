@@ -157,11 +157,24 @@ class CheckEnded(Event, frozen=True):
     outcome: Outcome
 
 
+class GradSwitch(Struct, frozen=True):
+    """What switched gradients off.
+
+    `form` tells how: a `with` block, a decorator (then `function` names the decorated function), a bare call
+    (`set_grad_enabled(False)`, never undone by a block), or a framework that did it by itself.
+    """
+
+    kind: Literal["no_grad", "inference_mode", "set_grad_enabled"]
+    form: Literal["block", "decorator", "call", "framework"]
+    location: Location | None
+    function: str = ""
+
+
 class TensorFacts(Struct, frozen=True, omit_defaults=True):
     """What is worth saying about a tensor. `low` and `high` are taken over its finite values.
 
     `name` is the variable that held it, empty if none was found; `made_at` the user's line that computed it;
-    `parameter` its number if it is a parameter.
+    `parameter` its number if it is a parameter; `made_under` what had switched inference mode on when it was made.
     """
 
     shape: list[int]
@@ -178,6 +191,7 @@ class TensorFacts(Struct, frozen=True, omit_defaults=True):
     inf: int = 0
     numel: int = 0
     parameter: int | None = None
+    made_under: GradSwitch | None = None
 
     @property
     def described(self) -> str:
@@ -285,19 +299,6 @@ class ModuleSeen(Event, frozen=True):
     registered: bool = True
     holder: str = ""
     mode_dependent: list[str] = []
-
-
-class GradSwitch(Struct, frozen=True):
-    """What switched gradients off.
-
-    `form` tells how: a `with` block, a decorator (then `function` names the decorated function), a bare call
-    (`set_grad_enabled(False)`, never undone by a block), or a framework that did it by itself.
-    """
-
-    kind: Literal["no_grad", "inference_mode", "set_grad_enabled"]
-    form: Literal["block", "decorator", "call", "framework"]
-    location: Location | None
-    function: str = ""
 
 
 class ForwardRan(Event, frozen=True):

@@ -143,6 +143,8 @@ class Lineage(Instrument):
                 if made.hidden_alias:
                     tensors.keep_original(inputs[0])
             tensors.put(output, made)
+            if not operation.grad_enabled and output.is_inference():
+                made.under = self._grad_modes.switch
             if made.values:
                 self._without_parameters = 0
             else:

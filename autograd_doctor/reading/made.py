@@ -75,13 +75,14 @@ class Made:
 
     `guessed`: those of `values` that nobody saw flow in. `order` counts up over the run. `created_at` and `created_by`
     say what made it before any in-place operation; `shape` is known where there was one. `hidden_alias` marks an alias
-    made by `.data`, changes of which autograd does not see.
+    made by `.data`, changes of which autograd does not see. `under`: for an inference tensor, what had switched
+    inference mode on.
     """
 
     __slots__ = (
         "__weakref__", "alias_of", "changes", "connected", "created_at", "created_by", "cuts", "guessed",
         "hidden_alias", "of_backward", "operation", "order", "origin", "place", "reference", "rewrapped",
-        "rewrapped_by", "shape", "step", "values",
+        "rewrapped_by", "shape", "step", "under", "values",
     )  # fmt: skip
 
     def __init__(self, operation: str, place: Place | None, step: int) -> None:
@@ -103,6 +104,7 @@ class Made:
         self.changes: Sequence[Change] = ()
         self.shape: tuple[int, ...] = ()
         self.reference: Reference | None = None
+        self.under: GradSwitch | None = None
 
     def take(self, values: int, *, guessed: int = 0) -> None:
         """Let values of parameters flow in, of which some were only guessed to; what was seen once stays seen."""

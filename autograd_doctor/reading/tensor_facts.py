@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from autograd_doctor.events import TensorFacts
+from autograd_doctor.events import GradSwitch, TensorFacts
 from autograd_doctor.findings import Location
 from autograd_doctor.reading.subclasses import dispatches, plain_parts
 
@@ -20,6 +20,7 @@ def describe(
     made_at: Location | None = None,
     ranges: bool = True,
     parameter: int | None = None,
+    made_under: GradSwitch | None = None,
 ) -> TensorFacts:
     """Shape, dtype and, with `ranges`, the extremes of the finite values and the counts of NaN and Inf.
 
@@ -41,6 +42,7 @@ def describe(
         inf=inf,
         numel=tensor.numel(),
         parameter=parameter,
+        made_under=made_under,
     )
 
 

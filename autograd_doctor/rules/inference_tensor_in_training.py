@@ -23,13 +23,15 @@ def _finding(crash: Crash, suspect: TensorFacts | None) -> Finding:
     what = f"`{suspect.name}`" if suspect and suspect.name else "a tensor"
     into = f"`{crash.operation.operation}`" if crash.operation else "a computation"
     made_at = suspect.made_at if suspect else None
+    switch = suspect.made_under if suspect else None
+    places = {"inference mode was entered here": switch.location if switch else None, "it was made here": made_at}
     return RULE.finding(
         f"{what} was made under `inference_mode` and entered {into}, which autograd has to record",
         subject=suspect.name if suspect and suspect.name else "tensor",
         location=crash.location,
         help="make it under `torch.no_grad()` instead of `torch.inference_mode()`, or pass `.clone()` of it on",
         evidence={"shape": str(suspect.shape), "dtype": suspect.dtype} if suspect else {},
-        related=(Related("it was made here", made_at),) if made_at and made_at != crash.location else (),
+        related=tuple(Related(what, where) for what, where in places.items() if where and where != crash.location),
         notes=(f"torch says: {crash.said}",),
         step_first=crash.step_first,
         step_count=1,

@@ -12,7 +12,6 @@ from torch.optim import SGD
 from autograd_doctor.events import ForwardsWithoutBackward, IdleForwardUsed
 from autograd_doctor.instruments import unused_forwards as module
 from autograd_doctor.instruments.unused_forwards import UnusedForwards
-from tests.harness import ROOT, check_program
 from tests.inventing import Invented, inventing
 
 
@@ -207,12 +206,3 @@ def test_of_many_outputs_the_first_are_followed():
         run.ran_backward(outputs[module._HOOKED - 1].sum())
         run.session.close()
         assert told(run) == []
-
-
-def test_where_training_and_evaluation_share_a_function_its_call_is_named() -> None:
-    program = ROOT / "tests" / "programs" / "ad209_shared_epoch_function.py"
-    source = program.read_text(encoding="utf-8").splitlines()
-    (finding,) = check_program(program).findings
-    (related,) = finding.related
-    assert related.location is not None
-    assert "run_epoch(model, held_out" in source[related.location.line - 1]

@@ -1,0 +1,100 @@
+"""Beside the line of the effect, findings point at the line that a person would edit."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from tests.harness import ROOT, check_program
+
+LOOP = """
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+for step in range(12):
+    x = torch.randn(16, 4)
+    loss = (model(x) - x[:, :1]).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+UNUSED = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 1)
+        self.spare = nn.Linear(4, 4)  # edit
+
+    def forward(self, x):
+        return self.body(x)
+
+model = Model()
+"""
+
+HIDDEN = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = [nn.Linear(4, 4)]  # edit
+        self.head = nn.Linear(4, 1)
+
+    def forward(self, x):
+        return self.head(self.layers[0](x))
+
+model = Model()
+"""
+
+INFERENCE = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.Linear(4, 4), nn.Linear(4, 1)
+
+    def features(self, x):
+        with torch.inference_mode():  # edit
+            return self.body(x)
+
+    def forward(self, x):
+        return self.head(self.features(x))
+
+model = Model()
+"""
+
+FROZEN = """
+import torch
+from torch import nn
+
+model = nn.Sequential(
+    nn.Linear(4, 4),  # edit
+    nn.Linear(4, 1),
+)
+model[0].requires_grad_(False)
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "model"), [("AD203", UNUSED), ("AD207", HIDDEN), ("AD213", INFERENCE), ("AD206", FROZEN)]
+)
+def test_the_line_to_edit_is_named(code: str, model: str) -> None:
+    source = dedent(model).strip() + LOOP
+    edit = next(number for number, line in enumerate(source.splitlines(), 1) if line.endswith("# edit"))
+    (finding,) = (finding for finding in check_program(source).findings if finding.code == code)
+    assert edit in [related.location.line for related in finding.related if related.location is not None]
+
+
+def test_where_training_and_evaluation_share_a_function_its_call_is_named() -> None:
+    program = ROOT / "tests" / "programs" / "ad209_shared_epoch_function.py"
+    source = program.read_text(encoding="utf-8").splitlines()
+    (finding,) = check_program(program).findings
+    (related,) = finding.related
+    assert related.location is not None
+    assert "run_epoch(model, held_out" in source[related.location.line - 1]

@@ -177,12 +177,13 @@ class LossTerms(Instrument):
     def _is_live(self, tensor: torch.Tensor) -> bool:
         """Whether it carries a gradient to something that is trained; the point at which a slope was taken is not.
 
-        Data that require a gradient count, as long as no parameter has flowed into them.
+        Data that require a gradient count, as long as no parameter has flowed into what was computed of them; so do
+        leaves made of such values, as an image that is optimised by hand is.
         """
         if not tensor.requires_grad:
             return False
         made = self._tensors.get(tensor)
-        if made is None or not made.values or made.connected.bit_count() > _FEW:
+        if made is None or not made.values or made.rewrapped is not None or made.connected.bit_count() > _FEW:
             return True
         return any(map(self._optimizers.holds, numbers_in(made.connected))) or (
             made.connected != 0 and next(self._optimizers.living(), None) is None

@@ -30,8 +30,12 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 
 def _always_zero(trace: Trace, minimum: int) -> set[int]:
-    """Parameters that backwards with a nonzero loss wrote to, and whose gradient was zero in every step."""
-    written = {p for event in trace.of(BackwardRan) if event.loss != 0.0 for p in event.wrote}
+    """Parameters that backwards with a nonzero loss wrote to, and whose gradient was zero in every step.
+
+    Where not one gradient of the run was anything else, a loss of zero is no sign that all has been learned.
+    """
+    nothing = not any(map(any, trace.gradient_norms.values()))
+    written = {p for event in trace.of(BackwardRan) if nothing or event.loss != 0.0 for p in event.wrote}
     zero = {p for p, norms in trace.gradient_norms.items() if len(norms) >= minimum and not any(norms)}
     chosen = {_series(trace, p) for p, norms in trace.gradient_norms.items() if any(norms) and not all(norms)} - {""}
     return {p for p in zero & written - trace.frozen if _series(trace, p) not in chosen}
@@ -92,11 +96,18 @@ def _finding(trace: Trace, parameters: list[int], zeroing: Zeroing | None, backw
         related=(Related("this backward brought them only zeros", backward.location),)
         if backward and backward.location
         else (),
-        notes=("other parameters learn from the same loss: a term may be switched off on purpose",) if beside else (),
+        notes=tuple(_notes(trace, beside=beside)),
         step_first=1,
         step_count=steps,
         parameters=parameters,
     )
+
+
+def _notes(trace: Trace, *, beside: bool) -> Iterator[str]:
+    if beside:
+        yield "other parameters learn from the same loss: a term may be switched off on purpose"
+    if all(event.loss == 0.0 for event in trace.of(BackwardRan)):
+        yield "the loss itself was 0 in every step"
 
 
 def _others_learn(trace: Trace, backward: BackwardRan, parameters: list[int]) -> bool:
@@ -152,6 +163,23 @@ def bad_mask() -> None:
         mask = (tokens == 0).unsqueeze(2)
         hidden = torch.tanh(mixer(embedding(tokens))) * mask  # <- AD410
         loss = nn.functional.cross_entropy(head(hidden).flatten(0, 1), tokens.flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_zero_loss() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 4))
+    optimizer = torch.optim.Adam(encoder.parameters(), lr=1e-3)
+    for _ in range(8):
+        anchor = torch.randn(16, 8)
+        near, far = encoder(anchor + 0.1 * torch.randn(16, 8)), encoder(torch.randn(16, 8))
+        gap = (near - far).square().sum(1) - (near - encoder(anchor)).square().sum(1)
+        loss = torch.clamp(-gap.abs() - 0.1, min=0.0).mean()  # <- AD410
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -247,7 +275,7 @@ RULE = Rule(
     "Nothing is said where vectors and numbers alone have no gradient: they cannot be told from such biases.",
     needs=(BackwardRan, OptimizerBuilt, OptimizerStepped),
     examine=examine,
-    bad=(bad, bad_clamp, bad_mask),
+    bad=(bad, bad_clamp, bad_mask, bad_zero_loss),
     good=(good, good_low_rank_adapter, good_zero_initialised_head, good_rare_rows, good_critic),
     # ReLU units that are inactive for a batch or two are not dead.
     tunables={"minimum_steps": 5},

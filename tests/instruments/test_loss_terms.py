@@ -235,3 +235,22 @@ def test_a_term_that_was_live_in_an_earlier_step_is_cut_on_purpose(first: str) -
             is_cut = first == "cut" or step > 0
             loop.learn(loop.of("add", loop.error(), loop.detached(size) if is_cut else size))
         assert len(terms(loop)) == (3 if first == "cut" else 0)
+
+
+@pytest.mark.parametrize("by_hand", [True, False])
+def test_a_term_of_an_input_that_is_optimised_teaches_it(by_hand: bool) -> None:
+    with looping() as loop:
+        moved = loop.detached(loop.of("exp", loop.a))
+        point = loop.of("requires_grad_", moved) if by_hand else torch.ones(2, requires_grad=True)
+        size = loop.of("sum", loop.of("square", point))
+        loop.learn(loop.of("add", loop.error(), size))
+        assert terms(loop) == []
+
+
+def test_a_slope_that_meets_the_point_at_which_it_was_taken_is_a_constant() -> None:
+    with looping() as loop:
+        point = torch.ones(2, requires_grad=True)
+        slope = loop.detached(loop.of("exp", loop.a))
+        residual = loop.of("sub", slope, loop.of("cos", point))
+        loop.learn(loop.of("add", loop.error(), loop.of("sum", residual)))
+        assert len(terms(loop)) == 1

@@ -22,8 +22,9 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.optimizers import Optimizers
 from autograd_doctor.instruments.tensors import Tensors
+from autograd_doctor.reading.graph_structure import nodes_of
 from autograd_doctor.reading.linear import DIFFERENCES, JOINS, LINEAR, PRODUCTS, QUOTIENTS, SUMS, is_multiple
-from autograd_doctor.reading.made import CutPoint, Made, numbers_in
+from autograd_doctor.reading.made import CutPoint, Made, leaf_of, numbers_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.operation_kinds import FROM_DATA, Kind, changes_input
 from autograd_doctor.reading.places import Place, here, locate
@@ -183,11 +184,16 @@ class LossTerms(Instrument):
         if not tensor.requires_grad:
             return False
         made = self._tensors.get(tensor)
-        if made is None or not made.values or made.rewrapped is not None or made.connected.bit_count() > _FEW:
+        if made is None or not made.values or made.connected.bit_count() > _FEW:
             return True
-        return any(map(self._optimizers.holds, numbers_in(made.connected))) or (
-            made.connected != 0 and next(self._optimizers.living(), None) is None
-        )
+        if made.connected and next(self._optimizers.living(), None) is None:
+            return True
+        return any(map(self._optimizers.holds, numbers_in(made.connected))) or self._teaches_an_input(tensor)
+
+    def _teaches_an_input(self, tensor: torch.Tensor) -> bool:
+        leaves = [tensor] if tensor.is_leaf else [leaf_of(node) for node in nodes_of([tensor])]
+        made = (self._tensors.get(leaf) for leaf in leaves if leaf is not None)
+        return any(each is not None and each.values & ~each.guessed for each in made)
 
     def _made_without_graph(self, operation: Operation, result: torch.Tensor) -> None:
         inputs = tensors_in((*operation.args, *operation.kwargs.values()))

@@ -249,7 +249,8 @@ def test_a_term_of_an_input_that_is_optimised_teaches_it(by_hand: bool) -> None:
 
 def test_a_slope_that_meets_the_point_at_which_it_was_taken_is_a_constant() -> None:
     with looping() as loop:
-        point = torch.ones(2, requires_grad=True)
+        point = torch.ones(2) * 3.0
+        loop.of("requires_grad_", point)
         slope = loop.detached(loop.of("exp", loop.a))
         residual = loop.of("sub", slope, loop.of("cos", point))
         loop.learn(loop.of("add", loop.error(), loop.of("sum", residual)))

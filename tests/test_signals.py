@@ -809,6 +809,48 @@ def test_schedulers():
     assert [call.raised for name, call in heard if name == "ended" and call.scheduler is plateau][-1]
 
 
+def test_distributions():
+    from torch.distributions import Independent, Normal, TransformedDistribution
+    from torch.distributions.transforms import TanhTransform
+
+    base = Independent(Normal(weight().expand(3, 2), 1.0), 1)
+    squashed = TransformedDistribution(base, [TanhTransform()])
+    with Heard("distributions") as heard:
+        drawn = squashed.sample()
+        with torch.no_grad():
+            base.base_dist.sample((4,))
+        result = squashed.log_prob(value=drawn)
+        torch.func.vmap(lambda x: Normal(x, 1.0, validate_args=False).log_prob(x))(torch.ones(2))
+    assert heard.names == ["drawn", "drawn", "evaluated"]
+    first, second, third = (what for _, what in heard)
+    assert (first.distribution is squashed, first.grad_enabled, first.result is drawn) == (True, True, True)
+    assert (second.distribution is base.base_dist, second.grad_enabled, second.result.shape[0]) == (True, False, 4)
+    assert (third.distribution is squashed, third.value is drawn, third.result is result) == (True, True, True)
+
+
+def test_every_distribution_of_torch_tells_what_is_drawn_from_it() -> None:
+    from torch.distributions import OneHotCategoricalStraightThrough, RelaxedOneHotCategorical
+
+    with Heard("distributions") as heard:
+        for kind in (OneHotCategoricalStraightThrough, partial(RelaxedOneHotCategorical, torch.ones(()))):
+            kind(logits=weight()).sample()
+    assert heard.names == ["drawn"] * 2
+
+
+def test_a_distribution_is_heard_after_calls_of_it_that_raised() -> None:
+    from torch.distributions import Normal
+
+    normal = Normal(weight(), 1.0)
+    with Heard("distributions") as heard:
+        with pytest.raises(TypeError):
+            normal.sample("ten")
+        normal.sample()
+        with pytest.raises(ValueError, match="value argument"):
+            normal.log_prob("nothing")  # type: ignore[arg-type]
+        normal.log_prob(torch.ones(2))
+    assert heard.names == ["drawn", "evaluated"]
+
+
 def test_states():
     import pickle
 

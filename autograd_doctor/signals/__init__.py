@@ -10,6 +10,7 @@ from autograd_doctor.signals.backward import Backward
 from autograd_doctor.signals.checkpoints import Checkpoints
 from autograd_doctor.signals.clipping import Clipping
 from autograd_doctor.signals.custom_functions import CustomFunctions
+from autograd_doctor.signals.distributions import Distributions
 from autograd_doctor.signals.grad_modes import GradModes
 from autograd_doctor.signals.guard import Failed, Guard
 from autograd_doctor.signals.hooks import Hooks
@@ -47,6 +48,7 @@ class Signals:
         self.states = States(guard)
         self.registration = Registration(guard)
         self.warned = Warnings(guard)
+        self.distributions = Distributions(guard)
         self.checkpoints = Checkpoints(guard, self.operations)
 
     @property

@@ -1,0 +1,107 @@
+"""What is drawn from distributions of `torch.distributions`, and the log-probabilities that they are asked for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import wraps
+from types import FunctionType
+from typing import Any
+
+import torch
+from torch._C import _functorch
+from torch.distributions import Distribution
+
+from autograd_doctor.signals.guard import Guard
+from autograd_doctor.signals.patches import Patches
+from autograd_doctor.signals.signal import Seam, Signal
+
+
+@dataclass(eq=False, slots=True)
+class Draw:
+    """`distribution.sample(…)` has returned. grad_enabled: whether its caller had gradients on."""
+
+    distribution: Distribution
+    grad_enabled: bool
+    result: Any
+
+
+@dataclass(eq=False, slots=True)
+class Evaluation:
+    """`distribution.log_prob(value)` has returned."""
+
+    distribution: Distribution
+    value: Any
+    result: Any
+
+
+class _Depth(threading.local):
+    calls = 0
+    """How many methods of distributions are running in this thread, one inside the other."""
+
+
+class Distributions(Seam):
+    """`drawn` after `sample`, `evaluated` after `log_prob`, where they returned.
+
+    A distribution that is made of others calls theirs: only the outermost call is signalled. Calls under transforms of
+    functions are not.
+    """
+
+    def __init__(self, guard: Guard) -> None:
+        super().__init__(guard)
+        self.drawn: Signal[Draw] = Signal(guard, self)
+        self.evaluated: Signal[Evaluation] = Signal(guard, self)
+        self._depth = _Depth()
+
+    def patch(self, patches: Patches) -> None:
+        for kind in _kinds(Distribution):
+            for name, around in (("sample", self._drawing), ("log_prob", self._evaluating)):
+                original = vars(kind).get(name)
+                if type(original) is FunctionType:
+                    patches.replace(kind, name, around(original))
+
+    @property
+    def _is_heard(self) -> bool:
+        return not self._depth.calls and self.guard.idle and _functorch.peek_interpreter_stack() is None
+
+    def _drawing(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(original)
+        def sample(distribution: Distribution, *args: Any, **kwargs: Any) -> Any:
+            if not self._is_heard:
+                return original(distribution, *args, **kwargs)
+            self._depth.calls += 1
+            try:
+                result = original(distribution, *args, **kwargs)
+            finally:
+                self._depth.calls -= 1
+            self.drawn.send(Draw(distribution, torch.is_grad_enabled(), result))
+            return result
+
+        return sample
+
+    def _evaluating(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(original)
+        def log_prob(distribution: Distribution, *args: Any, **kwargs: Any) -> Any:
+            if not self._is_heard:
+                return original(distribution, *args, **kwargs)
+            self._depth.calls += 1
+            try:
+                result = original(distribution, *args, **kwargs)
+            finally:
+                self._depth.calls -= 1
+            self.evaluated.send(Evaluation(distribution, next(iter((*args, *kwargs.values())), None), result))
+            return result
+
+        return log_prob
+
+
+def _kinds(kind: type) -> Iterator[type]:
+    """A class and all that inherit from it so far, each once."""
+    found: dict[type, None] = {kind: None}
+    waiting = [kind]
+    while waiting:
+        below: list[type] = type.__subclasses__(waiting.pop())
+        waiting += (each for each in below if each not in found)
+        found.update(dict.fromkeys(below))
+    return iter(found)

@@ -481,6 +481,21 @@ class ConstantTermsSeen(Event, frozen=True):
     terms: list[ConstantTerm]
 
 
+class SamplesUsed(Event, frozen=True):
+    """What `sample()` had drawn at a line in the same step went by value into a loss that went backward.
+
+    The distribution has `rsample()`, its parameters required gradients, and gradients were on. kind: its class.
+    parameters: for each of its tensors, the parameters to which that one had a graph. estimated: the log-probability of
+    what was drawn is in a loss of the step, weighted by what came of it.
+    """
+
+    backward: int
+    location: Location | None
+    kind: str
+    parameters: list[list[int]]
+    estimated: bool
+
+
 class GraphRetained(Event, frozen=True):
     """A graph kept by `retain_graph` or `create_graph` came to its end. `used_again`: a later backward ran through."""
 

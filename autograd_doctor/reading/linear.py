@@ -19,6 +19,12 @@ _MOVES = frozenset({
     "contiguous", "cpu", "cuda", "expand",
 })  # fmt: skip
 LINEAR = SUMS | PRODUCTS | _MOVES
+REARRANGEMENTS = _MOVES | {
+    "T", "__getitem__", "broadcast_tensors", "broadcast_to", "chunk", "expand_as", "flip", "gather", "index_select",
+    "mT", "masked_select", "movedim", "narrow", "permute", "repeat", "repeat_interleave", "reshape_as", "roll",
+    "select", "split", "swapaxes", "t", "take_along_dim", "transpose", "unbind", "unflatten", "view_as",
+}  # fmt: skip
+"""Operations that only choose and move what is in one tensor, or sum it up."""
 
 _DIGITS = 3
 """A weight that a person writes down has few: 0.1, 5e-4, 0.025. That one of a few thousand such numbers, times another

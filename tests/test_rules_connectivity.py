@@ -1,4 +1,4 @@
-"""AD201–AD215 on hand-made traces: each fault fires once and at its cause, and its legitimate twin is silent."""
+"""AD201–AD218 on hand-made traces: each fault fires once and at its cause, and its legitimate twin is silent."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from autograd_doctor.events import (
     ModeSet,
     OperationFailed,
     ProgramRaised,
+    SamplesUsed,
     StackFrame,
     TensorFacts,
 )
@@ -31,6 +32,7 @@ from autograd_doctor.rules import (
     no_grad_in_training,
     parameter_not_optimized,
     parameter_written_in_forward,
+    sample_without_gradient,
     stale_optimizer_parameters,
     training_in_eval_mode,
     unregistered_module,
@@ -669,3 +671,52 @@ def test_undone_parameter_is_an_error_and_a_projected_one_a_warning() -> None:
 def test_average_that_no_gradient_reaches_may_be_written() -> None:
     assert examined(parameter_written_in_forward.RULE, WHO, writing(), steps(4, {HEAD: 1.0})) == []
     assert examined(parameter_written_in_forward.RULE, WHO, writing(grad_enabled=False), steps(4, {0: 1.0})) == []
+
+
+# -------------------------------------------------------------------------------------- AD218 sample-without-gradient
+
+
+def sampled(count: int, *made_from: list[int], first: int = 0, estimated: bool = False) -> list[Event]:
+    """Backwards that reach the encoder, which a sample that was drawn at line 15 went into."""
+    more = {"kind": "Normal", "parameters": list(made_from) or [[ENCODER]], "estimated": estimated}
+    return [
+        event
+        for step in range(first, first + count)
+        for event in (backward(step, reached=[ENCODER]), SamplesUsed(backward=step, location=at(15), **more))
+    ]
+
+
+def test_sample_without_gradient_is_reported_at_its_line() -> None:
+    (finding,) = examined(sample_without_gradient.RULE, WHO, sampled(3))
+    assert (line(finding), finding.step_count, finding.parameters) == (15, 3, (ENCODER,))
+    assert (finding.severity, finding.confidence, finding.subject) == ("warning", "medium", "Normal")
+    assert [related.location.line for related in finding.related] == [20]
+    assert "`encoder.weight`" in finding.message
+
+
+def test_sample_that_was_used_once_only_is_silent() -> None:
+    assert examined(sample_without_gradient.RULE, WHO, sampled(1)) == []
+
+
+def test_sample_whose_gradient_is_estimated_most_of_the_time_is_silent() -> None:
+    often = sampled(4, first=3, estimated=True)
+    assert examined(sample_without_gradient.RULE, WHO, sampled(3), often) == []
+    assert examined(sample_without_gradient.RULE, WHO, sampled(4, first=10), often)
+
+
+def test_sample_in_a_loss_that_does_not_train_its_distribution_is_silent() -> None:
+    """A critic learns from what an actor does; they may share a trunk."""
+    assert examined(sample_without_gradient.RULE, WHO, sampled(3, [HEAD])) == []
+    assert examined(sample_without_gradient.RULE, WHO, sampled(3, [ENCODER, HEAD])) == []
+    (finding,) = examined(sample_without_gradient.RULE, WHO, sampled(3, [ENCODER, HEAD], [ENCODER]))
+    assert finding.parameters == (ENCODER,)
+
+
+def test_sample_of_a_frozen_distribution_is_silent() -> None:
+    frozen = (seen(ENCODER, "encoder.weight", requires_grad=False), *WHO[1:])
+    assert examined(sample_without_gradient.RULE, frozen, sampled(3)) == []
+
+
+def test_sample_of_a_backward_that_is_not_in_the_trace_is_silent() -> None:
+    used = [event for event in sampled(3) if isinstance(event, SamplesUsed)]
+    assert examined(sample_without_gradient.RULE, WHO, used) == []

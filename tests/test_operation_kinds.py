@@ -66,7 +66,8 @@ class Nameless:
         (torch.Tensor.grad.__get__, kinds.Kind.QUIET, "grad"),
         (torch.Tensor.grad.__set__, kinds.Kind.OPERATION, "grad.__set__"),
         (torch.Tensor.data.__set__, kinds.Kind.OPERATION, "data.__set__"),
-        (torch.Tensor.requires_grad.__set__, kinds.Kind.QUIET, "requires_grad.__set__"),
+        (torch.Tensor.requires_grad.__set__, kinds.Kind.OPERATION, "requires_grad_"),
+        (torch.Tensor.is_leaf.__get__, kinds.Kind.QUIET, "is_leaf"),
         (Nameless(), kinds.Kind.OPERATION, "Nameless"),
     ],
 )

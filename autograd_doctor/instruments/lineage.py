@@ -185,7 +185,9 @@ class Lineage(Instrument):
         target = args[0] if args else None
         if not isinstance(target, torch.Tensor):
             return
-        if name == "grad.__set__":
+        if name == "requires_grad_":
+            self._note(operation, (target,))
+        elif name == "grad.__set__":
             self._ledger.set_by_hand(locate(place))
         elif name == "data.__set__":
             self._written_by_hand(target, name, place)

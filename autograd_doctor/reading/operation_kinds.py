@@ -65,6 +65,8 @@ def classify(func: Callable[..., Any]) -> tuple[Kind, str]:
     name = getattr(func, "__name__", type(func).__name__)
     if name in ("__get__", "__set__"):
         property_name = getattr(getattr(func, "__self__", None), "__name__", "")
+        if name == "__set__" and property_name == "requires_grad":
+            return Kind.OPERATION, "requires_grad_"  # another way to write it
         if name == "__set__":
             return (Kind.OPERATION if property_name in ("grad", "data") else Kind.QUIET), f"{property_name}.__set__"
         return (Kind.OPERATION if property_name in _VALUE_PROPERTIES else Kind.QUIET), property_name

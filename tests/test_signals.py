@@ -600,6 +600,23 @@ def test_grad_modes():
     assert {each.frame.f_code.co_name for _, each in own} == {"test_grad_modes"}
 
 
+def test_gradient_reads():
+    weights, descriptor = torch.ones(2, requires_grad=True), torch.Tensor.grad
+    with Heard("gradient_reads") as heard:
+        assert weights.grad is None
+        weights.grad = torch.ones(2)
+        assert getattr(weights, "grad", None) is not None
+        nn.utils.clip_grad_norm_([weights], 1.0)
+        with torch.no_grad():
+            assert nn.Parameter(torch.ones(1)).grad is None
+        del weights.grad
+        assert torch.Tensor.grad is descriptor
+        told = [(name, each is weights) for name, each in heard]
+    assert told == [("read", True), ("read", True), ("read", False)]
+    assert weights.grad is None
+    assert "grad" not in vars(torch.Tensor)
+
+
 def test_hooks():
     model, tensor = nn.Linear(1, 1), torch.ones(1, requires_grad=True)
     with Heard("hooks") as heard:

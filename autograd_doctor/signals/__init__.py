@@ -12,6 +12,7 @@ from autograd_doctor.signals.clipping import Clipping
 from autograd_doctor.signals.custom_functions import CustomFunctions
 from autograd_doctor.signals.distributions import Distributions
 from autograd_doctor.signals.grad_modes import GradModes
+from autograd_doctor.signals.gradient_reads import GradientReads
 from autograd_doctor.signals.guard import Failed, Guard
 from autograd_doctor.signals.hooks import Hooks
 from autograd_doctor.signals.loaders import Loaders
@@ -37,6 +38,7 @@ class Signals:
         self.modules = ModuleCalls(guard)
         self.train_modes = TrainModes(guard)
         self.grad_modes = GradModes(guard)
+        self.gradient_reads = GradientReads(guard)
         self.optimizers = OptimizersBuilt(guard)
         self.steps = OptimizerSteps(guard)
         self.clearing = Clearing(guard)

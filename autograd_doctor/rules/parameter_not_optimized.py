@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from math import prod
 
@@ -11,51 +10,15 @@ from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.connectivity import registered
+from autograd_doctor.views.left_out import parameters_left_out, trained
 from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    steps = Counter(parameter for step in trace.steps for use in step.uses for parameter in use.parameters)
-    trained = {parameter for parameter, count in steps.items() if count >= tunables["minimum_steps"]}
-    if not trained or _only_inputs(trace, trained):
-        return
-    left_out = _left_out(trace, trained, int(tunables["minimum_steps"]))
+    minimum = int(tunables["minimum_steps"])
+    left_out = parameters_left_out(trace, minimum)
     if left_out:
-        yield _finding(trace, sorted(left_out), trained & trace.optimized, tunables["backbone_ratio"])
-
-
-def _only_inputs(trace: Trace, trained: set[int]) -> bool:
-    """Whether what is optimized are leaves of the program's own: inputs, for the sake of which a model is probed."""
-    seen = [trace.parameters[parameter] for parameter in trained if parameter in trace.parameters]
-    return all(event.kind == "tensor" and not event.module_kind for event in seen)
-
-
-def _left_out(trace: Trace, trained: set[int], minimum: int) -> set[int]:
-    """Parameters that got gradients in several steps from losses which also train what some optimizer holds."""
-    in_steps = {
-        (backward.step, parameter)
-        for backward in trace.of(BackwardRan)
-        if backward.kind == "backward" and trained.intersection(backward.wrote)
-        for parameter in backward.wrote
-    }
-    written = Counter(parameter for _, parameter in in_steps)
-    by_hand = {p for step in trace.of(OptimizerStepped) for p in step.moved or () if step.optimizer is None}
-    return (
-        {parameter for parameter, count in written.items() if count >= minimum and _is_to_learn(trace, parameter)}
-        - trace.optimized
-        - by_hand
-        - {p for event in trace.of(ForwardRan) for p in event.written_parameters}
-    )
-
-
-def _is_to_learn(trace: Trace, parameter: int) -> bool:
-    """A parameter, or a plain tensor that a module keeps beside its parameters; others may be inputs, as points are
-    at which the output is differentiated."""
-    seen = trace.parameters.get(parameter)
-    if seen is None or seen.kind == "parameter":
-        return seen is not None
-    inputs = {reached for event in trace.of(BackwardRan) if event.kind == "grad" for reached in event.reached}
-    return bool(seen.module_kind) and parameter not in inputs
+        yield _finding(trace, sorted(left_out), trained(trace, minimum) & trace.optimized, tunables["backbone_ratio"])
 
 
 def _help(trace: Trace, left_out: list[int], reason: str) -> str:
@@ -66,13 +29,13 @@ def _help(trace: Trace, left_out: list[int], reason: str) -> str:
     return "give them to the optimizer; build it after the last layer has been added to the model"
 
 
-def _by_intent(trace: Trace, left_out: list[int], trained: Iterable[int], ratio: float) -> str:
+def _by_intent(trace: Trace, left_out: list[int], learning: Iterable[int], ratio: float) -> str:
     """Why gradients may be wanted here only on their way to what is optimized, "" if nothing says so."""
     resting = {event.module for event in trace.of(ForwardRan)} - {e.module for e in trace.of(ForwardRan) if e.training}
     in_eval = {p for module in resting if module in trace.modules for p in trace.modules[module].parameters}
     if in_eval.issuperset(left_out):
         return "they belong to a module that runs in eval mode"
-    if _size(trace, left_out) > ratio * _size(trace, trained):
+    if _size(trace, left_out) > ratio * _size(trace, learning):
         return "they are far larger than what is optimized, as the fixed part under a new head or an adapter is"
     if not any(set(left_out).intersection(backward.behind) for backward in trace.of(BackwardRan)):
         return "they all come before what is optimized, as a fixed backbone does"
@@ -83,9 +46,9 @@ def _size(trace: Trace, parameters: Iterable[int]) -> int:
     return sum(prod(trace.parameters[parameter].shape) for parameter in parameters if parameter in trace.parameters)
 
 
-def _finding(trace: Trace, left_out: list[int], trained: set[int], ratio: float) -> Finding:
-    reason = _by_intent(trace, left_out, trained, ratio)
-    optimizers = [optimizer for optimizer, held in trace.optimizer_parameters.items() if held & trained]
+def _finding(trace: Trace, left_out: list[int], learning: set[int], ratio: float) -> Finding:
+    reason = _by_intent(trace, left_out, learning, ratio)
+    optimizers = [optimizer for optimizer, held in trace.optimizer_parameters.items() if held & learning]
     backwards = sum(bool(set(backward.wrote) & set(left_out)) for backward in trace.of(BackwardRan))
     return RULE.finding(
         f"{trace.parameter_names(left_out)} got gradients from {plural(backwards, 'backward')}, and no optimizer holds "
@@ -99,7 +62,7 @@ def _finding(trace: Trace, left_out: list[int], trained: set[int], ratio: float)
             "not_optimized": [trace.parameter_name(parameter) for parameter in left_out[:20]],
             "number_of_parameters": len(left_out),
             "elements_not_optimized": _size(trace, left_out),
-            "elements_optimized": _size(trace, trained),
+            "elements_optimized": _size(trace, learning),
             "backwards": backwards,
         },
         notes=(f"this may be meant: {reason}",) if reason else (),

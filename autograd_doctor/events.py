@@ -578,6 +578,28 @@ class UpdatesDiscarded(Event, frozen=True):
     location: Location | None
 
 
+class LeafCollected(Event, frozen=True):
+    """Backwards wrote to the `.grad` of a leaf that the program made itself, and not as a parameter, in a second step.
+
+    location: the line that made it or had it require a gradient.
+    """
+
+    parameter: int
+    location: Location | None
+
+
+class LeafUsed(Event, frozen=True):
+    """The program has a use for such a leaf or its gradient.
+
+    how: it read `.grad`; asked `torch.autograd.grad` for a gradient at the leaf or at what was made of it alone; left a
+    hook on it; changed its values; or passed it to a checkpoint, which needs something that requires a gradient.
+    """
+
+    parameter: int
+    how: Literal["read", "asked", "hooked", "changed", "checkpointed"]
+    location: Location | None = None
+
+
 class GradientsCleared(Event, frozen=True):
     """Gradients were set to None or zero. `unused`: those that a finished backward wrote and no step consumed."""
 

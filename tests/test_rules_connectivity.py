@@ -1,4 +1,4 @@
-"""AD201–AD218 on hand-made traces: each fault fires once and at its cause, and its legitimate twin is silent."""
+"""AD201–AD220 on hand-made traces: each fault fires once and at its cause, and its legitimate twin is silent."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from autograd_doctor.events import (
     ForwardsWithoutBackward,
     GradModeLeftOff,
     IdleForwardUsed,
+    LeafCollected,
+    LeafUsed,
     ModeSet,
     OperationFailed,
     ProgramRaised,
+    RunEnded,
     SamplesUsed,
     StackFrame,
     TensorFacts,
@@ -28,6 +31,7 @@ from autograd_doctor.rules import (
     grad_mode_left_off,
     graph_cut,
     inference_tensor_in_training,
+    leaf_not_optimized,
     loss_rewrapped,
     no_grad_in_training,
     parameter_not_optimized,
@@ -720,3 +724,68 @@ def test_sample_of_a_frozen_distribution_is_silent() -> None:
 def test_sample_of_a_backward_that_is_not_in_the_trace_is_silent() -> None:
     used = [event for event in sampled(3) if isinstance(event, SamplesUsed)]
     assert examined(sample_without_gradient.RULE, WHO, used) == []
+
+
+# --------------------------------------------------------------------------------------------- AD220 leaf-not-optimized
+
+FIRST, SECOND = 7, 8
+FINISHED = RunEnded(reason="finished")
+
+
+def collecting(count: int, *leaves: int) -> list[Event]:
+    """The head learns; the leaves get gradients from the same backwards."""
+    return steps(count, {HEAD: 1.0}, backward={"wrote": [HEAD, *leaves]})
+
+
+def leaf(number: int, *, line: int, **more: object) -> tuple[Event, Event]:
+    facts = {"kind": "tensor", "shape": (3,), **more}
+    return seen(number, f"leaf{number}", **facts), LeafCollected(parameter=number, location=at(line))
+
+
+def test_leaves_of_one_line_are_one_finding() -> None:
+    made = (*leaf(FIRST, line=3), *leaf(SECOND, line=3))
+    (found,) = examined(leaf_not_optimized.RULE, WHO, made, collecting(4, FIRST, SECOND), FINISHED)
+    assert (line(found), found.severity, found.parameters) == (3, "warning", (FIRST, SECOND))
+    assert [related.location.line for related in found.related] == [20]
+    apart = (*leaf(FIRST, line=3), *leaf(SECOND, line=4))
+    both = examined(leaf_not_optimized.RULE, WHO, apart, collecting(4, FIRST, SECOND), FINISHED)
+    assert [line(each) for each in both] == [3, 4]
+
+
+def test_a_leaf_of_which_the_line_is_unknown_is_put_down_to_its_backward() -> None:
+    made = (seen(FIRST, "leaf", kind="tensor"), LeafCollected(parameter=FIRST, location=None))
+    (found,) = examined(leaf_not_optimized.RULE, WHO, made, collecting(4, FIRST), FINISHED)
+    assert (line(found), found.related) == (20, ())
+
+
+def test_a_program_that_was_stopped_may_read_the_gradient_at_its_end() -> None:
+    for end in ((), (RunEnded(reason="steps"),)):
+        (found,) = examined(leaf_not_optimized.RULE, WHO, leaf(FIRST, line=3), collecting(4, FIRST), end)
+        assert (found.severity, found.confidence) == ("info", "medium")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        (LeafUsed(parameter=FIRST, how="read"),),
+        (built(FIRST, optimizer=1),),
+        (stepped(9, optimizer=None, moved=[FIRST]),),
+    ],
+    ids=["used", "optimized", "by hand"],
+)
+def test_a_leaf_that_is_of_use_is_none_of_our_business(more: tuple[Event, ...]) -> None:
+    assert examined(leaf_not_optimized.RULE, WHO, leaf(FIRST, line=3), collecting(4, FIRST), more, FINISHED) == []
+
+
+def test_two_steps_and_losses_that_train_nothing_are_no_evidence() -> None:
+    made = leaf(FIRST, line=3)
+    assert examined(leaf_not_optimized.RULE, WHO, made, collecting(2, FIRST), collecting(2), FINISHED) == []
+    probed = [backward(step, wrote=[FIRST]) for step in range(4)]
+    assert examined(leaf_not_optimized.RULE, WHO, made, collecting(4), probed, FINISHED) == []
+
+
+def test_what_a_module_keeps_beside_its_parameters_is_left_to_the_rule_about_these() -> None:
+    kept = (WHO, leaf(FIRST, line=3, module_kind="Model"), collecting(4, FIRST), FINISHED)
+    assert examined(leaf_not_optimized.RULE, *kept) == []
+    (found,) = examined(parameter_not_optimized.RULE, *kept)
+    assert found.parameters == (FIRST,)

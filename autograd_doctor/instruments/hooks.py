@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 import torch
 from torch import nn
-from torch._C import TensorBase
 
 from autograd_doctor.events import Event, HooksCounted
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.parameters import Parameters
+from autograd_doctor.reading.leaf_hooks import hook_tables
 from autograd_doctor.reading.module_names import path_name, root_name
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate, place
@@ -22,7 +22,6 @@ from autograd_doctor.signals import Signals
 _STEPS = 12
 """Steps in which hooks are counted: a hook that is added in every step has shown itself ten times over by then."""
 _OF_MODULES = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
-_OF_LEAVES = (TensorBase.__dict__["_backward_hooks"], TensorBase.__dict__["_post_accumulate_grad_hooks"])
 
 
 @dataclass
@@ -73,7 +72,7 @@ class Hooks(Instrument):
             self._report(subject, [kept.get(table) for table in _OF_MODULES])
         for number, tensor in self._parameters.living():
             if number in self._leaves:
-                self._report(self._leaves[number], [table.__get__(tensor) for table in _OF_LEAVES])
+                self._report(self._leaves[number], hook_tables(tensor))
 
     def _report(self, subject: _Subject, tables: list[Any]) -> None:
         hooks = sum(dict.__len__(table) for table in tables if is_a(table, dict))

@@ -174,5 +174,5 @@ RULE = Rule(
     bad=(bad, bad_copy),
     good=(good, good_resting_model),
     tunables={"minimum_steps": 3},
-    folds=("AD203", "AD204", "AD103", "AD104", "AD105", "AD111", "AD116"),
+    folds=("AD203", "AD204", "AD220", "AD103", "AD104", "AD105", "AD111", "AD116"),
 )

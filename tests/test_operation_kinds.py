@@ -61,6 +61,7 @@ class Nameless:
     [
         (torch.add, kinds.Kind.OPERATION, "add"),
         (torch.Tensor.item, kinds.Kind.ESCAPE, "item"),
+        (torch.Tensor.__format__, kinds.Kind.SHOW, "__format__"),
         (torch.Tensor.dim, kinds.Kind.QUIET, "dim"),
         (torch.Tensor.T.__get__, kinds.Kind.OPERATION, "T"),
         (torch.Tensor.grad.__get__, kinds.Kind.QUIET, "grad"),

@@ -617,6 +617,30 @@ def test_gradient_reads():
     assert "grad" not in vars(torch.Tensor)
 
 
+def test_value_reads():
+    number = torch.tensor(2.5)
+    with Heard("value_reads") as heard:
+        told = [number.item(), float(number), f"{number:.1f}", int(number), number.tolist(), number.detach().cpu()]
+        assert repr(number) == "tensor(2.5000)"
+        assert number.sum().dim() == 0, "no read"
+        number.data = torch.tensor(3.5)
+        assert torch.Tensor.item is torch._C.TensorBase.item
+    assert [each is number for _, each in heard] == [True] * 6 + [False, True]
+    assert told == [2.5, 2.5, "2.5", 2, 2.5, torch.tensor(2.5)]
+    assert float(number) == 3.5
+
+
+def test_what_is_put_into_words_is_shown():
+    weights = weight()
+    with Heard("operations") as heard:
+        assert f"{weights.sum():.1f}" == "2.0"
+        print(weights)
+    assert [(name, type(what)) for name, what in heard if name == "shown"] == [
+        ("shown", torch.Tensor),
+        ("shown", nn.Parameter),
+    ]
+
+
 def test_hooks():
     model, tensor = nn.Linear(1, 1), torch.ones(1, requires_grad=True)
     with Heard("hooks") as heard:

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 _QUIET = frozenset({
-    "__len__", "__repr__", "__format__", "__hash__", "__contains__", "__dir__", "__reduce_ex__", "__deepcopy__",
+    "__len__", "__hash__", "__contains__", "__dir__", "__reduce_ex__", "__deepcopy__",
     "_is_view", "_set_grad_enabled", "backward", "can_cast", "data_ptr", "dim", "element_size", "finfo", "get_device",
     "get_default_dtype", "grad_fn", "iinfo", "is_complex", "is_contiguous", "is_floating_point", "is_nonzero",
     "is_pinned", "is_same_size", "is_shared", "is_storage", "is_tensor", "ndimension", "nelement", "numel",
@@ -16,6 +16,7 @@ _QUIET = frozenset({
     "set_default_dtype", "share_memory_", "size", "storage", "storage_offset", "stride", "untyped_storage",
 })  # fmt: skip
 _VALUE_PROPERTIES = frozenset({"data", "T", "mT", "H", "mH", "real", "imag"})
+_SHOWS = frozenset({"__repr__", "__format__"})
 _ESCAPES = frozenset({"item", "tolist", "__float__", "__int__", "__index__", "numpy", "__array__"})
 _IN_PLACE_OPERATORS = frozenset({
     "__iadd__", "__isub__", "__imul__", "__itruediv__", "__ifloordiv__", "__imod__", "__ipow__", "__iand__", "__ior__",
@@ -53,11 +54,13 @@ MASKS = frozenset({
 
 
 class Kind(Enum):
-    """Whether a function says something about a tensor only, makes or changes tensors, or takes values out of torch."""
+    """Whether a function says something about a tensor only, makes or changes tensors, takes values out of torch, or
+    puts them into words."""
 
     QUIET = auto()
     OPERATION = auto()
     ESCAPE = auto()
+    SHOW = auto()
 
 
 def classify(func: Callable[..., Any]) -> tuple[Kind, str]:
@@ -72,6 +75,8 @@ def classify(func: Callable[..., Any]) -> tuple[Kind, str]:
         return (Kind.OPERATION if property_name in _VALUE_PROPERTIES else Kind.QUIET), property_name
     if name in _ESCAPES:
         return Kind.ESCAPE, name
+    if name in _SHOWS:
+        return Kind.SHOW, name
     return (Kind.QUIET if name in _QUIET else Kind.OPERATION), name
 
 

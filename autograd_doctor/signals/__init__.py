@@ -12,13 +12,13 @@ from autograd_doctor.signals.clipping import Clipping
 from autograd_doctor.signals.custom_functions import CustomFunctions
 from autograd_doctor.signals.distributions import Distributions
 from autograd_doctor.signals.grad_modes import GradModes
-from autograd_doctor.signals.gradient_reads import GradientReads
 from autograd_doctor.signals.guard import Failed, Guard
 from autograd_doctor.signals.hooks import Hooks
 from autograd_doctor.signals.loaders import Loaders
 from autograd_doctor.signals.modules import ModuleCalls, TrainModes
 from autograd_doctor.signals.operations import Operations
 from autograd_doctor.signals.optimizers import Clearing, OptimizersBuilt, OptimizerSteps
+from autograd_doctor.signals.reads import GradientReads, ValueReads
 from autograd_doctor.signals.registration import Registration
 from autograd_doctor.signals.scalers import Scalers
 from autograd_doctor.signals.schedulers import Schedulers
@@ -39,6 +39,7 @@ class Signals:
         self.train_modes = TrainModes(guard)
         self.grad_modes = GradModes(guard)
         self.gradient_reads = GradientReads(guard)
+        self.value_reads = ValueReads(guard)
         self.optimizers = OptimizersBuilt(guard)
         self.steps = OptimizerSteps(guard)
         self.clearing = Clearing(guard)

@@ -55,7 +55,8 @@ class Operation:
 
 
 class Operations(Seam):
-    """`began`, then `ended` or `failed`. Functions that only tell something about a tensor are not signalled.
+    """`began`, then `ended` or `failed`. Functions that only tell something about a tensor are not signalled, but for
+    `shown`, with a tensor that is about to be put into words.
 
     It stands aside while the guard is muted, under transforms of functions, and where the program has taken the mode
     off the stack. `torch.from_numpy` and `Variable`, which modes do not see, are signalled as operations, too.
@@ -70,6 +71,7 @@ class Operations(Seam):
         self.began: Signal[Operation] = Signal(guard, self)
         self.ended: Signal[Operation] = Signal(guard, self)
         self.failed: Signal[Operation] = Signal(guard, self)
+        self.shown: Signal[torch.Tensor] = Signal(guard, self)
         self.resting = False
         self._reasons: set[str] = set()
         self.inside = 0
@@ -189,6 +191,9 @@ class _Mode(TorchFunctionMode):
         kind, name = self._kinds.get(func) or self._kinds.setdefault(func, classify(func))
         seam = self._seam
         if kind is Kind.QUIET and func not in _ENGINE:
+            return func(*args, **kwargs)
+        if kind is Kind.SHOW:
+            seam.shown.send(args[0])
             return func(*args, **kwargs)
         if seam.guard.muted or not seam.guard.idle or _functorch.peek_interpreter_stack() is not None:
             return func(*args, **kwargs)

@@ -1,0 +1,80 @@
+"""Reads of `.grad`, and of values, by the program in every step: operations are not signalled in light ones."""
+
+from __future__ import annotations
+
+import os
+import sys
+from inspect import getattr_static
+from typing import Any
+
+import torch
+
+from autograd_doctor.signals.guard import Guard
+from autograd_doctor.signals.patches import Patches
+from autograd_doctor.signals.signal import Seam, Signal
+
+_TORCH = os.path.dirname(torch.__file__) + os.sep
+_VALUES = (
+    *("item", "tolist", "numpy", "cpu", "detach", "data"),
+    *("__array__", "__float__", "__format__", "__int__", "__repr__"),
+)
+
+
+class _Reads(Seam):
+    """`read`, with the tensor, when the program gets hold of one of these attributes; a bare signal.
+
+    What torch itself reads is not signalled. The patch costs every read a little, so that who listens should do so only
+    while there is something to be watched.
+    """
+
+    names: tuple[str, ...]
+
+    def __init__(self, guard: Guard) -> None:
+        super().__init__(guard)
+        self.read: Signal[torch.Tensor] = Signal(guard, self, bare=True)
+
+    def patch(self, patches: Patches) -> None:
+        for name in self.names:
+            original = getattr_static(torch.Tensor, name)
+            kind = _Property if hasattr(original, "__set__") else _Attribute
+            patches.replace(torch.Tensor, name, kind(original, self.read))
+
+
+class GradientReads(_Reads):
+    """Who gets hold of `.grad`."""
+
+    names = ("grad",)
+
+
+class ValueReads(_Reads):
+    """Who takes a number out of a tensor, or puts it away without its graph."""
+
+    names = _VALUES
+
+
+class _Attribute:
+    """Stands before a descriptor of torch, which the class itself still shows: function modes go by that.
+
+    A method is handed out as it is, so that no frame of ours is added to the stack when it is called.
+    """
+
+    __slots__ = ("_original", "_read")
+
+    def __init__(self, original: Any, read: Signal[torch.Tensor]) -> None:
+        self._original = original
+        self._read = read
+
+    def __get__(self, tensor: torch.Tensor | None, kind: type | None = None) -> Any:
+        if tensor is not None and not sys._getframe(1).f_code.co_filename.startswith(_TORCH):
+            self._read.send(tensor)
+        return self._original.__get__(tensor, kind)
+
+
+class _Property(_Attribute):
+    __slots__ = ()
+
+    def __set__(self, tensor: torch.Tensor, value: Any) -> None:
+        self._original.__set__(tensor, value)
+
+    def __delete__(self, tensor: torch.Tensor) -> None:
+        self._original.__delete__(tensor)

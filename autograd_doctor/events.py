@@ -496,6 +496,28 @@ class SamplesUsed(Event, frozen=True):
     estimated: bool
 
 
+class TermIdle(Event, frozen=True):
+    """A scalar with a graph is made of trained parameters once in a step, and nothing takes it in before it dies.
+
+    idle: in how many fully recorded steps so far, of so many since it was first made (`steps`). name: the user's
+    variable, if a backward found it there. parameters: those that it was computed from, with a gradient.
+    """
+
+    location: Location | None
+    operation: str
+    name: str
+    parameters: list[int]
+    idle: int
+    steps: int
+
+
+class TermUsed(Event, frozen=True):
+    """Such a scalar, made by the same operation at the same place, was of use after all."""
+
+    location: Location | None
+    operation: str
+
+
 class GraphRetained(Event, frozen=True):
     """A graph kept by `retain_graph` or `create_graph` came to its end. `used_again`: a later backward ran through."""
 

@@ -20,6 +20,8 @@ from autograd_doctor.events import (
     SamplesUsed,
     StackFrame,
     TensorFacts,
+    TermIdle,
+    TermUsed,
 )
 from autograd_doctor.findings import Finding
 from autograd_doctor.judging.consequences import cases
@@ -30,6 +32,7 @@ from autograd_doctor.rules import (
     frozen_statistics_move,
     grad_mode_left_off,
     graph_cut,
+    idle_loss_term,
     inference_tensor_in_training,
     leaf_not_optimized,
     loss_rewrapped,
@@ -789,3 +792,45 @@ def test_what_a_module_keeps_beside_its_parameters_is_left_to_the_rule_about_the
     assert examined(leaf_not_optimized.RULE, *kept) == []
     (found,) = examined(parameter_not_optimized.RULE, *kept)
     assert found.parameters == (FIRST,)
+
+
+# ------------------------------------------------------------------------------------------------- AD219 idle-loss-term
+
+
+def idle_term(count: int, *, of: int = 10, parameters: tuple[int, ...] = (HEAD,), where: int = 16) -> TermIdle:
+    facts = {"location": at(where), "operation": "mean", "name": "penalty"}
+    return TermIdle(idle=count, steps=of, parameters=list(parameters), **facts)
+
+
+def test_a_term_is_found_once_by_the_last_word_on_it() -> None:
+    (found,) = examined(idle_loss_term.RULE, WHO, steps(4, {HEAD: 1.0}), idle_term(3, of=4), idle_term(6, of=7))
+    assert (line(found), found.subject, found.evidence["steps"], found.parameters) == (16, "penalty", 6, (HEAD,))
+    assert [related.location.line for related in found.related] == [20]
+
+
+@pytest.mark.parametrize(
+    "happened",
+    [
+        (idle_term(2, of=2),),
+        (idle_term(4, of=9),),
+        (idle_term(6, parameters=(5,)),),
+        (idle_term(6), TermUsed(location=at(16), operation="mean")),
+    ],
+    ids=["too few", "not in most steps", "of nothing that is trained", "used"],
+)
+def test_a_term_that_may_be_of_use_is_let_alone(happened: tuple[Event, ...]) -> None:
+    assert examined(idle_loss_term.RULE, WHO, steps(4, {HEAD: 1.0}), *happened) == []
+
+
+def test_a_use_at_another_place_tells_nothing() -> None:
+    used = TermUsed(location=at(17), operation="mean")
+    assert len(examined(idle_loss_term.RULE, WHO, steps(4, {HEAD: 1.0}), idle_term(6), used)) == 1
+
+
+def test_a_term_left_out_explains_the_parameters_that_only_it_would_teach() -> None:
+    trace = (WHO, steps(6, {HEAD: 1.0}, missing=[ENCODER]), idle_term(6, parameters=(ENCODER, HEAD)))
+    rules = (idle_loss_term.RULE, unused_parameter.RULE)
+    findings = [finding for rule in rules for finding in examined(rule, *trace)]
+    assert {finding.code for finding in findings} == {"AD219", "AD203"}
+    (case,) = cases(findings, {rule.code: rule.folds for rule in rules})
+    assert (case.finding.code, [each.code for each in case.consequences]) == ("AD219", ["AD203"])

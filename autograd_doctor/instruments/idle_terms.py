@@ -1,0 +1,246 @@
+"""Scalars with a graph that nothing takes in: no later operation, no backward, and nobody who reads a number.
+
+They are followed by the operation that makes them and its place. One use, at any time, and those of that place are let
+alone for good: losses that take turns, metrics that are shown now and then, and what is kept for later are of use.
+Where one takes in another, the last of the chain alone can be idle.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import torch
+
+from autograd_doctor.events import Event, TermIdle, TermUsed
+from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.detail import Detail
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.ledger import Ledger
+from autograd_doctor.instruments.lineage import Lineage
+from autograd_doctor.instruments.module_calls import ModuleCalls, RootPassed
+from autograd_doctor.instruments.optimizers import Optimizers
+from autograd_doctor.instruments.tensors import Tensors
+from autograd_doctor.reading.graph_structure import MOST_NODES, nodes_of, structure_of
+from autograd_doctor.reading.made import Made, has_graph, numbers_in
+from autograd_doctor.reading.module_tree import parameters_in
+from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.operation_kinds import Kind
+from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.tensors_in import tensors_in
+from autograd_doctor.reading.variable_names import variable_name
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.backward import BackwardCall
+from autograd_doctor.signals.custom_functions import FunctionCall
+from autograd_doctor.signals.operations import Operation
+
+_MOST_ORIGINS = 1000
+"""Places that make scalars: more come of code that is made anew all the time."""
+_SUSPICIOUS = 2
+"""Idle steps after which reads are watched in light steps, too: most that look idle in the first are shown in it."""
+_TELL_AT = 3
+"""Idle steps at which it is told first; then when they have doubled, and when the program is over."""
+_STRUCTURES = 4
+"""Structures to know the graph of a term by in light steps: few have more than one."""
+_TRACKERS = frozenset({"wandb", "comet_ml", "clearml", "neptune", "mlflow"})
+"""They are switched off in a check, and would read what they are given."""
+
+
+@dataclass(eq=False, slots=True)
+class _Origin:
+    """An operation at a place. told: the number of idle steps that was stated last."""
+
+    operation: str
+    place: Place | None
+    first: int
+    step: int = -1
+    idle: int = 0
+    told: int = 0
+    used: bool = False
+    name: str = ""
+    parameters: int = 0
+    structures: set[int] = field(default_factory=set)
+
+
+@dataclass(eq=False, slots=True)
+class _Term:
+    """A scalar of which it is not decided yet whether something takes it in."""
+
+    origin: _Origin
+    made: Made
+    tensor: weakref.ref[torch.Tensor]
+
+
+class IdleTerms(Instrument):
+    """Decides on a scalar when it has died, and full steps have seen all of its life."""
+
+    emits: ClassVar[tuple[type[Event], ...]] = (TermIdle, TermUsed)
+
+    def __init__(
+        self,
+        site: Site,
+        course: Course,
+        detail: Detail,
+        optimizers: Optimizers,
+        tensors: Tensors,
+        ledger: Ledger,
+        lineage: Lineage,
+        module_calls: ModuleCalls,
+    ) -> None:
+        super().__init__(site)
+        self._course = course
+        self._detail = detail
+        self._optimizers = optimizers
+        self._tensors = tensors
+        self._ledger = ledger
+        self._lineage = lineage
+        self._module_calls = module_calls
+        self._guard = site.signals.guard
+        self._value_reads = site.signals.value_reads
+        self._origins: dict[tuple[Place | None, str], _Origin] = {}
+        self._open: IdentityTable[_Term] = IdentityTable()
+        self._pending: list[_Term] = []
+        self._full_steps = 0
+        self._evaluates = self._suspects = False
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(signals.operations.ended, self._operation_ended)
+        self.listen(signals.operations.shown, self._taken)
+        self.listen(signals.custom_functions.began, self._function_began)
+        self.listen(signals.states.pickling, self._taken)
+        self.listen(signals.backward.began, self._backward_began)
+        self.listen(self._module_calls.root_passed, self._root_passed)
+        self.listen(self._course.step_taken, self._step_taken)
+        self.listen(self._detail.turned, self._turned)
+
+    def finish(self) -> None:
+        for origin in self._origins.values():
+            if origin.idle >= _TELL_AT and origin.idle > origin.told:
+                self._tell(origin)
+
+    # ------------------------------------------------------------------------------------------------ how they are made
+
+    def _operation_ended(self, operation: Operation) -> None:
+        if self._course.running is not None:
+            return
+        if self._open or self._suspects:
+            for tensor in tensors_in((*operation.args, *operation.kwargs.values())):
+                self._taken(tensor)
+        result = operation.result
+        if operation.kind is not Kind.OPERATION or not isinstance(result, torch.Tensor) or self._evaluates:
+            return
+        if result.dim() == 0 and result.is_floating_point() and has_graph(result):
+            self._made(operation, result)
+
+    def _made(self, operation: Operation, scalar: torch.Tensor) -> None:
+        made, key = self._tensors.get(scalar), (operation.place, operation.name)
+        origin = self._origins.get(key)
+        if origin is None:
+            if made is None or not made.connected or len(self._origins) >= _MOST_ORIGINS:
+                return
+            origin = self._origins[key] = _Origin(operation.name, operation.place, self._full_steps)
+        if origin.used or made is None:
+            return
+        if origin.step == self._course.steps:  # one of many, as the losses of batches and layers are
+            self._now_used(origin)
+            return
+        origin.step = self._course.steps
+        if len(origin.structures) < _STRUCTURES:
+            origin.structures.add(structure_of(nodes_of([scalar])))
+        term = _Term(origin, made, weakref.ref(scalar))
+        self._open.put(scalar, term)
+        self._pending.append(term)
+
+    def _root_passed(self, passed: RootPassed) -> None:
+        """Whether what comes next is part of an evaluation; the mode of a criterion does not tell."""
+        if next(iter(parameters_in(passed.call.module)), None) is not None:
+            self._evaluates = not passed.call.conditions.training
+
+    # ------------------------------------------------------------------------------------------------------- their uses
+
+    def _taken(self, tensor: torch.Tensor) -> None:
+        term = self._open.get(tensor)
+        if term is not None:
+            self._now_used(term.origin)
+        elif self._suspects and self._tensors.get(tensor) is None and tensor.dim() == 0 and has_graph(tensor):
+            self._made_unseen(tensor)
+
+    def _made_unseen(self, scalar: torch.Tensor) -> None:
+        """In a light step: the structure of its graph tells whose it may be."""
+        structure = structure_of(nodes_of([scalar]))
+        for origin in self._origins.values():
+            if structure in origin.structures:
+                self._now_used(origin)
+
+    def _function_began(self, call: FunctionCall) -> None:
+        for tensor in tensors_in((*call.args, *call.kwargs.values())):
+            self._taken(tensor)
+
+    def _backward_began(self, call: BackwardCall) -> None:
+        walk = self._ledger.walk
+        if walk is None or not self._pending:
+            return
+        whole = len(walk.nodes) < MOST_NODES
+        met = {id(made) for made in walk.made.values()}
+        for term in self._pending:
+            tensor = term.tensor()
+            if id(term.made) in met or not whole:
+                self._now_used(term.origin)
+            elif tensor is not None and not term.origin.name:
+                term.origin.name = variable_name(tensor)
+        self._pending = [term for term in self._pending if not term.origin.used]
+
+    def _read(self, tensor: torch.Tensor) -> None:
+        with self._guard.looking():
+            self._taken(tensor)
+
+    def _now_used(self, origin: _Origin) -> None:
+        if origin.told and not origin.used:
+            where = locate(origin.place)
+            self.emit(TermUsed(step=self._course.steps, location=where, operation=origin.operation))
+        origin.used = True
+
+    # ---------------------------------------------------------------------------------------------- what became of them
+
+    def _step_taken(self, course: Course) -> None:
+        self._full_steps += self._detail.full
+        self._evaluates = False
+        self._settle()
+        self._suspects = any(origin.idle >= _SUSPICIOUS and not origin.used for origin in self._origins.values())
+        if self._suspects:
+            self.listen(self._value_reads.read, self._read)
+        else:
+            self.unlisten(self._value_reads.read, self._read)
+
+    def _turned(self, detail: Detail) -> None:
+        """Whether a backward of a light step came through those that live on is not known."""
+        self._settle()
+        self._pending.clear()
+
+    def _settle(self) -> None:
+        dead = [term for term in self._pending if term.tensor() is None and not term.origin.used]
+        self._pending = [term for term in self._pending if term.tensor() is not None and not term.origin.used]
+        for term in dead:
+            if any(map(self._optimizers.holds, numbers_in(term.made.connected))) and _TRACKERS.isdisjoint(sys.modules):
+                term.origin.idle += 1
+                term.origin.parameters |= term.made.connected
+                if term.origin.idle >= max(_TELL_AT, 2 * term.origin.told):
+                    self._tell(term.origin)
+
+    def _tell(self, origin: _Origin) -> None:
+        if origin.used:
+            return
+        origin.told = origin.idle
+        self.emit(
+            TermIdle(
+                step=self._course.steps,
+                location=locate(origin.place),
+                operation=origin.operation,
+                name=origin.name,
+                parameters=[number for number in numbers_in(origin.parameters) if self._optimizers.holds(number)],
+                idle=origin.idle,
+                steps=self._full_steps - origin.first,
+            )
+        )

@@ -1,0 +1,203 @@
+"""AD219 idle-loss-term: a scalar with a graph is worked out in every step, and nothing ever takes it in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import BackwardRan, OptimizerBuilt, OptimizerStepped, TermIdle, TermUsed
+from autograd_doctor.findings import Finding, Location, Related
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+from autograd_doctor.views.cuts import called
+from autograd_doctor.wording import plural
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    used = {(event.location, event.operation) for event in trace.of(TermUsed)}
+    newest = {(event.location, event.operation): event for event in trace.of(TermIdle)}
+    stepped = {step.optimizer for step in trace.steps}
+    held = {
+        p for optimizer, parameters in trace.optimizer_parameters.items() if optimizer in stepped for p in parameters
+    }
+    for key, term in newest.items():
+        often = term.idle >= tunables["minimum_steps"] and 2 * term.idle >= term.steps
+        learned = held.intersection(term.parameters) - trace.frozen
+        if key not in used and often and learned:
+            yield _finding(trace, term, sorted(learned))
+
+
+def _finding(trace: Trace, term: TermIdle, learned: list[int]) -> Finding:
+    words = f"`{term.name}`" if term.name else f"the scalar that {called(term.operation)} made"
+    backward = _backward(trace, learned)
+    return RULE.finding(
+        f"{words} was computed from {trace.parameter_names(learned)} in {plural(term.idle, 'recorded step')}; no loss "
+        "took it in, and nothing read it",
+        subject=term.name or term.operation,
+        location=term.location,
+        help="add it to the loss, or leave it out",
+        evidence={
+            "steps": term.idle,
+            "computed_from": [trace.parameter_name(parameter) for parameter in learned[:20]],
+            "number_of_parameters": len(learned),
+        },
+        related=(Related("this backward does not come through it", backward),) if backward is not None else (),
+        step_first=1,
+        step_count=term.idle,
+        parameters=learned,
+    )
+
+
+def _backward(trace: Trace, parameters: list[int]) -> Location | None:
+    """The line that trains what it was computed from."""
+    places = (event.location for event in trace.of(BackwardRan) if not set(parameters).isdisjoint(event.wrote))
+    return next((place for place in places if place is not None), None)
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(12, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    x = torch.randn(64, 12)
+    for _ in range(10):
+        losses = {"fit": nn.functional.mse_loss(model(x), x[:, :1])}
+        losses["penalty"] = 0.01 * model.weight.abs().sum()  # <- AD219
+        optimizer.zero_grad()
+        losses["fit"].backward()
+        optimizer.step()
+
+
+def bad_kept_by_a_layer() -> None:
+    import torch
+    from torch import nn
+
+    class Gated(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.gate, self.value = nn.Linear(8, 8), nn.Linear(8, 8)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            gate = torch.sigmoid(self.gate(x))
+            self.sparsity = gate.mean()  # <- AD219
+            return torch.mul(gate, self.value(x))
+
+    torch.manual_seed(0)
+    model = nn.Sequential(Gated(), nn.Linear(8, 2))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    x = torch.randn(64, 8)
+    for _ in range(10):
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(x), (x[:, 0] > 0).long()).backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(12, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    x = torch.randn(64, 12)
+    for _ in range(10):
+        loss = nn.functional.mse_loss(model(x), x[:, :1])
+        penalty = 0.01 * model.weight.abs().sum()
+        optimizer.zero_grad()
+        (loss + penalty).backward()
+        optimizer.step()
+
+
+def good_shown_now_and_then() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    x = torch.randn(64, 6)
+    for step in range(24):
+        prediction = model(x)
+        loss = nn.functional.mse_loss(prediction, x[:, :1])
+        error = (prediction - x[:, :1]).abs().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if step % 20 == 19:
+            print(f"{step}: {error:.3f}")
+
+
+def good_losses_that_take_turns() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    trunk, heads = nn.Linear(6, 16), nn.ModuleList(nn.Linear(16, 1) for _ in range(2))
+    optimizer = torch.optim.Adam([*trunk.parameters(), *heads.parameters()], lr=0.01)
+    for step in range(12):
+        x = torch.randn(32, 6)
+        hidden = torch.relu(trunk(x))
+        first = (heads[0](hidden) - x[:, :1]).square().mean()
+        second = (heads[1](hidden) - x[:, 1:2]).square().mean()
+        optimizer.zero_grad()
+        (second if step % 3 == 2 else first).backward()
+        optimizer.step()
+
+
+def good_backward_later() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(5, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    waiting = []
+    for step in range(16):
+        x = torch.randn(8, 5)
+        waiting.append(nn.functional.mse_loss(model(x), x[:, :1]))
+        if step % 4 == 3:
+            optimizer.zero_grad()
+            torch.stack(waiting).mean().backward()
+            optimizer.step()
+            waiting.clear()
+
+
+def good_early_stopping() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(5, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    best, x = float("inf"), torch.randn(64, 5)
+    for _ in range(12):
+        loss = nn.functional.mse_loss(model(x[:48]), x[:48, :1])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        held_out = nn.functional.l1_loss(model(x[48:]), x[48:, :1])
+        if held_out < best:
+            best = float(held_out)
+
+
+RULE = Rule(
+    code="AD219",
+    name="idle-loss-term",
+    severity="warning",
+    title="a term for the loss is computed and not used",
+    observes="A scalar with a graph, computed from parameters that are trained, once in each step at the same line, "
+    "that no later operation took in, no backward came through, and nobody read or printed.",
+    why="A penalty, an entropy bonus or a divergence that was left out of the loss changes nothing that is learned, "
+    "however its weight is tuned; it only costs time.",
+    fix="Add it to the loss that goes backward, or delete the line.",
+    fine="Metrics that are read or shown, if only now and then; losses that take turns, or are kept for a later "
+    "backward; evaluation.",
+    needs=(BackwardRan, OptimizerBuilt, OptimizerStepped, TermIdle, TermUsed),
+    examine=examine,
+    bad=(bad, bad_kept_by_a_layer),
+    good=(good, good_shown_now_and_then, good_losses_that_take_turns, good_backward_later, good_early_stopping),
+    folds=("AD203",),
+    # Fewer may be the beginning of something else, such as a warm-up after which the term joins the loss.
+    tunables={"minimum_steps": 3},
+)

@@ -803,7 +803,10 @@ def idle_term(count: int, *, of: int = 10, parameters: tuple[int, ...] = (HEAD,)
 
 
 def test_a_term_is_found_once_by_the_last_word_on_it() -> None:
-    (found,) = examined(idle_loss_term.RULE, WHO, steps(4, {HEAD: 1.0}), idle_term(3, of=4), idle_term(6, of=7))
+    (found,) = examined(
+        idle_loss_term.RULE, WHO, steps(4, {HEAD: 1.0}), idle_term(3, of=4), idle_term(6, of=7), FINISHED
+    )
+    assert found.severity == "warning"
     assert (line(found), found.subject, found.evidence["steps"], found.parameters) == (16, "penalty", 6, (HEAD,))
     assert [related.location.line for related in found.related] == [20]
 
@@ -820,6 +823,11 @@ def test_a_term_is_found_once_by_the_last_word_on_it() -> None:
 )
 def test_a_term_that_may_be_of_use_is_let_alone(happened: tuple[Event, ...]) -> None:
     assert examined(idle_loss_term.RULE, WHO, steps(4, {HEAD: 1.0}), *happened) == []
+
+
+def test_a_term_of_a_program_that_was_stopped_may_be_read_in_a_later_step() -> None:
+    (found,) = examined(idle_loss_term.RULE, WHO, steps(4, {HEAD: 1.0}), idle_term(6), RunEnded(reason="steps"))
+    assert (found.severity, found.confidence) == ("info", "medium")
 
 
 def test_a_use_at_another_place_tells_nothing() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import weakref
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -125,16 +126,32 @@ class IdleTerms(Instrument):
     def _operation_ended(self, operation: Operation) -> None:
         if self._course.running is not None:
             return
-        if self._open or self._suspects:
-            for tensor in tensors_in((*operation.args, *operation.kwargs.values())):
-                self._taken(tensor)
+        summed = self._taken_in(operation) if self._open or self._suspects else []
         result = operation.result
-        if operation.kind is not Kind.OPERATION or not isinstance(result, torch.Tensor) or self._evaluates:
-            return
-        if result.dim() == 0 and result.is_floating_point() and has_graph(result):
-            self._made(operation, result)
+        if (
+            operation.kind is Kind.OPERATION
+            and not self._evaluates
+            and isinstance(result, torch.Tensor)
+            and result.dim() == 0
+            and result.is_floating_point()
+            and has_graph(result)
+        ):
+            self._made(operation, result, summed)
+        elif summed:
+            self._now_used(summed[0].origin)
 
-    def _made(self, operation: Operation, scalar: torch.Tensor) -> None:
+    def _taken_in(self, operation: Operation) -> list[_Term]:
+        """Let what the operation takes in be of use, but for what the same line has added up so far, as `sum` does."""
+        summed = []
+        for tensor in tensors_in((*operation.args, *operation.kwargs.values())):
+            term = self._open.get(tensor)
+            if term is not None and (term.origin.place, term.origin.operation) == (operation.place, operation.name):
+                summed.append(term)
+            else:
+                self._taken(tensor)
+        return summed
+
+    def _made(self, operation: Operation, scalar: torch.Tensor, summed: Sequence[_Term]) -> None:
         made, key = self._tensors.get(scalar), (operation.place, operation.name)
         origin = self._origins.get(key)
         if origin is None:
@@ -143,9 +160,10 @@ class IdleTerms(Instrument):
             origin = self._origins[key] = _Origin(operation.name, operation.place, self._full_steps)
         if origin.used or made is None:
             return
-        if origin.step == self._course.steps:  # one of many, as the losses of batches and layers are
+        if origin.step == self._course.steps and not summed:  # one of many, as the losses of batches and layers are
             self._now_used(origin)
             return
+        self._pending = [term for term in self._pending if term not in summed]
         origin.step = self._course.steps
         if len(origin.structures) < _STRUCTURES:
             origin.structures.add(structure_of(nodes_of([scalar])))

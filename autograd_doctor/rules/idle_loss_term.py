@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import BackwardRan, OptimizerBuilt, OptimizerStepped, TermIdle, TermUsed
+from autograd_doctor.events import BackwardRan, OptimizerBuilt, OptimizerStepped, RunEnded, TermIdle, TermUsed
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
@@ -29,12 +29,16 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 def _finding(trace: Trace, term: TermIdle, learned: list[int]) -> Finding:
     words = f"`{term.name}`" if term.name else f"the scalar that {called(term.operation)} made"
     backward = _backward(trace, learned)
+    stopped = trace.end is None or trace.end.reason not in ("finished", "exited")
     return RULE.finding(
         f"{words} was computed from {trace.parameter_names(learned)} in {plural(term.idle, 'recorded step')}; no loss "
         "took it in, and nothing read it",
         subject=term.name or term.operation,
         location=term.location,
         help="add it to the loss, or leave it out",
+        severity="info" if stopped else None,
+        confidence="medium" if stopped else "high",
+        notes=("the run was stopped: a later step may still read or use it",) if stopped else (),
         evidence={
             "steps": term.idle,
             "computed_from": [trace.parameter_name(parameter) for parameter in learned[:20]],
@@ -90,6 +94,28 @@ def bad_kept_by_a_layer() -> None:
     for _ in range(10):
         optimizer.zero_grad()
         nn.functional.cross_entropy(model(x), (x[:, 0] > 0).long()).backward()
+        optimizer.step()
+
+
+def bad_sum() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    x = torch.randn(64, 6)
+
+    def losses() -> dict[str, torch.Tensor]:
+        fit = nn.functional.mse_loss(model(x), x[:, :1])
+        decay = torch.zeros(())
+        for parameter in model.parameters():
+            decay = decay + parameter.square().sum()  # <- AD219
+        return {"fit": fit, "decay": decay}
+
+    for _ in range(10):
+        optimizer.zero_grad()
+        losses()["fit"].backward()
         optimizer.step()
 
 
@@ -192,10 +218,11 @@ RULE = Rule(
     "however its weight is tuned; it only costs time.",
     fix="Add it to the loss that goes backward, or delete the line.",
     fine="Metrics that are read or shown, if only now and then; losses that take turns, or are kept for a later "
-    "backward; evaluation.",
-    needs=(BackwardRan, OptimizerBuilt, OptimizerStepped, TermIdle, TermUsed),
+    "backward; evaluation. Where the run was stopped before the end of the program, which may use it in a later step, "
+    "this is an `info`.",
+    needs=(BackwardRan, OptimizerBuilt, OptimizerStepped, RunEnded, TermIdle, TermUsed),
     examine=examine,
-    bad=(bad, bad_kept_by_a_layer),
+    bad=(bad, bad_kept_by_a_layer, bad_sum),
     good=(good, good_shown_now_and_then, good_losses_that_take_turns, good_backward_later, good_early_stopping),
     folds=("AD203",),
     # Fewer may be the beginning of something else, such as a warm-up after which the term joins the loss.

@@ -141,6 +141,22 @@ def test_the_last_of_a_chain_alone_can_be_idle() -> None:
         assert {event.operation for event in run.of(TermIdle)} == {"mul"}
 
 
+@pytest.mark.parametrize("shape", [(), (1,)])
+def test_what_one_line_adds_up_is_one_term(shape: tuple[int, ...]) -> None:
+    with inventing(IdleTerms) as run:
+        training = Training(run)
+        for _ in range(5):
+            total = training.term()
+            for _ in range(3):
+                more = (total + training.model.weight.sum()).reshape(shape if total.dim() else ())
+                total = run.operated("add", more, total, training.model.weight)
+            run.operated("add", total.reshape(shape), total)
+            run.nodes.clear()
+            training.train()
+            del total, more
+        assert {event.operation for event in run.of(TermIdle)} == ({"add"} if shape == () else set())
+
+
 def test_what_is_kept_is_not_idle_yet() -> None:
     kept: list[torch.Tensor] = []
     with inventing(IdleTerms) as run:

@@ -182,7 +182,7 @@ class BackwardRuns(Instrument):
         numbers = self._numbers(walk)
         holders = {
             optimizer: {key for key, number in numbers.items() if number in held}
-            for optimizer, held in self._optimizers.held()
+            for optimizer, held in self._optimizers.holders()
         }
         holders = {optimizer: keys for optimizer, keys in holders.items() if keys}
         if len(holders) < 2:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
+from weakref import WeakKeyDictionary
 
 import torch
 
@@ -23,8 +24,9 @@ from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.optimizers import Optimizers
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.graph_structure import nodes_of
-from autograd_doctor.reading.linear import DIFFERENCES, JOINS, LINEAR, PRODUCTS, QUOTIENTS, SUMS, is_multiple
-from autograd_doctor.reading.made import CutPoint, Made, leaf_of, numbers_in
+from autograd_doctor.reading.graph_walk import lineage_of
+from autograd_doctor.reading.linear import DIFFERENCES, JOINS, PRODUCTS, SUMS, is_linear, is_multiple
+from autograd_doctor.reading.made import CutPoint, Made, has_graph, leaf_of, numbers_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.operation_kinds import FROM_DATA, Kind, changes_input
 from autograd_doctor.reading.places import Place, here, locate
@@ -40,8 +42,8 @@ _MOST_NUMBERS = 32
 """That have left torch, to be recognised in what is added: the metrics of a step."""
 _MOST_TERMS = 16
 """Of one loss: people write down a few."""
-_FEW = 8
-"""Leaves to look up: what carries a gradient to more of them carries it to some parameter."""
+_MOST_NODES = 1000
+"""Of a sum, to be followed from a loss down: more terms than these are those of a batch, one like the other."""
 _MOST_TOKENS = 64
 """Of one sum, the newest: a loss may be the mean of a batch of terms, each made by itself."""
 
@@ -59,18 +61,23 @@ class _Term(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Sum:
-    """What a tensor with a graph is the sum of: tensors with a graph, and terms without one.
+class _Addition:
+    """What an operation with a graph took in without one.
 
-    swapped: one of these terms takes away a value that is added with a graph, as in `x + (y - x).detach()`. The sum
-    has the value of one thing and the gradient of another, on purpose. weights: from whose values factors of the terms
-    were computed, as a baseline is; what is added back of these is no term of its own.
+    terms: what it added. weights: the tensors with a graph from whose values its factors were computed.
     """
 
-    addends: Tokens
-    weights: Tokens = _NONE
     terms: tuple[_Term, ...] = ()
-    swapped: bool = False
+    weights: Tokens = _NONE
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """What a loss is the sum of, as its graph tells: tensors with a graph, and terms without one."""
+
+    addends: Tokens
+    terms: tuple[_Term, ...]
+    weights: Tokens
 
 
 class _Constant(NamedTuple):
@@ -132,7 +139,7 @@ class LossTerms(Instrument):
         self._detail = detail
         self._optimizers = optimizers
         self._tensors = tensors
-        self._sums: IdentityTable[_Sum] = IdentityTable()
+        self._additions: WeakKeyDictionary[Made, _Addition] = WeakKeyDictionary()
         self._constants: IdentityTable[_Constant] = IdentityTable()
         self._numbers: deque[_Constant] = deque(maxlen=_MOST_NUMBERS)
         self._losses: list[_Loss] = []
@@ -151,18 +158,17 @@ class LossTerms(Instrument):
     # --------------------------------------------------------------------------------------------------- operations
 
     def _operation_ended(self, operation: Operation) -> None:
-        result = operation.result
         if self._course.running is not None:
             return
         if operation.kind is Kind.ESCAPE:
             self._number_left(operation)
-        elif isinstance(result, torch.Tensor):
-            if not self._is_live(result):
-                self._made_without_graph(operation, result)
-            elif operation.name in LINEAR:
-                self._made_in_line(operation, result)
-            elif changes_input(operation.name):
-                self._sums.discard(result)
+        elif isinstance(operation.result, torch.Tensor):
+            made = self._tensors.get(operation.result)
+            if made is not None and made.values:
+                if not self._is_live(operation.result):
+                    self._made_without_graph(operation, operation.result, made)
+                elif operation.name in SUMS or operation.name in PRODUCTS:
+                    self._made_in_line(operation, operation.result, made)
 
     def _number_left(self, operation: Operation) -> None:
         """A tensor was turned into a number, which will be recognised if it comes back, weighted or not."""
@@ -173,7 +179,8 @@ class LossTerms(Instrument):
         if made.connected:
             made.add_cut(CutPoint(operation.name, operation.place, "operation", None), made.connected)
         if made.values:
-            self._numbers.append(_Constant(made, self._tokens(tensor), value=value))
+            severed = self._addends(tensor) if has_graph(tensor) else _NONE
+            self._numbers.append(_Constant(made, severed, value=value))
 
     def _is_live(self, tensor: torch.Tensor) -> bool:
         """Whether it carries a gradient to something that is trained; the point at which a slope was taken is not.
@@ -184,88 +191,83 @@ class LossTerms(Instrument):
         if not tensor.requires_grad:
             return False
         made = self._tensors.get(tensor)
-        if made is None or not made.values or made.connected.bit_count() > _FEW:
+        if made is None or not made.values or made.connected & self._optimizers.held:
             return True
-        if made.connected and next(self._optimizers.living(), None) is None:
+        if made.connected and not self._optimizers.held:
             return True
-        return any(map(self._optimizers.holds, numbers_in(made.connected))) or self._teaches_an_input(tensor)
+        return self._teaches_an_input(tensor)
+
+    def _is_of_parameters(self, tensor: torch.Tensor) -> bool:
+        made = self._tensors.get(tensor)
+        return made is not None and made.values != 0 and self._is_live(tensor)
 
     def _teaches_an_input(self, tensor: torch.Tensor) -> bool:
         leaves = [tensor] if tensor.is_leaf else [leaf_of(node) for node in nodes_of([tensor])]
         made = (self._tensors.get(leaf) for leaf in leaves if leaf is not None)
         return any(each is not None and each.values & ~each.guessed for each in made)
 
-    def _made_without_graph(self, operation: Operation, result: torch.Tensor) -> None:
+    def _made_without_graph(self, operation: Operation, result: torch.Tensor, made: Made) -> None:
+        if not (result.is_floating_point() or result.is_complex()):
+            return  # a choice, which is no term
         inputs = tensors_in((*operation.args, *operation.kwargs.values()))
-        severed = self._tokens(*inputs)
-        copied = operation.name in FROM_DATA or any(
-            known.copied for tensor in inputs if (known := self._constants.get(tensor)) is not None
-        )
+        known = [constant for tensor in inputs if (constant := self._constants.get(tensor)) is not None]
+        live = [tensor for tensor in inputs if tensor.requires_grad and self._is_of_parameters(tensor)]
+        severed = _newest(*(constant.severed for constant in known), *map(self._addends, live))
+        copied = operation.name in FROM_DATA or any(constant.copied for constant in known)
         weighed = None
         if operation.name in PRODUCTS and result.numel() == 1:
             weighed = next((weakref.ref(tensor) for tensor in inputs if self._constant(tensor) is not None), None)
-        worth_it = severed or copied or weighed or changes_input(operation.name)
-        made = self._tensors.get(result) if worth_it else None
-        if made is not None and made.values:
+        if severed or copied or weighed or changes_input(operation.name):
             self._constants.put(result, _Constant(made, severed, copied, weighed))
-
-    def _tokens(self, *tensors: torch.Tensor) -> Tokens:
-        found: set[int] = set()
-        for tensor in tensors:
-            constant, known = self._constants.get(tensor), self._sums.get(tensor)
-            if constant is not None:
-                found |= constant.severed
-            elif known is not None:
-                found |= known.addends
-            elif self._is_live(tensor) and (made := self._tensors.get(tensor)) is not None:
-                found.add(made.order)
-        return frozenset(sorted(found)[-_MOST_TOKENS:])
 
     # --------------------------------------------------------------------------------------------------------- sums
 
-    def _made_in_line(self, operation: Operation, result: torch.Tensor) -> None:
-        """The result of a linear operation that has a graph."""
-        made = self._tensors.get(result)
+    def _made_in_line(self, operation: Operation, result: torch.Tensor, made: Made) -> None:
+        """The result of a sum or a product that has a graph."""
         inputs = tensors_in((*operation.args, *operation.kwargs.values()))
-        constants: list[tuple[Summand, _Constant]] = [
+        added: list[tuple[Summand, _Constant]] = [
             (tensor, known) for tensor in inputs if (known := self._constant(tensor)) is not None
         ]
         self._constants.discard(result)
-        if made is None:
-            self._sums.discard(result)
-        elif self._is_linear(operation, inputs, constants):
-            self._sums.put(result, self._summed(operation, inputs, constants, result, made))
-        else:
-            weights = _NONE.union(*(constant.severed for _, constant in constants))
-            self._sums.put(result, _Sum(frozenset({made.order}), weights))
-
-    def _summed(
-        self,
-        operation: Operation,
-        inputs: Sequence[torch.Tensor],
-        constants: Sequence[tuple[Summand, _Constant]],
-        result: torch.Tensor,
-        made: Made,
-    ) -> _Sum:
-        sums = [summed for tensor in inputs if (summed := self._sums.get(tensor)) is not None]
-        addends = self._tokens(*(tensor for tensor in inputs if self._constants.get(tensor) is None))
-        weights = _NONE.union(*(summed.weights for summed in sums))
-        added = [*constants, *self._numbers_in(operation.args)] if operation.name in SUMS else []
-        takes_away = any(not constant.severed.isdisjoint(addends) for _, constant in added)
-        if operation.name in SUMS:
-            self._phases.met(operation.place, self._course.steps, live=not added)
-        if takes_away or any(summed.swapped for summed in sums):
-            return _Sum(addends | {made.order}, weights, swapped=True)
-        terms = [term for summed in sums for term in summed.terms]
-        terms += [
+        if operation.name in PRODUCTS:
+            if added:
+                self._additions[made] = _Addition(weights=_newest(*(constant.severed for _, constant in added)))
+            return
+        added += self._numbers_in(operation.args)
+        self._phases.met(operation.place, self._course.steps, live=not added)
+        terms = [
             self._term(operation, what, constant, result)
             for what, constant in added
-            if constant.made.step == self._course.steps
-            and _may_be_a_term(operation.name, what, result)
-            and constant.severed.isdisjoint(weights)
-            and operation.place not in self._phases.live
+            if constant.made.step == self._course.steps and _may_be_a_term(operation.name, what, result)
         ]
-        return _Sum(addends | {made.order}, weights, tuple(terms[:_MOST_TERMS]))
+        if added and operation.place not in self._phases.live:
+            self._additions[made] = _Addition(tuple(terms))
+
+    def _addends(self, tensor: torch.Tensor) -> Tokens:
+        """A tensor with a graph, and those that it is the sum of."""
+        return self._summed(tensor).addends
+
+    def _summed(self, tensor: torch.Tensor) -> _Sum:
+        """Follow the graph of a tensor down through all that keeps it a sum."""
+        made = self._tensors.get(tensor)
+        addends = set() if made is None else {made.order}
+        terms: list[_Term] = []
+        weights: set[int] = set()
+        pending = [tensor.grad_fn]
+        for _ in range(_MOST_NODES):
+            node = pending.pop() if pending else None
+            if node is None:
+                break
+            own = lineage_of(node)
+            known = None if own is None else self._additions.get(own)
+            if own is not None:
+                addends.add(own.order)
+            if known is not None:
+                terms += known.terms
+                weights |= known.weights
+            if is_linear(node) and (known is None or not known.weights):
+                pending += [source for source, _ in node.next_functions if source is not None]
+        return _Sum(_newest(addends), tuple(terms), frozenset(weights))
 
     def _constant(self, tensor: torch.Tensor) -> _Constant | None:
         """What is known of an operand without a graph; one that got a graph just now, by `+=`, had none before."""
@@ -274,12 +276,6 @@ class LossTerms(Instrument):
             return known
         made = self._tensors.get(tensor)
         return _Constant(made, frozenset()) if made is not None and made.values else None
-
-    def _is_linear(self, operation: Operation, inputs: Sequence[torch.Tensor], constants: Sequence[object]) -> bool:
-        if operation.name not in PRODUCTS:
-            return True
-        live = [tensor for tensor in inputs if self._is_live(tensor)]
-        return len(live) == 1 and not constants and (operation.name not in QUOTIENTS or live[0] is operation.args[0])
 
     def _numbers_in(self, args: Iterable[Any]) -> Iterator[tuple[Summand, _Constant]]:
         """Numbers among the arguments that tensors were turned into."""
@@ -315,11 +311,14 @@ class LossTerms(Instrument):
     def _backward_began(self, call: BackwardCall) -> None:
         if call.kind == "grad" and not any(is_parameter(wanted) for wanted in call.inputs):
             return  # a slope, which teaches nothing by itself
-        self._taught[-1].update(*(self._tokens(root) for root in call.roots))
-        known = [self._sums.get(root) for root in call.roots]
-        terms = tuple(term for each in known if each is not None for term in each.terms)
+        terms: list[_Term] = []
+        for root in call.roots:
+            if root.grad_fn is not None:
+                summed = self._summed(root)
+                self._taught[-1] |= summed.addends
+                terms += _of_its_own(summed)
         if terms:
-            self._losses.append(_Loss(self._course.backwards, here(), terms))
+            self._losses.append(_Loss(self._course.backwards, here(), tuple(terms[:_MOST_TERMS])))
 
     def _step_taken(self, course: Course) -> None:
         self._tell()
@@ -339,8 +338,26 @@ class LossTerms(Instrument):
 
     def _turned(self, detail: Detail) -> None:
         """What operations of light steps did to tensors is not known."""
-        self._sums, self._constants = IdentityTable(), IdentityTable()
+        self._additions.clear()
+        self._constants = IdentityTable()
         self._numbers.clear()
+
+
+def _newest(*tokens: Iterable[int]) -> Tokens:
+    found = set().union(*tokens)
+    return frozenset(found if len(found) <= _MOST_TOKENS else sorted(found)[-_MOST_TOKENS:])
+
+
+def _of_its_own(summed: _Sum) -> list[_Term]:
+    """Terms that were put there as such.
+
+    One that takes away what is added with a graph, as in `x + (y - x).detach()`, gives the sum the value of one thing
+    and the gradient of another, on purpose. One of the values that weigh another term, as a baseline does, is added
+    back.
+    """
+    if any(not term.severed.isdisjoint(summed.addends) for term in summed.terms):
+        return []
+    return [term for term in summed.terms if term.severed.isdisjoint(summed.weights)]
 
 
 def _may_be_a_term(operation: str, what: Summand, result: torch.Tensor) -> bool:

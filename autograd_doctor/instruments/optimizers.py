@@ -44,6 +44,8 @@ class Optimizers(Instrument):
         self._known = parameters
         self._numbers = Numbers()
         self._parameters: dict[int, set[int]] = {}
+        self.held = 0
+        """The parameters that any optimizer was given, as bits."""
         self._built: dict[int, OptimizerBuilt] = {}
         self._attempts: Counter[int] = Counter()
 
@@ -60,6 +62,7 @@ class Optimizers(Instrument):
         if number is not None:
             group = self._group(added.group)
             self._parameters[number].update(group.parameters)
+            self.held |= sum(1 << parameter for parameter in set(group.parameters))
             self.emit(ParametersAdded(step=self._course.steps, optimizer=number, group=group, location=here()))
 
     def get(self, optimizer: torch.optim.Optimizer) -> int | None:
@@ -76,9 +79,9 @@ class Optimizers(Instrument):
 
     def holds(self, parameter: int) -> bool:
         """Whether any optimizer was given this parameter."""
-        return any(parameter in held for held in self._parameters.values())
+        return bool(self.held >> parameter & 1)
 
-    def held(self) -> Iterator[tuple[int, Set[int]]]:
+    def holders(self) -> Iterator[tuple[int, Set[int]]]:
         """Every optimizer with the parameters that it was given."""
         yield from self._parameters.items()
 
@@ -90,6 +93,7 @@ class Optimizers(Instrument):
             self._known.introduce()
             flat = [parameter for group in groups for parameter in group.parameters]
             self._parameters[number] = set(flat)
+            self.held |= sum(1 << parameter for parameter in set(flat))
             self._built[number] = OptimizerBuilt(
                 step=self._course.steps,
                 optimizer=number,

@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 JOINS = frozenset({"stack", "cat", "concat", "concatenate", "hstack", "vstack"})
 """Operations that put terms one beside the other, for a sum to come."""
 DIFFERENCES = frozenset({"sub", "subtract", "__rsub__", "rsub", "sub_", "__isub__"})
 SUMS = frozenset({"add", "__radd__", "add_", "__iadd__"}) | DIFFERENCES | JOINS
-QUOTIENTS = frozenset({"div", "divide", "true_divide", "div_", "__itruediv__"})
-PRODUCTS = QUOTIENTS | {
-    "mul", "multiply", "__rmul__", "mul_", "__imul__", "dot", "matmul", "__matmul__", "inner", "mv",
-}  # fmt: skip
-"""Linear as long as all factors but one are plain data."""
-_MOVES = frozenset({
-    "sum", "nansum", "mean", "nanmean", "neg", "negative", "neg_", "positive", "view", "reshape", "squeeze",
-    "unsqueeze", "flatten", "ravel", "to", "float", "double", "half", "bfloat16", "type", "type_as", "clone",
-    "contiguous", "cpu", "cuda", "expand",
+PRODUCTS = frozenset({
+    "__imul__", "__itruediv__", "__matmul__", "__rmul__", "div", "div_", "divide", "dot", "inner", "matmul", "mul",
+    "mul_", "multiply", "mv", "true_divide",
 })  # fmt: skip
-LINEAR = SUMS | PRODUCTS | _MOVES
-REARRANGEMENTS = _MOVES | {
-    "T", "__getitem__", "broadcast_tensors", "broadcast_to", "chunk", "expand_as", "flip", "gather", "index_select",
-    "mT", "masked_select", "movedim", "narrow", "permute", "repeat", "repeat_interleave", "reshape_as", "roll",
-    "select", "split", "swapaxes", "t", "take_along_dim", "transpose", "unbind", "unflatten", "view_as",
-}  # fmt: skip
+"""Linear as long as all factors but one are plain data."""
+REARRANGEMENTS = frozenset({
+    "T", "__getitem__", "bfloat16", "broadcast_tensors", "broadcast_to", "chunk", "clone", "contiguous", "cpu", "cuda",
+    "double", "expand", "expand_as", "flatten", "flip", "float", "gather", "half", "index_select", "mT",
+    "masked_select", "mean", "movedim", "nanmean", "nansum", "narrow", "neg", "neg_", "negative", "permute", "positive",
+    "ravel", "repeat", "repeat_interleave", "reshape", "reshape_as", "roll", "select", "split", "squeeze", "sum",
+    "swapaxes", "t", "take_along_dim", "to", "transpose", "type", "type_as", "unbind", "unflatten", "unsqueeze", "view",
+    "view_as",
+})  # fmt: skip
 """Operations that only choose and move what is in one tensor, or sum it up."""
+_SUM_NODES = frozenset({
+    "Add", "Cat", "Clone", "Expand", "Mean", "Nansum", "Neg", "ReshapeAlias", "Rsub", "Squeeze", "Stack", "Sub", "Sum",
+    "ToCopy", "UnsafeView", "Unsqueeze", "View",
+})  # fmt: skip
+_PRODUCT_NODES = frozenset({"Div", "Dot", "Mm", "Mul", "Mv"})
 
 _DIGITS = 3
 """A weight that a person writes down has few: 0.1, 5e-4, 0.025. That one of a few thousand such numbers, times another
@@ -33,6 +36,15 @@ _PLAIN_DIGITS = 6
 """Numbers with no more are a person's own, or round by accident, and are products of too many others."""
 _MOST_PARTS = 100_000
 """Of a mean: batches and models have fewer entries than that in one number that is divided by hand."""
+
+
+def is_linear(node: Any) -> bool:
+    """Whether a backward node belongs to an operation that keeps a sum of terms a sum, weighted or not."""
+    name = str(node.name()).rstrip("0123456789").removesuffix("Backward")
+    if name in _PRODUCT_NODES:
+        sources = [source for source, _ in node.next_functions if source is not None]
+        return len(sources) == 1 and (name != "Div" or node.next_functions[0][0] is not None)
+    return name in _SUM_NODES
 
 
 def is_multiple(number: float, source: float) -> bool:

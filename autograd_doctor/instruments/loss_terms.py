@@ -47,6 +47,8 @@ _MOST_NODES = 1000
 _MOST_TOKENS = 64
 """Of one sum, the newest: a loss may be the mean of a batch of terms, each made by itself."""
 
+_IN_LINE = SUMS | PRODUCTS
+
 Summand = torch.Tensor | float
 Tokens = frozenset[int]
 """Tensors with a graph, by the order in which they were made."""
@@ -158,17 +160,20 @@ class LossTerms(Instrument):
     # --------------------------------------------------------------------------------------------------- operations
 
     def _operation_ended(self, operation: Operation) -> None:
+        result = operation.result
         if self._course.running is not None:
             return
         if operation.kind is Kind.ESCAPE:
             self._number_left(operation)
-        elif isinstance(operation.result, torch.Tensor):
-            made = self._tensors.get(operation.result)
-            if made is not None and made.values:
-                if not self._is_live(operation.result):
-                    self._made_without_graph(operation, operation.result, made)
-                elif operation.name in SUMS or operation.name in PRODUCTS:
-                    self._made_in_line(operation, operation.result, made)
+            return
+        made = self._tensors.get(result) if isinstance(result, torch.Tensor) else None
+        if made is None or not made.values:
+            return
+        if made.connected & self._optimizers.held or (result.requires_grad and self._is_live(result)):
+            if operation.name in _IN_LINE:
+                self._made_in_line(operation, result, made)
+        elif self._is_worth_a_note(operation, result):
+            self._made_without_graph(operation, result, made)
 
     def _number_left(self, operation: Operation) -> None:
         """A tensor was turned into a number, which will be recognised if it comes back, weighted or not."""
@@ -206,9 +211,19 @@ class LossTerms(Instrument):
         made = (self._tensors.get(leaf) for leaf in leaves if leaf is not None)
         return any(each is not None and each.values & ~each.guessed for each in made)
 
-    def _made_without_graph(self, operation: Operation, result: torch.Tensor, made: Made) -> None:
+    def _is_worth_a_note(self, operation: Operation, result: torch.Tensor) -> bool:
+        """Whether more is to be known of values without a graph than their lineage; choices are no terms."""
         if not (result.is_floating_point() or result.is_complex()):
-            return  # a choice, which is no term
+            return False
+        if any(issubclass(type(value), torch.Tensor) and self._is_noted(value) for value in operation.args):
+            return True
+        name = operation.name
+        return name in FROM_DATA or name in JOINS or changes_input(name) or (name in PRODUCTS and result.numel() == 1)
+
+    def _is_noted(self, tensor: torch.Tensor) -> bool:
+        return tensor.requires_grad or tensor in self._constants
+
+    def _made_without_graph(self, operation: Operation, result: torch.Tensor, made: Made) -> None:
         inputs = tensors_in((*operation.args, *operation.kwargs.values()))
         known = [constant for tensor in inputs if (constant := self._constants.get(tensor)) is not None]
         live = [tensor for tensor in inputs if tensor.requires_grad and self._is_of_parameters(tensor)]

@@ -56,44 +56,32 @@ class Distributions(Seam):
 
     def patch(self, patches: Patches) -> None:
         for kind in _kinds(Distribution):
-            for name, around in (("sample", self._drawing), ("log_prob", self._evaluating)):
+            for name, tell in (("sample", self._tell_of_sample), ("log_prob", self._tell_of_log_prob)):
                 original = vars(kind).get(name)
                 if type(original) is FunctionType:
-                    patches.replace(kind, name, around(original))
+                    patches.replace(kind, name, self._telling(original, tell))
 
-    @property
-    def _is_heard(self) -> bool:
-        return not self._depth.calls and self.guard.idle and _functorch.peek_interpreter_stack() is None
-
-    def _drawing(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _telling(self, original: Callable[..., Any], tell: Callable[..., None]) -> Callable[..., Any]:
         @wraps(original)
-        def sample(distribution: Distribution, *args: Any, **kwargs: Any) -> Any:
-            if not self._is_heard:
+        def call(distribution: Distribution, *args: Any, **kwargs: Any) -> Any:
+            is_heard = not self._depth.calls and self.guard.idle and _functorch.peek_interpreter_stack() is None
+            if not is_heard:
                 return original(distribution, *args, **kwargs)
             self._depth.calls += 1
             try:
                 result = original(distribution, *args, **kwargs)
             finally:
                 self._depth.calls -= 1
-            self.drawn.send(Draw(distribution, torch.is_grad_enabled(), result))
+            tell(distribution, result, *args, **kwargs)
             return result
 
-        return sample
+        return call
 
-    def _evaluating(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(original)
-        def log_prob(distribution: Distribution, *args: Any, **kwargs: Any) -> Any:
-            if not self._is_heard:
-                return original(distribution, *args, **kwargs)
-            self._depth.calls += 1
-            try:
-                result = original(distribution, *args, **kwargs)
-            finally:
-                self._depth.calls -= 1
-            self.evaluated.send(Evaluation(distribution, next(iter((*args, *kwargs.values())), None), result))
-            return result
+    def _tell_of_sample(self, distribution: Distribution, result: Any, *args: Any, **kwargs: Any) -> None:
+        self.drawn.send(Draw(distribution, torch.is_grad_enabled(), result))
 
-        return log_prob
+    def _tell_of_log_prob(self, distribution: Distribution, result: Any, *args: Any, **kwargs: Any) -> None:
+        self.evaluated.send(Evaluation(distribution, next(iter((*args, *kwargs.values())), None), result))
 
 
 def _kinds(kind: type) -> Iterator[type]:

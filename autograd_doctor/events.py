@@ -249,6 +249,13 @@ class ParameterSeen(Event, frozen=True):
     registered_at: Location | None = None
 
 
+class ParameterCopied(Event, frozen=True):
+    """The program gave a parameter values of other parameters for the first time: a copy of them, or an average."""
+
+    parameter: int
+    location: Location | None
+
+
 class ParameterGroup(Struct, frozen=True):
     """What an optimizer does to one group of parameters."""
 

@@ -98,3 +98,26 @@ def test_where_training_and_evaluation_share_a_function_its_call_is_named() -> N
     (related,) = finding.related
     assert related.location is not None
     assert "run_epoch(model, held_out" in source[related.location.line - 1]
+
+
+ANEW = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 1)
+
+    def forward(self, x):
+        return self.body(nn.Linear(4, 4)(x))
+
+model = Model()
+"""
+
+
+@pytest.mark.parametrize(("model", "words"), [(HIDDEN, "nn.ModuleList"), (ANEW, "build the module once")])
+def test_help_fits_the_cause(model: str, words: str) -> None:
+    report = check_program(dedent(model).strip() + LOOP)
+    (finding,) = (finding for finding in report.findings if finding.code == "AD207")
+    assert words in finding.help

@@ -230,6 +230,7 @@ class BackwardRuns(Instrument):
         for output in [*outputs, *(gradient for gradient in wrote if gradient is not None)]:
             made = Made("grad", place(), self._course.steps)
             made.of_backward = run.walk.backward if create else None
+            made.of_gradient = True
             if run.made is not None:
                 made.absorb(run.made, connected=create)
                 if not create and run.made.connected:

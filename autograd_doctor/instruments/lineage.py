@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
+from autograd_doctor.events import Event, ParameterCopied
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.grad_modes import GradModes
@@ -53,6 +54,8 @@ class Lineage(Instrument):
     which no parameter flows into, it is left alone until one does.
     """
 
+    emits: ClassVar[tuple[type[Event], ...]] = (ParameterCopied,)
+
     def __init__(
         self,
         site: Site,
@@ -74,6 +77,7 @@ class Lineage(Instrument):
         self._escapes = Escapes()
         self._operations: Operations = site.signals.operations
         self._without_parameters = 0
+        self._copied: set[int] = set()
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.operations.ended, self._operation_ended)
@@ -131,7 +135,7 @@ class Lineage(Instrument):
             connected = output.requires_grad and has_graph(output)
             if not connected and tensors.parameter_bit(output):
                 if changes:
-                    self._written_by_hand(output, name, place)
+                    self._written_by_hand(output, made)
                 continue
             foreign = self._foreign(output, made) if changes else 0
             self._connect(output, made, connected=connected, gradients=operation.grad_enabled)
@@ -190,14 +194,15 @@ class Lineage(Instrument):
         elif name == "grad.__set__":
             self._ledger.set_by_hand(locate(place))
         elif name == "data.__set__":
-            self._written_by_hand(target, name, place)
-            self._replaced(target, self._tensors.derive(Made("data", place, self._course.steps), tensors_in(args[1:])))
+            made = self._tensors.derive(Made("data", place, self._course.steps), tensors_in(args[1:]))
+            self._written_by_hand(target, made)
+            self._replaced(target, made)
         elif name == "__setitem__":
             connected = has_graph(target)
-            if not connected and self._tensors.parameter_bit(target):
-                self._written_by_hand(target, name, place)
-                return
             made = self._tensors.derive(Made(name, place, self._course.steps), tensors_in(args))
+            if not connected and self._tensors.parameter_bit(target):
+                self._written_by_hand(target, made)
+                return
             foreign = self._foreign(target, made)
             self._connect(target, made, connected=connected, gradients=operation.grad_enabled)
             self._changed(target, made, name, place, foreign)
@@ -249,7 +254,7 @@ class Lineage(Instrument):
             if foreign:
                 self._tensors.written[made.alias_of] = self._hidden_from_autograd(made)
             else:
-                self._ledger.written_by_hand(made.alias_of, locate(place))
+                self._parameter_written(made.alias_of, made)
         base = target._base
         if base is not None:
             whole = self._tensors.get(base) or Made(name, place, self._course.steps)
@@ -258,10 +263,19 @@ class Lineage(Instrument):
             if whole.reference is None:
                 self._tensors.put(base, whole)
 
-    def _written_by_hand(self, target: torch.Tensor, name: str, place: Place | None) -> None:
+    def _written_by_hand(self, target: torch.Tensor, made: Made) -> None:
         number = self._parameters.get(target)
-        if number is not None and name != "requires_grad_":
-            self._ledger.written_by_hand(number, locate(place))
+        if number is not None and made.operation != "requires_grad_":
+            self._parameter_written(number, made)
+
+    def _parameter_written(self, number: int, made: Made) -> None:
+        """A parameter was given values that may be an update, or those of other parameters, as a target network is."""
+        others = made.values & ~made.guessed & ~(1 << number)
+        if made.of_gradient or not others:
+            self._ledger.written_by_hand(number, locate(made.place))
+        elif number not in self._copied:
+            self._copied.add(number)
+            self.emit(ParameterCopied(step=self._course.steps, parameter=number, location=locate(made.place)))
 
     def _function_ended(self, call: FunctionCall) -> None:
         if not self._detail.full:

@@ -76,12 +76,12 @@ class Made:
     `guessed`: those of `values` that nobody saw flow in. `order` counts up over the run. `created_at` and `created_by`
     say what made it before any in-place operation; `shape` is known where there was one. `hidden_alias` marks an alias
     made by `.data`, changes of which autograd does not see. `under`: for an inference tensor, what had switched
-    inference mode on.
+    inference mode on. `of_gradient`: gradients of leaves have flowed in.
     """
 
     __slots__ = (
         "__weakref__", "alias_of", "changes", "connected", "created_at", "created_by", "cuts", "guessed",
-        "hidden_alias", "of_backward", "operation", "order", "origin", "place", "reference", "rewrapped",
+        "hidden_alias", "of_backward", "of_gradient", "operation", "order", "origin", "place", "reference", "rewrapped",
         "rewrapped_by", "shape", "step", "under", "values",
     )  # fmt: skip
 
@@ -98,6 +98,7 @@ class Made:
         self.rewrapped: Place | None = None
         self.rewrapped_by = ""
         self.of_backward: int | None = None
+        self.of_gradient = False
         self.order = next(_ORDER)
         self.alias_of: int | None = None
         self.hidden_alias = False
@@ -158,6 +159,7 @@ class Made:
                 self.cuts = _merged(self.cuts, guesses)
             else:
                 self.cuts = _merged(self.cuts, other.cuts.items()) if self.cuts else other.cuts
+        self.of_gradient |= other.of_gradient
         if self.origin is None:
             self.origin = other.origin
         if self.rewrapped is None:

@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from math import prod
 
-from autograd_doctor.events import BackwardRan, ForwardRan, ModuleSeen, OptimizerBuilt, OptimizerStepped
-from autograd_doctor.findings import Finding
+from autograd_doctor.events import (
+    BackwardRan,
+    ForwardRan,
+    ModuleSeen,
+    OptimizerBuilt,
+    OptimizerStepped,
+    ParameterCopied,
+)
+from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.connectivity import registered
@@ -22,6 +29,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 
 def _help(trace: Trace, left_out: list[int], reason: str) -> str:
+    if _copies(trace, left_out):
+        return "compute what they give under `torch.no_grad()`, or `detach` it: nothing is to learn through a copy"
     if reason:
         return "call `requires_grad_(False)` on them if they are to stay fixed, which saves their gradients"
     if all(trace.parameters[parameter].kind == "tensor" for parameter in left_out):
@@ -31,6 +40,8 @@ def _help(trace: Trace, left_out: list[int], reason: str) -> str:
 
 def _by_intent(trace: Trace, left_out: list[int], learning: Iterable[int], ratio: float) -> str:
     """Why gradients may be wanted here only on their way to what is optimized, "" if nothing says so."""
+    if _copies(trace, left_out):
+        return "they get their values from other parameters, as a target network does"
     resting = {event.module for event in trace.of(ForwardRan)} - {e.module for e in trace.of(ForwardRan) if e.training}
     in_eval = {p for module in resting if module in trace.modules for p in trace.modules[module].parameters}
     if in_eval.issuperset(left_out):
@@ -40,6 +51,13 @@ def _by_intent(trace: Trace, left_out: list[int], learning: Iterable[int], ratio
     if not any(set(left_out).intersection(backward.behind) for backward in trace.of(BackwardRan)):
         return "they all come before what is optimized, as a fixed backbone does"
     return ""
+
+
+def _copies(trace: Trace, parameters: Iterable[int]) -> list[Location]:
+    """The lines that give parameters the values of others, if all of them are so given."""
+    copied = {event.parameter: event.location for event in trace.of(ParameterCopied)}
+    places = [copied.get(parameter) for parameter in parameters]
+    return [] if None in places else list(dict.fromkeys(place for place in places if place is not None))
 
 
 def _size(trace: Trace, parameters: Iterable[int]) -> int:
@@ -66,7 +84,9 @@ def _finding(trace: Trace, left_out: list[int], learning: set[int], ratio: float
             "backwards": backwards,
         },
         notes=(f"this may be meant: {reason}",) if reason else (),
-        related=registered(trace, left_out),
+        related=registered(
+            trace, left_out, *(Related("they are copied here", place) for place in _copies(trace, left_out)[:1])
+        ),
         step_first=1,
         step_count=len(trace.steps),
         parameters=left_out,
@@ -116,6 +136,27 @@ def bad_small_backbone() -> None:
         optimizer.zero_grad()
         nn.functional.cross_entropy(head(backbone(x)), labels).backward()
         optimizer.step()
+
+
+def bad_target_network() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    online = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 2))
+    target = copy.deepcopy(online)
+    optimizer = torch.optim.Adam(online.parameters(), lr=1e-3)  # <- AD204
+    for step in range(12):
+        state, following, reward = torch.randn(32, 4), torch.randn(32, 4), torch.randn(32)
+        wanted = reward + 0.9 * target(following).amax(dim=1)
+        loss = (online(state).amax(dim=1) - wanted).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if step % 4 == 3:
+            target.load_state_dict(online.state_dict())
 
 
 def good() -> None:
@@ -193,9 +234,9 @@ RULE = Rule(
     fine="Optimising an input, probing a model, the other network of a GAN. It is an `info`, because freezing would "
     "save time and memory, when the optimizer holds an adapter, or what was left out runs in eval mode or comes before "
     "all that the optimizer holds.",
-    needs=(BackwardRan, ForwardRan, ModuleSeen, OptimizerBuilt, OptimizerStepped),
+    needs=(BackwardRan, ForwardRan, ModuleSeen, OptimizerBuilt, OptimizerStepped, ParameterCopied),
     examine=examine,
-    bad=(bad, bad_late_layer, bad_backbone_that_is_not_frozen, bad_small_backbone),
+    bad=(bad, bad_late_layer, bad_backbone_that_is_not_frozen, bad_small_backbone, bad_target_network),
     good=(good, good_input_optimization, good_alternating),
     # A head or an adapter is smaller than what it stands on; a forgotten layer usually is not that much larger.
     tunables={"minimum_steps": 3, "backbone_ratio": 2.0},

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
-from autograd_doctor.events import BackwardRan, ModuleSeen, OptimizerBuilt, OptimizerStepped
+from autograd_doctor.events import BackwardRan, ModuleSeen, OptimizerBuilt, OptimizerStepped, ParameterSeen
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
@@ -36,7 +37,7 @@ def _finding(trace: Trace, hidden: list[ModuleSeen], written: set[int]) -> Findi
         "with gradients are missing from `parameters()` and from every optimizer",
         subject=holders[0],
         location=hidden[0].location,
-        help="keep them in an `nn.ModuleList` or `nn.ModuleDict`, or as attributes assigned after `super().__init__()`",
+        help=_help(trace, parameters),
         evidence={
             "modules": [f"{holder} ({seen.kind})" for holder, seen in zip(holders, hidden, strict=True)][:20],
             "number_of_parameters": len(parameters),
@@ -46,6 +47,19 @@ def _finding(trace: Trace, hidden: list[ModuleSeen], written: set[int]) -> Findi
         step_count=len(trace.steps),
         parameters=parameters,
     )
+
+
+def _help(trace: Trace, parameters: list[int]) -> str:
+    """Parameters that come into view again and again at the same line belong to modules that are built at each call."""
+    places = {trace.parameters[parameter].registered_at for parameter in parameters if parameter in trace.parameters}
+    steps = Counter(
+        seen.registered_at
+        for seen in trace.of(ParameterSeen)
+        if seen.step and seen.registered_at is not None and seen.registered_at in places
+    )
+    if any(count > 1 for count in steps.values()):
+        return "build the module once, in `__init__`: each call starts again from new random weights"
+    return "keep them in an `nn.ModuleList` or `nn.ModuleDict`, or as attributes assigned after `super().__init__()`"
 
 
 def bad() -> None:
@@ -162,7 +176,7 @@ RULE = Rule(
     "`.to()`, not switched by `train()` and `eval()`, and not saved.",
     fix="Use `nn.ModuleList` or `nn.ModuleDict`.",
     fine="A module that is shared on purpose and optimized elsewhere, or frozen and hidden on purpose.",
-    needs=(BackwardRan, ModuleSeen, OptimizerBuilt, OptimizerStepped),
+    needs=(BackwardRan, ModuleSeen, OptimizerBuilt, OptimizerStepped, ParameterSeen),
     examine=examine,
     bad=(bad, bad_dictionary),
     good=(good, good_shared),

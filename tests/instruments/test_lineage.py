@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch import nn
 
-from autograd_doctor.events import InstrumentLimited, OptimizerStepped
+from autograd_doctor.events import InstrumentLimited, OptimizerStepped, ParameterCopied
+from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.grad_modes import GradModes
 from autograd_doctor.instruments.ledger import Ledger
 from autograd_doctor.instruments.lineage import Lineage
@@ -475,3 +476,17 @@ def test_an_escape_carries_what_flowed_into_the_tensor_it_left():
     with inventing(Lineage) as run:
         run.signals.operations.ended.send(Operation(torch.add, Kind.ESCAPE, "item", (a[0], a), {}, True, 0.7654321))
         assert flows(run, run.operated("tensor", torch.ones(1), 0.7654321)) == ([0], [])
+
+
+def test_a_parameter_that_is_given_values_of_others_is_a_copy_and_not_updated():
+    source, target = weight(), weight()
+    target.grad = torch.ones_like(target)
+    with inventing(Lineage) as run:
+        number = run.number(target)
+        run.number(source)
+        with torch.no_grad():
+            for _ in range(2):
+                run.operated("copy_", target.copy_(source), target, source)
+        (copied,) = run.of(ParameterCopied)
+        assert copied.parameter == number
+        assert not run.find(Course).by_hand

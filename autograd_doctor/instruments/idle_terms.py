@@ -108,9 +108,9 @@ class IdleTerms(Instrument):
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.operations.ended, self._operation_ended)
-        self.listen(signals.operations.shown, self._taken)
+        self.listen(signals.operations.shown, self._put_away)
         self.listen(signals.custom_functions.began, self._function_began)
-        self.listen(signals.states.pickling, self._taken)
+        self.listen(signals.states.pickling, self._put_away)
         self.listen(signals.backward.began, self._backward_began)
         self.listen(self._module_calls.root_passed, self._root_passed)
         self.listen(self._course.step_taken, self._step_taken)
@@ -177,6 +177,10 @@ class IdleTerms(Instrument):
             self._evaluates = not passed.call.conditions.training
 
     # ------------------------------------------------------------------------------------------------------- their uses
+
+    def _put_away(self, tensor: torch.Tensor) -> None:
+        """It is printed, or written to a file."""
+        self._taken(tensor)
 
     def _taken(self, tensor: torch.Tensor) -> None:
         term = self._open.get(tensor)

@@ -268,11 +268,13 @@ class LossTerms(Instrument):
         addends = set() if made is None else {made.order}
         terms: list[_Term] = []
         weights: set[int] = set()
+        met: set[Any] = set()
         pending = [tensor.grad_fn]
-        for _ in range(_MOST_NODES):
-            node = pending.pop() if pending else None
-            if node is None:
-                break
+        while pending and len(met) < _MOST_NODES:
+            node = pending.pop()
+            if node is None or node in met:
+                continue
+            met.add(node)
             own = lineage_of(node)
             known = None if own is None else self._additions.get(own)
             if own is not None:
@@ -281,7 +283,7 @@ class LossTerms(Instrument):
                 terms += known.terms
                 weights |= known.weights
             if is_linear(node) and (known is None or not known.weights):
-                pending += [source for source, _ in node.next_functions if source is not None]
+                pending += [source for source, _ in node.next_functions]
         return _Sum(_newest(addends), tuple(terms), frozenset(weights))
 
     def _constant(self, tensor: torch.Tensor) -> _Constant | None:

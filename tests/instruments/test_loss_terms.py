@@ -255,3 +255,12 @@ def test_a_slope_that_meets_the_point_at_which_it_was_taken_is_a_constant() -> N
         residual = loop.of("sub", slope, loop.of("cos", point))
         loop.learn(loop.of("add", loop.error(), loop.of("sum", residual)))
         assert len(terms(loop)) == 1
+
+
+def test_a_sum_that_is_added_twice_has_its_terms_once() -> None:
+    with looping() as loop:
+        total = loop.of("add", loop.error(), loop.detached(loop.size()))
+        for _ in range(40):
+            total = loop.of("add", total, total)
+        loop.learn(total)
+        assert len(terms(loop)) == 1

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 
@@ -12,11 +11,12 @@ from autograd_doctor.events import Event, NonFiniteProduced
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.ledger import Ledger
 from autograd_doctor.instruments.light_steps import LightSteps
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.birth import Birth, birth
 from autograd_doctor.reading.graph_structure import nodes_of
-from autograd_doctor.reading.graph_walk import lineage_of
+from autograd_doctor.reading.graph_walk import GraphWalk
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.tensor_facts import bad_rows, describe, readable
 from autograd_doctor.signals import Signals
@@ -39,12 +39,21 @@ class Autopsies(Instrument):
 
     emits: ClassVar[tuple[type[Event], ...]] = (NonFiniteProduced,)
 
-    def __init__(self, site: Site, course: Course, detail: Detail, light_steps: LightSteps, tensors: Tensors) -> None:
+    def __init__(
+        self,
+        site: Site,
+        course: Course,
+        detail: Detail,
+        light_steps: LightSteps,
+        tensors: Tensors,
+        ledger: Ledger,
+    ) -> None:
         super().__init__(site)
         self._course = course
         self._detail = detail
         self._light_steps = light_steps
         self._tensors = tensors
+        self._ledger = ledger
         self._lines: dict[tuple[int, Place | None], list[Line | None]] = {}
         self._nodes = self._spoiled = 0
 
@@ -53,8 +62,8 @@ class Autopsies(Instrument):
 
     def _backward_began(self, call: BackwardCall) -> None:
         """The last to see it: the value of the loss has been read."""
-        if self._detail.full:
-            self._remember(call)
+        if self._ledger.walk is not None:
+            self._remember(self._ledger.walk)
         if not self._detail.closely and self._is_spoiled(call.roots[0]) and self._spoiled < _MOST_SPOILED:
             self._spoiled += 1
             event = self._look_into(call)
@@ -72,14 +81,19 @@ class Autopsies(Instrument):
     def _key(self) -> tuple[int, Place | None]:
         return self._light_steps.structure, place()
 
-    def _remember(self, call: BackwardCall) -> None:
-        """Keep the lines of a recorded graph; where another of its structure has others, they tell nothing."""
-        lines = _lines_of(nodes_of(call.roots))
-        known = self._lines.get(self._key())
+    def _remember(self, walk: GraphWalk) -> None:
+        """Keep the lines of a recorded graph; where another of its structure has others, they tell nothing.
+
+        A walk meets nodes in the same order as `nodes_of`.
+        """
+        made_of = [walk.made.get(key) for key in walk.nodes]
+        lines = [None if made is None else (made.operation, made.place) for made in made_of]
+        key = self._key()
+        known = self._lines.get(key)
         if known is not None:
             known[:] = [line if line == other else None for line, other in zip(known, lines, strict=True)]
         elif self._nodes + len(lines) <= _MOST_NODES:
-            self._lines[self._key()] = lines
+            self._lines[key] = lines
             self._nodes += len(lines)
 
     def _look_into(self, call: BackwardCall) -> NonFiniteProduced | None:
@@ -100,16 +114,3 @@ class Autopsies(Instrument):
             reached="loss",
             from_graph=True,
         )
-
-
-def _lines_of(nodes: Sequence[Any]) -> list[Line | None]:
-    """The operation and the place of each node; what torch makes inside an operation has those of that one."""
-    inherited: dict[Any, Line | None] = {}
-    for node in nodes:
-        made = lineage_of(node)
-        if made is not None:
-            inherited[node] = made.operation, made.place
-        line = inherited.setdefault(node, None)
-        for source, _ in node.next_functions:
-            inherited.setdefault(source, line)
-    return [inherited[node] for node in nodes]

@@ -128,7 +128,8 @@ class BackwardRuns(Instrument):
             return
         run.gradients.detach()
         walk, made = run.walk, run.made
-        reached = sorted(set(self._numbers(walk).values()))
+        numbers = self._numbers(walk)
+        reached = sorted(set(numbers.values()))
         cuts, zeroings = zeroing_events(walk, run.gradients, self._parameters.get)
         if made is not None:
             cuts += made.cuts_of(made.values & ~sum(1 << number for number in reached))
@@ -145,8 +146,8 @@ class BackwardRuns(Instrument):
                 values=numbers_in(made.values) if made is not None else None,
                 guessed=numbers_in(made.guessed) if made is not None else [],
                 reached=reached,
-                behind=self._behind(walk),
-                ahead=self._ahead(walk),
+                behind=self._behind(walk, numbers),
+                ahead=self._ahead(walk, numbers),
                 wrote=self._ledger.wrote,
                 cuts=cuts,
                 zeroings=zeroings,
@@ -170,16 +171,14 @@ class BackwardRuns(Instrument):
         self._report_bad(run)
         self._mark_gradients(run)
 
-    def _behind(self, walk: GraphWalk) -> list[int]:
+    def _behind(self, walk: GraphWalk, numbers: dict[int, int]) -> list[int]:
         """Parameters that no optimizer holds, and that work on what was computed from some that one does."""
-        numbers = self._numbers(walk)
         held = {key for key, number in numbers.items() if self._optimizers.holds(number)}
         left_out = numbers.keys() - held
         return sorted(numbers[key] for key in behind(walk, left_out, held)) if held and left_out else []
 
-    def _ahead(self, walk: GraphWalk) -> list[int]:
+    def _ahead(self, walk: GraphWalk, numbers: dict[int, int]) -> list[int]:
         """Optimizers none of whose parameters works on what was computed from those of the others."""
-        numbers = self._numbers(walk)
         holders = {
             optimizer: {key for key, number in numbers.items() if number in held}
             for optimizer, held in self._optimizers.holders()

@@ -196,11 +196,10 @@ class LossTerms(Instrument):
         if not tensor.requires_grad:
             return False
         made = self._tensors.get(tensor)
-        if made is None or not made.values or made.connected & self._optimizers.held:
+        if made is None or not made.values:
             return True
-        if made.connected and not self._optimizers.held:
-            return True
-        return self._teaches_an_input(tensor)
+        taught = made.connected & self._optimizers.held if self._optimizers.held else made.connected
+        return taught != 0 or self._teaches_an_input(tensor)
 
     def _is_of_parameters(self, tensor: torch.Tensor) -> bool:
         made = self._tensors.get(tensor)

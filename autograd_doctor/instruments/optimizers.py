@@ -61,8 +61,7 @@ class Optimizers(Instrument):
         number = self._numbers.get(added.optimizer)
         if number is not None:
             group = self._group(added.group)
-            self._parameters[number].update(group.parameters)
-            self.held |= sum(1 << parameter for parameter in set(group.parameters))
+            self._hold(number, group.parameters)
             self.emit(ParametersAdded(step=self._course.steps, optimizer=number, group=group, location=here()))
 
     def get(self, optimizer: torch.optim.Optimizer) -> int | None:
@@ -81,6 +80,11 @@ class Optimizers(Instrument):
         """Whether any optimizer was given this parameter."""
         return bool(self.held >> parameter & 1)
 
+    def _hold(self, number: int, parameters: Iterable[int]) -> None:
+        given = set(parameters)
+        self._parameters.setdefault(number, set()).update(given)
+        self.held |= sum(1 << parameter for parameter in given)
+
     def holders(self) -> Iterator[tuple[int, Set[int]]]:
         """Every optimizer with the parameters that it was given."""
         yield from self._parameters.items()
@@ -92,8 +96,7 @@ class Optimizers(Instrument):
             groups = [self._group(group) for group in optimizer.param_groups]
             self._known.introduce()
             flat = [parameter for group in groups for parameter in group.parameters]
-            self._parameters[number] = set(flat)
-            self.held |= sum(1 << parameter for parameter in set(flat))
+            self._hold(number, flat)
             self._built[number] = OptimizerBuilt(
                 step=self._course.steps,
                 optimizer=number,

@@ -237,5 +237,5 @@ RULE = Rule(
     bad=(bad, bad_actor),
     good=(good, good_reinforce, good_ratio, good_target, good_rollout),
     tunables={"backwards": 2},
-    folds=("AD216", "AD217"),
+    folds=("AD216", "AD217", "AD410"),
 )

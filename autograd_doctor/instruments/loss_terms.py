@@ -206,7 +206,7 @@ class LossTerms(Instrument):
         return made is not None and made.values != 0 and self._is_live(tensor)
 
     def _teaches_an_input(self, tensor: torch.Tensor) -> bool:
-        leaves = [tensor] if tensor.is_leaf else [leaf_of(node) for node in nodes_of([tensor])]
+        leaves = [leaf_of(node) for node in nodes_of([tensor])] if has_graph(tensor) else [tensor]
         made = (self._tensors.get(leaf) for leaf in leaves if leaf is not None)
         return any(each is not None and each.values & ~each.guessed for each in made)
 
@@ -268,7 +268,7 @@ class LossTerms(Instrument):
         terms: list[_Term] = []
         weights: set[int] = set()
         met: set[Any] = set()
-        pending = [tensor.grad_fn]
+        pending = [tensor.grad_fn] if has_graph(tensor) else []
         while pending and len(met) < _MOST_NODES:
             node = pending.pop()
             if node is None or node in met:

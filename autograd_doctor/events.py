@@ -818,7 +818,8 @@ class NonFiniteGradient(Event, frozen=True):
 
     location: the *forward* line that made the node. operands: the forward inputs with their ranges.
     absorbed: every gradient of the backward ended finite all the same.
-    skipped: a gradient scaler skipped the step because of it.
+    skipped: a gradient scaler skipped the step because of it. low_precision: the gradients are of a small dtype and the
+    node has finite slopes, so that they left the range of that dtype.
     """
 
     node: str
@@ -829,6 +830,117 @@ class NonFiniteGradient(Event, frozen=True):
     absorbed: bool
     backward: int
     skipped: bool = False
+    low_precision: bool = False
+
+
+class LossesFollowed(Event, frozen=True):
+    """The losses of some backwards in a row that ran at one line, of one number each.
+
+    first: the step of the first of them. opening, last, low, high: of those that are finite, None if none is.
+    non_finite: how many are not.
+    """
+
+    location: Location | None
+    first: int
+    backwards: int
+    opening: float | None
+    last: float | None
+    low: float | None
+    high: float | None
+    non_finite: int = 0
+
+
+class UpdatesMeasured(Event, frozen=True):
+    """What a step of an optimizer did to the values of its parameters.
+
+    weights: root mean squares of their values before the step. updates: of what the step added to them. Both are taken
+    over the same values, of a large parameter over some that are spread evenly.
+    """
+
+    optimizer: int
+    parameters: list[int]
+    weights: list[float]
+    updates: list[float]
+
+
+class Layer(Struct, frozen=True):
+    """A matrix of weights, or several that work together, on the way of a gradient.
+
+    location, operation: of the forward. gradients: 2-norms of the gradients that arrived at its output; a layer that is
+    applied several times, as that of a recurrent network, has one for each time, the one nearest to the loss first.
+    """
+
+    parameters: list[int]
+    location: Location | None
+    operation: str
+    gradients: list[float]
+
+
+class LayersMeasured(Event, frozen=True):
+    """The gradients of one backward along the longest way through layers, from the loss to the first of them."""
+
+    backward: int
+    location: Location | None
+    layers: list[Layer]
+
+
+class UnitsCounted(Event, frozen=True):
+    """How many units of a rectifier, as ReLU is one, were active on some sample. Stated again when that has changed.
+
+    parameters: the weights in front of it. units: channels of a convolution, otherwise entries of the last dimension.
+    silent: those that were active on no sample in any of the `looks`, one for each step looked at. lost: those that
+    were, and then on no sample of the last three. samples: of each unit, seen in the last three.
+    """
+
+    location: Location | None
+    operation: str
+    parameters: list[int]
+    units: int
+    silent: int
+    lost: int
+    looks: int
+    samples: int
+
+
+class SaturationMeasured(Event, frozen=True):
+    """How much of the output of a squashing function lay at its limits, in each of several steps.
+
+    shares: of the values of sigmoid or tanh, or of the rows of a softmax, that have next to no slope. at_low: the part
+    of these values that lay at the lower limit; None for a softmax. low, high: the range of what went in.
+    """
+
+    location: Location | None
+    operation: str
+    parameters: list[int]
+    shares: list[float]
+    at_low: float | None
+    low: float
+    high: float
+
+
+class UnitsAlike(Event, frozen=True):
+    """The units (rows) of a weight began equal, got equal gradients and were still equal after several updates.
+
+    filled_at: the line that gave them these values, if it was seen.
+    """
+
+    parameter: int
+    units: int
+    updates: int
+    filled_at: Location | None
+
+
+class GradientMeasured(Event, frozen=True):
+    """The gradients that a step of an optimizer found, measured although the step was not recorded: its loss stood out.
+
+    norms: 2-norms in the order of `parameters`.
+    """
+
+    optimizer: int
+    location: Location | None
+    parameters: list[int]
+    norms: list[float]
+    loss: float
 
 
 # ------------------------------------------------------------------------------------------ autograd's own complaints

@@ -13,6 +13,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from autograd_doctor.reading import graph_walk
 from autograd_doctor.reading.graph_walk import (
+    BadGradient,
     GradientWatch,
     GraphWalk,
     _magnitude,
@@ -202,7 +203,7 @@ def test_the_first_node_with_a_bad_gradient_is_told_with_what_it_saved() -> None
     with watched(loss) as watch:
         loss.backward()
     assert watch.first_bad is not None
-    node, operands = watch.first_bad
+    node, operands, _ = watch.first_bad
     assert node is root.grad_fn
     assert [(facts.name, facts.low, facts.high, facts.operation, facts.made_at) for facts in operands] == [
         ("result", 0.0, 2.0, "", None)
@@ -280,7 +281,7 @@ def test_leaves_are_not_hooked() -> None:
     with watched(a * 2) as watch:
         (key,) = watch._walk.leaves
         (a * 2).sum().backward()
-        assert key not in watch._largest
+        assert key not in watch.magnitudes
 
 
 def test_a_node_that_turns_gradients_into_zeros_is_told_and_those_behind_it_are_not() -> None:
@@ -448,5 +449,5 @@ def test_a_bad_gradient_is_told_with_its_place(marked: Marked) -> None:
 
 def test_a_bad_gradient_of_a_node_without_a_line_is_told_by_its_name() -> None:
     root = leaf(0.0).sqrt()
-    event = non_finite_event(walk(root), (root.grad_fn, []), [], absorbed=False)
+    event = non_finite_event(walk(root), BadGradient(root.grad_fn, [], False), [], absorbed=False)
     assert (event.operation, event.location) == ("sqrt", None)

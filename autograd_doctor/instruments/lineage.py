@@ -39,16 +39,18 @@ _WORK_ON_DATA = 1000
 
 @dataclass(eq=False, slots=True)
 class Recorded:
-    """An output whose making was recorded, and the tensors that flowed into it."""
+    """An output whose making was recorded, the tensors that flowed into it, and what made it unless that was a custom
+    function."""
 
     output: torch.Tensor
     made: Made
     inputs: Sequence[torch.Tensor]
+    operation: Operation | None = None
 
 
 class Lineage(Instrument):
     """Fills the table of tensors. `recorded` is sent for each output, after its lineage is known, in steps that are
-    looked at closely.
+    looked at closely. filled: per parameter, the place that last gave it values before the first step.
 
     It sees the program's main thread, and nothing inside optimizers and backwards. Where long work on data goes on,
     which no parameter flows into, it is left alone until one does.
@@ -78,6 +80,7 @@ class Lineage(Instrument):
         self._operations: Operations = site.signals.operations
         self._without_parameters = 0
         self._copied: set[int] = set()
+        self.filled: dict[int, Place | None] = {}
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.operations.ended, self._operation_ended)
@@ -154,7 +157,7 @@ class Lineage(Instrument):
             else:
                 self._worked_on_data()
             if self._detail.closely:
-                self.recorded.relay(Recorded(output, made, inputs))
+                self.recorded.relay(Recorded(output, made, inputs, operation))
 
     def _connect(self, output: torch.Tensor, made: Made, *, connected: bool, gradients: bool) -> None:
         """Mark the backward node of an output with its lineage, or note which paths were cut."""
@@ -208,7 +211,7 @@ class Lineage(Instrument):
             self._changed(target, made, name, place, foreign)
             self._tensors.put(target, made)
             if self._detail.closely:
-                self.recorded.relay(Recorded(target, made, tensors_in(args[2:])))
+                self.recorded.relay(Recorded(target, made, tensors_in(args[2:]), operation))
 
     def _foreign(self, target: torch.Tensor, made: Made) -> int:
         """Parameters with a graph that flow into what an alias made by `.data` stands for, but for itself."""
@@ -270,6 +273,8 @@ class Lineage(Instrument):
 
     def _parameter_written(self, number: int, made: Made) -> None:
         """A parameter was given values that may be an update, or those of other parameters, as a target network is."""
+        if self._course.steps == 0:
+            self.filled[number] = made.place
         others = made.values & ~made.guessed & ~(1 << number)
         if made.of_gradient or not others:
             self._ledger.written_by_hand(number, locate(made.place))

@@ -6,7 +6,6 @@ A birth is only reported when it reaches a loss: a mask of `-inf` that a softmax
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import ClassVar
 
 import torch
@@ -17,7 +16,7 @@ from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.lineage import Lineage, Recorded
 from autograd_doctor.instruments.tensors import Tensors
-from autograd_doctor.reading.made import Made
+from autograd_doctor.reading.low_precision import from_range
 from autograd_doctor.reading.operation_kinds import STAYS_FINITE
 from autograd_doctor.reading.origin import Origin
 from autograd_doctor.reading.places import Place
@@ -54,10 +53,9 @@ class NonFinite(Instrument):
         self.listen(signals.backward.began, self._backward_began)
 
     def _recorded(self, recorded: Recorded) -> None:
-        output = recorded.output
         if not (self._active and self._detail.closely) or recorded.made.operation in STAYS_FINITE:
             return
-        self._check(output, recorded.made, recorded.inputs)
+        self._check(recorded)
 
     def _backward_began(self, call: BackwardCall) -> None:
         """If the loss is spoiled, report where that began."""
@@ -70,11 +68,12 @@ class NonFinite(Instrument):
             self._reported.add((origin.operation, origin.place))
             self._active = len(self._reported) < _MOST_REPORTED
 
-    def _check(self, output: torch.Tensor, made: Made, inputs: Sequence[torch.Tensor]) -> None:
+    def _check(self, recorded: Recorded) -> None:
         """Give a spoiled output its origin, and a finite one none.
 
         A sum is finite if every term is; where the sum itself overflows, the exact look tells.
         """
+        output, made = recorded.output, recorded.made
         if not output.is_floating_point() or not readable(output) or output.numel() == 0:
             made.origin = None
             return
@@ -85,9 +84,10 @@ class NonFinite(Instrument):
             return
         born_here = made.origin is None or (made.origin.deliberate and bool(torch.isnan(output).any()))
         if born_here:
-            made.origin = self._origin(output, made, inputs)
+            made.origin = self._origin(recorded)
 
-    def _origin(self, output: torch.Tensor, made: Made, inputs: Sequence[torch.Tensor]) -> Origin:
+    def _origin(self, recorded: Recorded) -> Origin:
+        output, made, inputs = recorded.output, recorded.made, recorded.inputs
         key = (made.place, made.operation)
         self._seen[key] = self._seen.get(key, 0) + 1
         if self._seen[key] > _MOST_PER_PLACE:
@@ -100,7 +100,9 @@ class NonFinite(Instrument):
             origin = Origin(None, made.place, self._tensors.describe(spoiled[0]), (), tuple(bad_rows(spoiled[0])))
         else:
             operands = tuple(self._tensors.describe(tensor) for tensor in inputs[:4])
-            origin = Origin(made.operation, made.place, describe(output), operands, tuple(bad_rows(output)))
+            by = recorded.operation
+            low = from_range(by.function, by.name, by.args, by.kwargs, output) if by is not None else None
+            origin = Origin(made.operation, made.place, describe(output), operands, tuple(bad_rows(output)), low)
         self._known[key] = origin
         return origin
 

@@ -17,6 +17,7 @@ import torch
 from torch._C._autograd import SavedTensor
 from torch.autograd.function import BackwardCFunction
 
+from autograd_doctor.reading.low_precision import is_low
 from autograd_doctor.reading.made import leaf_of
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.reading.without_running import is_a
@@ -34,11 +35,15 @@ _UNSIGNED = 2**63
 
 
 class Birth(NamedTuple):
-    """A node that made values that are not finite out of finite ones."""
+    """A node that made values that are not finite out of finite ones.
+
+    low_precision: whether it gives finite values in float32, None if that is not known.
+    """
 
     node: Node
     operands: Sequence[torch.Tensor]
     output: torch.Tensor
+    low_precision: bool | None = None
 
 
 def birth(nodes: Sequence[Node]) -> Birth | None:
@@ -77,9 +82,26 @@ class _Graph:
             return None
         self._finite[node] = all(finite) if finite and None not in finite else None
         given = [value for value in operands.values() if value is not None]
-        if False in finite and sources_are_finite and all(map(_is_finite, given)):
-            return Birth(node, given, outputs[finite.index(False)])
+        if False in finite and sources_are_finite and self._are_finite(node, operands):
+            spoiled = outputs[finite.index(False)]
+            return Birth(node, given, spoiled, self._fits_float32(node, operands) if is_low(spoiled) else None)
         return None
+
+    def _are_finite(self, node: Node, operands: Mapping[str, torch.Tensor | None]) -> bool:
+        """Whether what went into a node is finite. Data that nothing holds any more may have been spoiled."""
+        if not all(_is_finite(value) for value in operands.values() if value is not None):
+            return False
+        sources = [source for source, _ in node.next_functions]
+        gone = [source for value, source in zip(operands.values(), sources, strict=False) if value is None]
+        return len(operands) != len(sources) or None not in gone
+
+    def _fits_float32(self, node: Node, operands: Mapping[str, torch.Tensor | None]) -> bool | None:
+        """Whether a node, computed in float32, gives finite values."""
+        wide = {
+            name: value.float() if value is not None and is_low(value) else value for name, value in operands.items()
+        }
+        outputs = self._computed(node, wide)
+        return all(map(_is_finite, outputs)) if outputs else None
 
     def _let_go(self, node: Node) -> None:
         """What was computed need not stay in memory when all have taken it."""

@@ -6,13 +6,14 @@ import math
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch.autograd.function import BackwardCFunction
 
 from autograd_doctor.events import Cut, NonFiniteGradient, TensorFacts, Zeroing
 from autograd_doctor.reading.graph_structure import MOST_NODES
+from autograd_doctor.reading.low_precision import overflows_only_by_range
 from autograd_doctor.reading.made import Made, leaf_of
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.tensor_facts import describe, readable
@@ -127,10 +128,19 @@ class GraphWalk:
         return seen & self.leaves.keys()
 
 
+class BadGradient(NamedTuple):
+    """A node that passed on gradients that are not finite, what it saved, and whether they only left their range."""
+
+    node: Node
+    operands: list[TensorFacts]
+    low_precision: bool
+
+
 class GradientWatch:
     """Hooks on every node of a walk: the first non-finite gradient, and gradients that become zero.
 
-    One norm per gradient tells both. Hooks are removed after the backward.
+    One norm per gradient tells both. Hooks are removed after the backward. magnitudes: for each node, by its key, the
+    2-norms of the gradients that it passed on, in the order of its `next_functions`.
     """
 
     def __init__(
@@ -140,8 +150,8 @@ class GradientWatch:
         self._looking = looking
         self._made_of = made_of
         self._zeros = look_for_zeros
-        self._largest: dict[int, list[float]] = {}
-        self.first_bad: tuple[Node, list[TensorFacts]] | None = None
+        self.magnitudes: dict[int, list[float]] = {}
+        self.first_bad: BadGradient | None = None
         self.without_answer: set[int] = set()
         self._handles: list[Any] = []
 
@@ -156,7 +166,7 @@ class GradientWatch:
         self._handles = []
 
     def _hook(self, key: int, node: Node) -> Callable[[Any, Any], None]:
-        looking, largest = self._looking, self._largest
+        looking, magnitudes = self._looking, self.magnitudes
 
         def look(given: tuple[torch.Tensor | None, ...], _: tuple[torch.Tensor | None, ...]) -> None:
             if self.first_bad is not None:
@@ -165,9 +175,10 @@ class GradientWatch:
                 found = [_magnitude(gradient) for gradient in given]
                 if not any(isinstance(gradient, torch.Tensor) for gradient in given):
                     self.without_answer.add(key)
-                largest[key] = found
+                magnitudes[key] = found
                 if not all(map(math.isfinite, found)):
-                    self.first_bad = (node, _operands(node, self._made_of))
+                    by_range = overflows_only_by_range(node_name(node).removesuffix("Backward"), given)
+                    self.first_bad = BadGradient(node, _operands(node, self._made_of), by_range)
 
         return look
 
@@ -176,7 +187,7 @@ class GradientWatch:
         if not self._zeros or self.first_bad is not None:
             return []
         found = []
-        for key, passed_on in self._largest.items():
+        for key, passed_on in self.magnitudes.items():
             node = self._walk.nodes[key]
             edges = [value for value, (following, _) in zip(passed_on, node.next_functions, strict=False) if following]
             if edges and not any(edges) and self._arrived(key):
@@ -188,7 +199,7 @@ class GradientWatch:
         consumers = self._walk.consumers.get(key)
         if not consumers:
             return True
-        return any(self._largest.get(consumer, [0.0] * (position + 1))[position] for consumer, position in consumers)
+        return any(self.magnitudes.get(consumer, [0.0] * (position + 1))[position] for consumer, position in consumers)
 
 
 def _magnitude(gradient: torch.Tensor | None) -> float:
@@ -260,10 +271,8 @@ def _operands(node: Node, made_of: Callable[[torch.Tensor], Made | None]) -> lis
     return facts[:4]
 
 
-def non_finite_event(
-    walk: GraphWalk, bad: tuple[Node, list[TensorFacts]], parameters: list[int], absorbed: bool
-) -> NonFiniteGradient:
-    node, operands = bad
+def non_finite_event(walk: GraphWalk, bad: BadGradient, parameters: list[int], absorbed: bool) -> NonFiniteGradient:
+    node, operands = bad.node, bad.operands
     made = walk.made.get(id(node))
     return NonFiniteGradient(
         step=walk.step,
@@ -274,4 +283,5 @@ def non_finite_event(
         parameters=parameters,
         absorbed=absorbed,
         backward=walk.backward,
+        low_precision=bad.low_precision,
     )

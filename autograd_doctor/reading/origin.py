@@ -11,13 +11,17 @@ from autograd_doctor.reading.places import Place, locate
 
 @dataclass(frozen=True)
 class Origin:
-    """The birth of a non-finite value: the operation, or None for a tensor that came in already spoiled."""
+    """The birth of a non-finite value: the operation, or None for a tensor that came in already spoiled.
+
+    low_precision: whether the same operation is finite in float32, None if that was not tried.
+    """
 
     operation: str | None
     place: Place | None
     output: TensorFacts
     operands: tuple[TensorFacts, ...]
     rows: tuple[int, ...]
+    low_precision: bool | None = None
 
     @property
     def deliberate(self) -> bool:
@@ -35,4 +39,5 @@ class Origin:
             operands=list(self.operands),
             rows=list(self.rows),
             reached="loss",
+            low_precision=self.low_precision,
         )

@@ -15,6 +15,7 @@ from autograd_doctor.events import (
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.scaling import skipped_by_scaler
 
 _REASONS = {
     "sqrt": (
@@ -53,19 +54,13 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     forward = min((born.step for born in trace.of(NonFiniteProduced) if born.reached != "gradient"), default=None)
     seen: set[Location | None] = set()
     for bad in trace.of(NonFiniteGradient):
-        if bad.location in seen or _skipped(trace, bad) or (forward is not None and forward <= bad.step):
+        elsewhere = bad.low_precision or (forward is not None and forward <= bad.step)
+        if bad.location in seen or elsewhere or skipped_by_scaler(trace, bad):
             continue
         seen.add(bad.location)
         yield _finding(trace, bad)
         if not bad.absorbed:
             return
-
-
-def _skipped(trace: Trace, bad: NonFiniteGradient) -> bool:
-    """Whether a gradient scaler suppressed the step that these gradients were made for, and a later one took effect."""
-    suppressed = any(step.skipped and step.step == bad.step for step in trace.of(OptimizerStepped))
-    found = any(event.found_inf and event.step == bad.step for event in trace.of(ScalerUsed))
-    return (bad.skipped or suppressed or found) and any(step.step >= bad.step for step in trace.steps)
 
 
 def _finding(trace: Trace, bad: NonFiniteGradient) -> Finding:
@@ -230,5 +225,5 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_where, bad_norm),
     good=(good, good_masked_before, good_skipped_by_scaler),
-    folds=("AD401", "AD403", "AD405", "AD406", "AD413", "AD111", "AD599", "AD116"),
+    folds=("AD401", "AD403", "AD405", "AD406", "AD412", "AD413", "AD111", "AD599", "AD116"),
 )

@@ -8,6 +8,7 @@ from autograd_doctor.events import BackwardRan, NonFiniteGradient, NonFiniteProd
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.scaling import scaled_too_far
 
 _REASONS = {
     "log": (
@@ -47,18 +48,10 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     spoiled = min((bad.step for bad in trace.of(NonFiniteGradient) if not bad.absorbed), default=None)
     for born in trace.of(NonFiniteProduced):
         hidden = born.reached == "gradient" and spoiled == born.step
-        elsewhere = born.low_precision or born.operation in _IMPORTS or _scaled_too_far(trace, born)
+        elsewhere = born.low_precision or born.operation in _IMPORTS or scaled_too_far(trace, born)
         if not elsewhere and not hidden and (spoiled is None or born.step <= spoiled):
             yield _finding(born)
             return
-
-
-def _scaled_too_far(trace: Trace, born: NonFiniteProduced) -> bool:
-    """Whether a gradient scaler tried a scale that was too large; it skips the step and goes on with a smaller one."""
-    calls = [event for event in trace.of(ScalerUsed) if event.step == born.step]
-    return any(event.call == "scale" and event.location == born.location for event in calls) and any(
-        event.found_inf for event in calls
-    )
 
 
 def _finding(born: NonFiniteProduced) -> Finding:
@@ -229,5 +222,5 @@ RULE = Rule(
     bad=(bad, bad_division, bad_empty_softmax),
     good=(good, good_mask_of_infinities, good_infinity_removed),
     needs_phases=(),
-    folds=("AD402", "AD403", "AD405", "AD406", "AD413", "AD111", "AD599", "AD116"),
+    folds=("AD402", "AD403", "AD405", "AD406", "AD412", "AD413", "AD111", "AD599", "AD116"),
 )

@@ -1,0 +1,67 @@
+"""Whether a value that is not finite came of the range of a small dtype, not of the mathematics."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from autograd_doctor.reading.operation_kinds import changes_input
+from autograd_doctor.reading.tensors_in import tensors_in
+
+_CASTS = frozenset({"to", "half", "bfloat16", "type", "type_as"})
+_FINITE_SLOPES = frozenset({
+    "Add", "Addbmm", "Addmm", "Baddbmm", "Bmm", "Cat", "Clone", "Convolution", "Dot", "Expand", "Linear", "Mean", "Mm",
+    "Mul", "Mv", "Neg", "Relu", "Repeat", "Select", "Slice", "Stack", "Sub", "Sum", "T", "Tanh", "ToCopy", "Transpose",
+    "UnsafeView", "View",
+})  # fmt: skip
+"""Nodes that make finite gradients out of finite ones wherever the result fits into the dtype."""
+
+
+def is_low(tensor: torch.Tensor) -> bool:
+    """Whether a dtype has fewer bits than float32."""
+    return tensor.is_floating_point() and tensor.dtype.itemsize < 4
+
+
+def from_range(
+    function: Callable[..., Any], name: str, args: Sequence[Any], kwargs: Mapping[str, Any], output: torch.Tensor
+) -> bool | None:
+    """Whether an operation, done once more in float32 on the same finite operands, gives finite values.
+
+    None where that cannot be tried: the output is no tensor of a small dtype, or the operation has overwritten what
+    went in. Call it in a look.
+    """
+    if not is_low(output) or changes_input(name) or "out" in kwargs:
+        return None
+    if name in _CASTS:
+        return True
+    devices = [output.device] if output.is_cuda else []
+    with torch.random.fork_rng(devices), torch.autocast(output.device.type, enabled=False), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the program has been given them already
+        try:
+            result = function(*_widened(args), **_widened(kwargs))
+        except (RuntimeError, TypeError, ValueError, IndexError):  # not for these dtypes
+            return None
+    return all(bool(torch.isfinite(each).all()) for each in tensors_in((result,)) if each.is_floating_point())
+
+
+def overflows_only_by_range(node_name: str, gradients: Sequence[torch.Tensor | None]) -> bool:
+    """Whether a node with finite slopes made gradients that are not finite, of a small dtype.
+
+    node_name: without "Backward" and digits.
+    """
+    spoiled = [each for each in gradients if each is not None and not bool(torch.isfinite(each).all())]
+    return node_name in _FINITE_SLOPES and bool(spoiled) and all(map(is_low, spoiled))
+
+
+def _widened(value: Any) -> Any:
+    """Arguments with tensors and dtypes of few bits in float32."""
+    if isinstance(value, torch.Tensor):
+        return value.detach().float() if is_low(value) else value.detach()
+    if isinstance(value, torch.dtype):
+        return torch.float32 if value in (torch.float16, torch.bfloat16) else value
+    if type(value) in (tuple, list):
+        return type(value)(map(_widened, value))
+    return {key: _widened(each) for key, each in value.items()} if isinstance(value, Mapping) else value

@@ -1,0 +1,128 @@
+"""AD404 low-precision-overflow: a value left the range of fp16 or bf16, and float32 would have held it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import BackwardRan, NonFiniteGradient, NonFiniteProduced, OptimizerStepped, ScalerUsed
+from autograd_doctor.findings import Finding, Related
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+from autograd_doctor.views.scaling import scaled_too_far, skipped_by_scaler
+
+_LARGEST = {"float16": "65,504", "bfloat16": "3.4e38"}
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    births = [born for born in trace.of(NonFiniteProduced) if not scaled_too_far(trace, born)]
+    spoiled = [bad for bad in trace.of(NonFiniteGradient) if not bad.absorbed and not skipped_by_scaler(trace, bad)]
+    first = min([*births, *spoiled], key=lambda event: event.step, default=None)
+    if isinstance(first, NonFiniteProduced) and first.low_precision and not _skipped(trace, first.step):
+        yield _forward(first)
+    elif isinstance(first, NonFiniteGradient) and first.low_precision:
+        yield _backward(trace, first)
+
+
+def _skipped(trace: Trace, step: int) -> bool:
+    """Whether a gradient scaler kept the step from taking effect."""
+    return any(event.skipped and event.step == step for event in trace.of(OptimizerStepped)) or any(
+        event.found_inf and event.step == step for event in trace.of(ScalerUsed)
+    )
+
+
+def _forward(born: NonFiniteProduced) -> Finding:
+    output = born.output
+    from_what = "; ".join(operand.described for operand in born.operands)
+    return RULE.finding(
+        f"`{born.operation}` left the range of {output.dtype}: {output.nan + output.inf} of {output.numel} values are "
+        f"not finite, and in float32 they are all finite" + (f" ({from_what})" if from_what else ""),
+        subject=output.name or born.operation,
+        location=born.location,
+        help=f"do this in float32 (`.float()` before it, or outside `autocast`), or scale its operands down: "
+        f"{output.dtype} ends at {_LARGEST.get(output.dtype, 'its limits')}",
+        evidence={
+            "operation": born.operation,
+            "dtype": output.dtype,
+            "values": output.numel,
+            "not_finite": output.nan + output.inf,
+            **({"rows_of_the_batch": ", ".join(map(str, born.rows))} if born.rows else {}),
+        },
+        related=tuple(
+            Related(f"{operand.described.split(' of ')[0]} was made here", operand.made_at)
+            for operand in born.operands
+            if operand.made_at is not None and operand.made_at != born.location
+        )[:3],
+        step_first=born.step + 1,
+        step_count=1,
+    )
+
+
+def _backward(trace: Trace, bad: NonFiniteGradient) -> Finding:
+    backward = trace.backwards.get(bad.backward)
+    return RULE.finding(
+        f"the backward of `{bad.operation}` left the range of a dtype of 16 bits, which spoils "
+        f"{trace.parameter_names(bad.parameters) or 'gradients'}",
+        subject=bad.operation,
+        location=bad.location or (backward.location if backward else None),
+        help="use a `GradScaler`, which skips such steps and lowers its scale, or do this part in float32",
+        evidence={"node": bad.node, "number_of_parameters": len(bad.parameters)},
+        related=(Related("this backward ran into it", backward.location),) if backward and backward.location else (),
+        step_first=bad.step + 1,
+        step_count=1,
+        parameters=bad.parameters,
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder = nn.Linear(16, 64)
+    head = nn.Linear(64, 1)
+    optimizer = torch.optim.SGD([*encoder.parameters(), *head.parameters()], lr=1e-4)
+    x = torch.randn(32, 16) * 40
+    for _ in range(6):
+        hidden = encoder(x).half()
+        energy = (hidden * hidden).sum(1)  # <- AD404
+        loss = (head(hidden.float()).squeeze(1) - energy.float()).abs().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder = nn.Linear(16, 64)
+    head = nn.Linear(64, 1)
+    optimizer = torch.optim.SGD([*encoder.parameters(), *head.parameters()], lr=1e-4)
+    x = torch.randn(32, 16)
+    for _ in range(6):
+        hidden = encoder(x).half()
+        energy = hidden.float().square().mean(1)
+        loss = (head(hidden.float()).squeeze(1) - energy).abs().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD404",
+    name="low-precision-overflow",
+    severity="error",
+    title="a value left the range of a dtype of 16 bits",
+    observes="The first operation of the run that made NaN or Inf in float16 or bfloat16, and makes finite values of "
+    "the same operands in float32; or a backward node with finite slopes whose gradients of 16 bits are not finite.",
+    why="float16 ends at 65,504: sums of squares, scores of long vectors and scaled gradients pass it although nothing "
+    "is wrong with the mathematics. From there on NaN spreads as from any other source.",
+    fix="Do sums, norms and scores in float32, scale them down first, and train float16 with a `GradScaler`.",
+    fine="Overflows in steps that a gradient scaler skipped.",
+    needs=(NonFiniteProduced, NonFiniteGradient, BackwardRan, OptimizerStepped, ScalerUsed),
+    examine=examine,
+    bad=(bad,),
+    good=(good,),
+    folds=("AD401", "AD402", "AD403", "AD405", "AD406", "AD412", "AD413", "AD111", "AD599", "AD116"),
+)

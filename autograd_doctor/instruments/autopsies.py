@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import weakref
+from collections.abc import Sequence
 from typing import ClassVar
 
 import torch
@@ -15,8 +17,9 @@ from autograd_doctor.instruments.ledger import Ledger
 from autograd_doctor.instruments.light_steps import LightSteps
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.birth import Birth, birth
-from autograd_doctor.reading.graph_structure import nodes_of
+from autograd_doctor.reading.graph_structure import nodes_of, structure_of
 from autograd_doctor.reading.graph_walk import GraphWalk
+from autograd_doctor.reading.made import has_graph
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.tensor_facts import bad_rows, describe, readable
 from autograd_doctor.signals import Signals
@@ -34,7 +37,8 @@ Line = tuple[str, Place | None]
 class Autopsies(Instrument):
     """Finds the node that made a loss not finite, and its line in a recorded step with a graph of the same structure.
 
-    Where the graph does not tell, or no recorded one is like it, `detail` is told what was missed.
+    Where the graph does not tell, or no recorded one is like it, `detail` is told what was missed. A value that only
+    the program has read, to stop or skip steps for it, counts as well if no backward follows until the end.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (NonFiniteProduced,)
@@ -54,19 +58,32 @@ class Autopsies(Instrument):
         self._light_steps = light_steps
         self._tensors = tensors
         self._ledger = ledger
+        self._guard = site.signals.guard
         self._lines: dict[tuple[int, Place | None], list[Line | None]] = {}
         self._nodes = self._spoiled = 0
+        self._read_spoiled = False
+        self._read_event: Event | None = None
+        self._last_root: weakref.ref[torch.Tensor] | None = None
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.backward.began, self._backward_began, last=True)
+        self.listen(signals.value_reads.read, self._value_read)
+
+    def finish(self) -> None:
+        if self._read_event is not None:
+            self.emit(self._read_event)
+        elif self._read_spoiled:
+            self._detail.missed()
 
     def _backward_began(self, call: BackwardCall) -> None:
         """The last to see it: the value of the loss has been read."""
+        self._read_spoiled, self._read_event = False, None
+        self._last_root = weakref.ref(call.roots[0])
         if self._ledger.walk is not None:
             self._remember(self._ledger.walk)
         if not self._detail.closely and self._is_spoiled(call.roots[0]) and self._spoiled < _MOST_SPOILED:
             self._spoiled += 1
-            event = self._look_into(call)
+            event = self._look_into(call.roots, place())
             if event is None:
                 self._detail.missed()
             else:
@@ -78,8 +95,20 @@ class Autopsies(Instrument):
             return readable(root) and not bool(torch.isfinite(root).all())
         return not math.isfinite(loss)
 
-    def _key(self) -> tuple[int, Place | None]:
-        return self._light_steps.structure, place()
+    def _value_read(self, tensor: torch.Tensor) -> None:
+        """A bare signal: most reads are of something else, or of a loss that has gone backward already."""
+        if self._read_spoiled or not tensor.requires_grad or self._course.running is not None:
+            return
+        if self._last_root is not None and self._last_root() is tensor:
+            return
+        with self._guard.looking():
+            if has_graph(tensor) and readable(tensor) and not bool(torch.isfinite(tensor).all()):
+                self._read_spoiled = True
+                made = self._tensors.get(tensor) if self._detail.closely else None
+                if made is not None and made.origin is not None:
+                    self._read_event = made.origin.event(self._course.steps)
+                else:
+                    self._read_event = self._look_into([tensor], None)
 
     def _remember(self, walk: GraphWalk) -> None:
         """Keep the lines of a recorded graph; where another of its structure has others, they tell nothing.
@@ -88,7 +117,7 @@ class Autopsies(Instrument):
         """
         made_of = [walk.made.get(key) for key in walk.nodes]
         lines = [None if made is None else (made.operation, made.place) for made in made_of]
-        key = self._key()
+        key = self._light_steps.structure, place()
         known = self._lines.get(key)
         if known is not None:
             known[:] = [line if line == other else None for line, other in zip(known, lines, strict=True)]
@@ -96,9 +125,12 @@ class Autopsies(Instrument):
             self._lines[key] = lines
             self._nodes += len(lines)
 
-    def _look_into(self, call: BackwardCall) -> NonFiniteProduced | None:
-        nodes = nodes_of(call.roots)
-        lines = self._lines.get(self._key())
+    def _look_into(self, roots: Sequence[torch.Tensor], where: Place | None) -> NonFiniteProduced | None:
+        """where: the line of the backward; None if there was none yet."""
+        nodes = nodes_of(roots)
+        structure = structure_of(nodes)
+        alike = (lines for (other, line), lines in self._lines.items() if other == structure and where in (line, None))
+        lines = next(alike, None)
         born = birth(nodes) if lines is not None else None
         line = lines[nodes.index(born.node)] if lines is not None and born is not None else None
         return None if born is None or line is None else self._event(born, *line)
@@ -112,5 +144,6 @@ class Autopsies(Instrument):
             operands=[self._tensors.describe(operand) for operand in born.operands[:4]],
             rows=bad_rows(born.output),
             reached="loss",
+            low_precision=born.low_precision,
             from_graph=True,
         )

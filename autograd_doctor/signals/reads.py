@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
+from functools import wraps
 from inspect import getattr_static
+from types import FrameType
 from typing import Any
 
 import torch
@@ -14,8 +17,9 @@ from autograd_doctor.signals.patches import Patches
 from autograd_doctor.signals.signal import Seam, Signal
 
 _TORCH = os.path.dirname(torch.__file__) + os.sep
+_CHECKS = ("isfinite", "isinf", "isnan")
 _VALUES = (
-    *("item", "tolist", "numpy", "cpu", "detach", "data"),
+    *("item", "tolist", "numpy", "cpu", "detach", "data", *_CHECKS),
     *("__array__", "__float__", "__format__", "__int__", "__repr__"),
 )
 
@@ -47,9 +51,27 @@ class GradientReads(_Reads):
 
 
 class ValueReads(_Reads):
-    """Who takes a number out of a tensor, or puts it away without its graph."""
+    """Who takes a number out of a tensor, puts it away without its graph, or asks whether it is finite."""
 
     names = _VALUES
+
+    def patch(self, patches: Patches) -> None:
+        super().patch(patches)
+        for name in _CHECKS:
+            patches.replace(torch, name, self._checking(getattr(torch, name)))
+
+    def _checking(self, original: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+        @wraps(original)
+        def check(*args: Any, **kwargs: Any) -> torch.Tensor:
+            if args and isinstance(args[0], torch.Tensor) and not _is_torch(sys._getframe(1)):
+                self.read.send(args[0])
+            return original(*args, **kwargs)
+
+        return check
+
+
+def _is_torch(frame: FrameType) -> bool:
+    return frame.f_code.co_filename.startswith(_TORCH)
 
 
 class _Attribute:
@@ -65,7 +87,7 @@ class _Attribute:
         self._read = read
 
     def __get__(self, tensor: torch.Tensor | None, kind: type | None = None) -> Any:
-        if tensor is not None and not sys._getframe(1).f_code.co_filename.startswith(_TORCH):
+        if tensor is not None and not _is_torch(sys._getframe(1)):
             self._read.send(tensor)
         return self._original.__get__(tensor, kind)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -33,6 +34,7 @@ from autograd_doctor.reading.tensor_facts import describe, norms
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall
+from autograd_doctor.signals.signal import Signal
 
 _MOST_SPOILED = 4
 """Backwards with non-finite gradients to look into: a loss scale of 65536 (the default) that settles halves a few
@@ -53,8 +55,20 @@ class _Run:
     inside_step: int | None
 
 
+@dataclass(eq=False, slots=True)
+class GradientsSeen:
+    """A backward is over whose gradients were looked at, node by node. magnitudes: see `GradientWatch`."""
+
+    walk: GraphWalk
+    location: Location | None
+    magnitudes: Mapping[int, Sequence[float]]
+
+
 class BackwardRuns(Instrument):
-    """Emits one `BackwardRan` per run of the engine that the program asked for."""
+    """Emits one `BackwardRan` per run of the engine that the program asked for.
+
+    gradients_seen: sent after it, in steps that are looked at closely.
+    """
 
     emits: ClassVar[tuple[type[Event], ...]] = (BackwardRan, NonFiniteGradient)
 
@@ -70,6 +84,7 @@ class BackwardRuns(Instrument):
         lineage: Lineage,
     ) -> None:
         super().__init__(site)
+        self.gradients_seen: Signal[GradientsSeen] = Signal(site.signals.guard)
         self._course = course
         self._detail = detail
         self._parameters = parameters
@@ -170,6 +185,8 @@ class BackwardRuns(Instrument):
         )
         self._report_bad(run)
         self._mark_gradients(run)
+        if run.gradients.magnitudes:
+            self.gradients_seen.relay(GradientsSeen(walk, run.location, run.gradients.magnitudes))
 
     def _behind(self, walk: GraphWalk, numbers: dict[int, int]) -> list[int]:
         """Parameters that no optimizer holds, and that work on what was computed from some that one does."""

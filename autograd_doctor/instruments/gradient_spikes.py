@@ -1,0 +1,78 @@
+"""Gradients of steps that were not recorded, where the loss tells that they are out of the ordinary."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from statistics import median
+from typing import ClassVar
+
+from autograd_doctor.events import Event, GradientMeasured
+from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.detail import Detail
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.light_steps import LightSteps
+from autograd_doctor.instruments.optimizers import Optimizers
+from autograd_doctor.instruments.parameters import Parameters
+from autograd_doctor.reading.places import here
+from autograd_doctor.reading.tensor_facts import norms
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.optimizers import StepCall
+
+_WINDOW = 20
+"""Losses that are remembered, of each optimizer: what is ordinary changes as training goes on."""
+_ENOUGH = 5
+_STANDS_OUT = 4.0
+"""A loss so many times as large as the median of those before is measured: it costs one look at the gradients."""
+_MOST_LOOKS = 20
+
+
+class GradientSpikes(Instrument):
+    """Measures gradients in light steps whose loss stands out; those of recorded steps are measured anyway."""
+
+    emits: ClassVar[tuple[type[Event], ...]] = (GradientMeasured,)
+
+    def __init__(
+        self,
+        site: Site,
+        course: Course,
+        detail: Detail,
+        parameters: Parameters,
+        optimizers: Optimizers,
+        light_steps: LightSteps,
+    ) -> None:
+        super().__init__(site)
+        self._course = course
+        self._detail = detail
+        self._parameters = parameters
+        self._optimizers = optimizers
+        self._losses: dict[int, deque[float]] = {}
+        self._looks = 0
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(signals.steps.began, self._began)
+
+    def _began(self, call: StepCall) -> None:
+        loss = self._course.last_loss
+        if loss is None or not math.isfinite(loss):
+            return
+        number = self._optimizers.known(call.optimizer)
+        losses = self._losses.setdefault(number, deque(maxlen=_WINDOW))
+        stands_out = len(losses) >= _ENOUGH and abs(loss) > _STANDS_OUT * median(map(abs, losses))
+        losses.append(loss)
+        if stands_out and not self._detail.full and self._looks < _MOST_LOOKS:
+            self._looks += 1
+            self._measure(number, call, loss)
+
+    def _measure(self, number: int, call: StepCall, loss: float) -> None:
+        held = [p for group in call.optimizer.param_groups for p in group["params"] if p.grad is not None]
+        self.emit(
+            GradientMeasured(
+                step=self._course.steps,
+                optimizer=number,
+                location=here(),
+                parameters=[self._parameters.number(parameter) for parameter in held],
+                norms=norms([parameter.grad for parameter in held]),
+                loss=loss,
+            )
+        )

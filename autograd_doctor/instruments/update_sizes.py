@@ -1,0 +1,65 @@
+"""How far steps move the parameters, measured against how large they are."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+
+from autograd_doctor.events import Event, UpdatesMeasured
+from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.detail import Detail
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.optimizers import Optimizers
+from autograd_doctor.instruments.parameters import Parameters
+from autograd_doctor.reading.spread import root_mean_squares, spread
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.optimizers import StepCall
+
+
+class UpdateSizes(Instrument):
+    """Compares some values of each parameter around the steps that are recorded."""
+
+    emits: ClassVar[tuple[type[Event], ...]] = (UpdatesMeasured,)
+
+    def __init__(
+        self, site: Site, course: Course, detail: Detail, parameters: Parameters, optimizers: Optimizers
+    ) -> None:
+        super().__init__(site)
+        self._course = course
+        self._detail = detail
+        self._parameters = parameters
+        self._optimizers = optimizers
+        self._before: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(signals.steps.began, self._began)
+        self.listen(signals.steps.ended, self._ended)
+
+    def _began(self, call: StepCall) -> None:
+        """Copy values that the step may change. A step of an optimizer inside its own step belongs to the outer one."""
+        number = self._optimizers.known(call.optimizer)
+        self._before.pop(number, None)
+        if self._detail.full:
+            held = (parameter for group in call.optimizer.param_groups for parameter in group["params"])
+            copies = ((p, spread(p)) for p in held if p.requires_grad and (call.closure or p.grad is not None))
+            self._before[number] = [(parameter, copy) for parameter, copy in copies if copy is not None]
+
+    def _ended(self, call: StepCall) -> None:
+        number = self._optimizers.known(call.optimizer)
+        before = self._before.pop(number, [])
+        running = self._course.step_of(call.optimizer)
+        if not before or running is None or running.skipped:
+            return
+        now = [spread(parameter) for parameter, _ in before]
+        both = [(p, old, new) for (p, old), new in zip(before, now, strict=True) if new is not None]
+        sizes = root_mean_squares([old for _, old, _ in both] + [new - old for _, old, new in both])
+        self.emit(
+            UpdatesMeasured(
+                step=self._course.steps,
+                optimizer=number,
+                parameters=[self._parameters.number(parameter) for parameter, _, _ in both],
+                weights=sizes[: len(both)],
+                updates=sizes[len(both) :],
+            )
+        )

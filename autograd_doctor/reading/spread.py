@@ -1,0 +1,28 @@
+"""Some of the values of tensors, spread evenly: enough to tell how large they are and by how much they change."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+
+from autograd_doctor.reading.subclasses import plain_parts
+from autograd_doctor.reading.tensor_facts import norms
+
+_MOST_VALUES = 4096
+"""Of each tensor. The root mean square of so many is within a few percent of that of all."""
+
+
+def spread(tensor: torch.Tensor) -> torch.Tensor | None:
+    """A copy of at most 4,096 values of a tensor; None if this process holds none of them."""
+    part = next(plain_parts(tensor), None)
+    if part is None or not part.numel():
+        return None
+    values = part.reshape(-1) if part.is_contiguous() or part.numel() <= _MOST_VALUES else part.flatten()
+    return values[:: max(1, values.numel() // _MOST_VALUES)][:_MOST_VALUES].clone()
+
+
+def root_mean_squares(tensors: Sequence[torch.Tensor]) -> list[float]:
+    """One number for each tensor, all read in one go."""
+    return [norm / math.sqrt(tensor.numel()) for norm, tensor in zip(norms(list(tensors)), tensors, strict=True)]

@@ -1,0 +1,74 @@
+"""Activations with flat parts: which units of a rectifier are active, and how much of a squashing function is flat."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from autograd_doctor.reading.layers import weights_of
+
+Node = Any
+
+RECTIFIERS = frozenset({"relu", "relu_", "relu6"})
+SQUASHERS = frozenset({"sigmoid", "sigmoid_", "tanh", "tanh_", "softmax"})
+
+_FLAT = 1e-3
+"""Where the slope of sigmoid (at most 1/4) or of tanh (at most 1) is less."""
+_LEFT_OVER = 1e-2
+"""Where one entry of a softmax leaves the others together less: all its slopes are less, too."""
+_PASSED = frozenset({
+    "Add", "CudnnBatchNorm", "NativeBatchNorm", "NativeDropout", "NativeGroupNorm", "NativeLayerNorm", "ReshapeAlias",
+    "Squeeze", "Sub", "ToCopy", "UnsafeView", "Unsqueeze", "View",
+})  # fmt: skip
+"""What may lie between a layer and its activation."""
+_MOST_NODES = 12
+"""Nodes to visit between an activation and its layer: a normalisation, a reshape and a sum."""
+
+
+def weights_before(output: torch.Tensor) -> tuple[tuple[torch.Tensor, ...], bool]:
+    """The matrices of weights of the layer that an activation follows, and whether that is a convolution."""
+    pending = [source for source, _ in output.grad_fn.next_functions] if output.grad_fn is not None else []
+    for _ in range(_MOST_NODES):
+        node = pending.pop(0) if pending else None
+        if node is None:
+            continue
+        weights = weights_of(node)
+        if weights:
+            return weights, _name(node).endswith("Convolution")
+        if _name(node) in _PASSED:
+            pending.extend(source for source, _ in node.next_functions)
+    return (), False
+
+
+def _name(node: Node) -> str:
+    return str(node.name()).rstrip("0123456789").removesuffix("Backward")
+
+
+def active_units(output: torch.Tensor, *, channels: bool) -> torch.Tensor:
+    """Per unit, whether it is active on some sample: a vector of truth values, as long as the layer has units."""
+    unit = 1 if channels and output.dim() > 2 else output.dim() - 1
+    others = [dimension for dimension in range(output.dim()) if dimension != unit]
+    active = ~(output <= 0)  # values that are not finite are none that died
+    return active.any(dim=tuple(others)) if others else active
+
+
+def flatness(operation: str, output: torch.Tensor) -> torch.Tensor | None:
+    """How many values (rows, of a softmax) are flat, how many of these lie at the lower limit, and how many there are.
+
+    None for a softmax along a dimension of one entry, or where it cannot be told which dimension it ran along.
+    """
+    if operation == "softmax":
+        dimension = getattr(output.grad_fn, "_saved_dim", None)
+        if dimension is None:
+            return None
+        dimension -= 2**64 if dimension >= 2**63 else 0
+        if output.shape[dimension] < 2:
+            return None
+        largest = output.amax(dim=dimension)
+        flat = largest > 1 - _LEFT_OVER
+        return torch.stack([flat.sum(), torch.zeros_like(flat.sum()), torch.full_like(flat.sum(), flat.numel())])
+    slope = output * (1 - output) if operation.startswith("sigmoid") else 1 - output.square()
+    flat = slope < _FLAT
+    middle = 0.5 if operation.startswith("sigmoid") else 0.0
+    return torch.stack([flat.sum(), (flat & (output < middle)).sum(), torch.full_like(flat.sum(), flat.numel())])

@@ -1,0 +1,124 @@
+"""AD408 dead-relu: units of a layer that no sample activates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import UnitsCounted
+from autograd_doctor.findings import Finding
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+
+_CAUSES = {
+    "silent": "they have been so from the first step on: look at the bias and the scale with which the layer begins, "
+    "and at inputs that all have one sign",
+    "lost": "they were active at first: a step moved them so far that none came back; lower the rate or warm it up",
+}
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    for counted in _latest(trace):
+        dead = counted.silent + counted.lost
+        if counted.samples >= tunables["samples"] and dead >= tunables["share"] * counted.units:
+            yield _finding(trace, counted, dead)
+
+
+def _latest(trace: Trace) -> list[UnitsCounted]:
+    """The last word on each layer."""
+    found = {(event.location, event.operation, *event.parameters): event for event in trace.of(UnitsCounted)}
+    return list(found.values())
+
+
+def _finding(trace: Trace, counted: UnitsCounted, dead: int) -> Finding:
+    cause = "lost" if counted.lost > counted.silent else "silent"
+    layer = trace.parameter_names(counted.parameters)
+    return RULE.finding(
+        f"{dead} of {counted.units} units behind {layer} are active on none of the last {counted.samples} samples: "
+        f"`{counted.operation}` makes zeros of them, and they can no longer learn",
+        subject=trace.parameter_name(counted.parameters[0]),
+        location=counted.location,
+        help=_CAUSES[cause] + "; `leaky_relu` or GELU keep a slope everywhere",
+        evidence={
+            "units": counted.units,
+            "never_active": counted.silent,
+            "no_longer_active": counted.lost,
+            "share": dead / counted.units,
+            "samples": counted.samples,
+            "steps_looked_at": counted.looks,
+        },
+        step_first=1,
+        parameters=counted.parameters,
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    first, second, head = nn.Linear(8, 32), nn.Linear(8, 32), nn.Linear(64, 1)
+    nn.init.constant_(first.bias, -20.0)
+    optimizer = torch.optim.Adam([*first.parameters(), *second.parameters(), *head.parameters()], lr=1e-3)
+    for _ in range(10):
+        x = torch.randn(64, 8)
+        left = first(x).relu()  # <- AD408
+        right = second(x).tanh()
+        loss = nn.functional.mse_loss(head(torch.cat([left, right], 1)), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 32), nn.ReLU(), nn.Linear(32, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(10):
+        x = torch.randn(64, 8)
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_sparse() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, decoder = nn.Linear(16, 128), nn.Linear(128, 16)
+    nn.init.constant_(encoder.bias, -1.0)
+    optimizer = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=1e-3)
+    for _ in range(10):
+        x = torch.randn(64, 16)
+        code = encoder(x).relu()
+        loss = nn.functional.mse_loss(decoder(code), x) + 1e-3 * code.sum(1).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD408",
+    name="dead-relu",
+    severity="warning",
+    title="most units of a layer are dead",
+    observes="Units behind a ReLU that were active on no sample of any batch that was looked at, or on none of the "
+    "last three, by layer: channels of a convolution, entries of the last dimension otherwise.",
+    why="The slope of a ReLU is zero where it is not active: a unit that is active on no sample gets no gradient, and "
+    "nothing in training will ever wake it.",
+    fix="Look at what the layer begins with and at the scale of its inputs, lower the rate, or use an activation with "
+    "a slope on both sides.",
+    fine="Sparse activations that are alive on some sample; experts that were given none.",
+    needs=(UnitsCounted,),
+    examine=examine,
+    bad=(bad,),
+    good=(good, good_sparse),
+    # Layers of plain ReLU networks lose up to half of their units at random: deep in the network all samples look
+    # alike (our own measurement; Lu et al., "Dying ReLU and Initialization", 2019). So many are more than chance.
+    tunables={"share": 0.8, "samples": 32},
+    folds=("AD410", "AD407", "AD111", "AD116"),
+)

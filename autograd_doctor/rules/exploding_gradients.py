@@ -1,0 +1,161 @@
+"""AD406 exploding-gradients: gradients grow by orders of magnitude, on their way back or from step to step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import median
+
+from autograd_doctor.events import GradientsClipped, LayersMeasured, OptimizerBuilt, OptimizerStepped, UpdatesMeasured
+from autograd_doctor.findings import Finding, Related
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+from autograd_doctor.views.depth import Slope, through_depth, through_time
+from autograd_doctor.views.magnitudes import gradient_totals, relative_updates, tamed
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    slopes = [*through_depth(trace, int(tunables["layers"])), *through_time(trace, int(tunables["times"]))]
+    for slope in slopes:
+        parameters = [parameter for layer in slope.layers for parameter in layer.parameters]
+        if slope.decades >= tunables["decades"] and not tamed(trace, parameters):
+            yield _on_its_way(trace, slope, parameters)
+            return
+    for optimizer, held in trace.optimizer_parameters.items():
+        totals = [(step, total) for step, other, total, _ in gradient_totals(trace) if other == optimizer]
+        if _explode(totals, tunables) and not tamed(trace, held) and _is_felt(trace, optimizer, tunables):
+            yield _over_steps(trace, optimizer, totals)
+
+
+def _explode(totals: list[tuple[int, float]], tunables: Tunables) -> bool:
+    """Whether the last norms stand orders of magnitude above the first ones."""
+    norms = [total for _, total in totals if total]
+    if len(norms) < tunables["steps"]:
+        return False
+    return min(norms[-2:]) > 10 ** tunables["decades"] * median(norms[:3])
+
+
+def _is_felt(trace: Trace, optimizer: int, tunables: Tunables) -> bool:
+    """Whether updates are large as well: some optimizers do not care how large gradients are."""
+    measured = relative_updates(trace, optimizer)
+    return bool(measured) and measured[-1].typical >= tunables["large_ratio"]
+
+
+def _on_its_way(trace: Trace, slope: Slope, parameters: list[int]) -> Finding:
+    in_time = slope.times > 1
+    where = "through the sequence" if in_time else f"through {len(slope.layers)} layers"
+    return RULE.finding(
+        f"gradients grow by a factor of {10**slope.decades:.1g} on the way back {where}, from "
+        f"{slope.gradients[0]:.2g} to {slope.gradients[-1]:.2g}, and nothing clips them",
+        subject=trace.parameter_name(parameters[0]),
+        location=slope.begins.location,
+        help="clip gradients (`torch.nn.utils.clip_grad_norm_`) between backward and step"
+        + ("" if in_time else ", and normalise between the layers or initialise them with a smaller gain"),
+        evidence={
+            "gradients_from_the_loss_on": ", ".join(f"{each:.2g}" for each in slope.gradients),
+            "decades": slope.decades,
+            "begins_at": trace.parameter_names(slope.begins.parameters),
+        },
+        related=(Related("the backward that was measured", slope.backward),) if slope.backward else (),
+        step_first=1,
+        parameters=parameters,
+    )
+
+
+def _over_steps(trace: Trace, optimizer: int, totals: list[tuple[int, float]]) -> Finding:
+    built = trace.optimizers.get(optimizer)
+    first, last = totals[0], totals[-1]
+    return RULE.finding(
+        f"the norm of the gradients that `{trace.optimizer_name(optimizer)}` uses grows from {first[1]:.2g} to "
+        f"{last[1]:.2g} in {last[0] - first[0]} steps, and nothing clips them",
+        subject=trace.optimizer_name(optimizer),
+        location=built.location if built else None,
+        help="clip gradients (`torch.nn.utils.clip_grad_norm_`) between backward and step, and lower the rate",
+        confidence="medium",
+        evidence={"norms": ", ".join(f"{total:.2g}" for _, total in totals[:: max(1, len(totals) // 8)])},
+        step_first=first[0] + 1,
+        step_count=last[0] - first[0] + 1,
+        parameters=sorted(trace.optimizer_parameters[optimizer]),
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    cell = nn.RNNCell(4, 32, nonlinearity="relu")
+    nn.init.orthogonal_(cell.weight_hh, gain=1.9)
+    head = nn.Linear(32, 1)
+    optimizer = torch.optim.Adam([*cell.parameters(), *head.parameters()], lr=1e-5)
+    for _ in range(8):
+        series = torch.randn(16, 40, 4)
+        hidden = torch.zeros(16, 32)
+        for moment in series.unbind(1):
+            hidden = cell(moment, hidden)  # <- AD406
+        loss = nn.functional.mse_loss(head(hidden) * 1e-9, series.mean((1, 2))[:, None])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    cell = nn.RNNCell(4, 32, nonlinearity="relu")
+    nn.init.orthogonal_(cell.weight_hh)
+    head = nn.Linear(32, 1)
+    optimizer = torch.optim.Adam([*cell.parameters(), *head.parameters()], lr=1e-3)
+    for _ in range(8):
+        series = torch.randn(16, 40, 4)
+        hidden = torch.zeros(16, 32)
+        for moment in series.unbind(1):
+            hidden = cell(moment, hidden)
+        loss = nn.functional.mse_loss(head(hidden), series.mean((1, 2))[:, None])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_clipped() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    cell = nn.RNNCell(4, 32, nonlinearity="relu")
+    nn.init.orthogonal_(cell.weight_hh, gain=1.9)
+    head = nn.Linear(32, 1)
+    parameters = [*cell.parameters(), *head.parameters()]
+    optimizer = torch.optim.Adam(parameters, lr=1e-5)
+    for _ in range(8):
+        series = torch.randn(16, 40, 4)
+        hidden = torch.zeros(16, 32)
+        for moment in series.unbind(1):
+            hidden = cell(moment, hidden)
+        loss = nn.functional.mse_loss(head(hidden) * 1e-9, series.mean((1, 2))[:, None])
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(parameters, 1e-7)
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD406",
+    name="exploding-gradients",
+    severity="warning",
+    title="gradients explode",
+    observes="Gradients that grow gradually, by a factor of 300 and more, on the longest way from the loss to the "
+    "first layer, or through the times that one layer is applied, in all backwards that were looked at; or norms that "
+    "grow so much over the steps of an optimizer, with updates that grow along. No clipping took effect.",
+    why="One unlucky batch is enough to throw the weights far away, from where they may not come back.",
+    fix="Clip gradients between backward and step, normalise between layers, initialise with a smaller gain.",
+    fine="Large norms that clipping tames, and norms that an optimizer rescales.",
+    needs=(LayersMeasured, UpdatesMeasured, OptimizerStepped, OptimizerBuilt, GradientsClipped),
+    examine=examine,
+    bad=(bad,),
+    good=(good, good_clipped),
+    # Our own measurement: over the healthy programs of the tests gradients grow by two decades at most on their way.
+    tunables={"layers": 5, "times": 16, "decades": 2.5, "steps": 8, "large_ratio": 0.1},
+    folds=("AD413",),
+)

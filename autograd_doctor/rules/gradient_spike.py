@@ -1,0 +1,135 @@
+"""AD413 gradient-spike: the gradients of one step stand far above those of all others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import median
+
+from autograd_doctor.events import BackwardRan, GradientMeasured, GradientsClipped, LossesFollowed, OptimizerStepped
+from autograd_doctor.findings import Finding
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+from autograd_doctor.views.magnitudes import gradient_totals, tamed
+
+
+@dataclass(frozen=True)
+class _Step:
+    step: int
+    total: float
+    norms: dict[int, float]
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    for optimizer, held in trace.optimizer_parameters.items():
+        steps = _steps(trace, optimizer)
+        if len(steps) < tunables["steps"] or tamed(trace, held):
+            continue
+        highest, *others = sorted(steps, key=lambda each: each.total, reverse=True)
+        ordinary = median(each.total for each in others)
+        # The first steps of a training differ from all later ones.
+        if highest.step >= tunables["first"] and highest.total > tunables["factor"] * others[0].total and ordinary:
+            yield _finding(trace, optimizer, highest, ordinary)
+
+
+def _steps(trace: Trace, optimizer: int) -> list[_Step]:
+    recorded = [_Step(step, total, norms) for step, other, total, norms in gradient_totals(trace) if other == optimizer]
+    measured = [
+        _Step(event.step, math.hypot(*event.norms), dict(zip(event.parameters, event.norms, strict=True)))
+        for event in trace.of(GradientMeasured)
+        if event.optimizer == optimizer
+    ]
+    return recorded + measured
+
+
+def _finding(trace: Trace, optimizer: int, spike: _Step, ordinary: float) -> Finding:
+    location = next((ran.location for ran in trace.of(BackwardRan) if set(ran.wrote) & spike.norms.keys()), None)
+    most = max(spike.norms, key=lambda parameter: spike.norms[parameter])
+    return RULE.finding(
+        f"in step {spike.step + 1} the norm of the gradients that `{trace.optimizer_name(optimizer)}` used was "
+        f"{spike.total:.3g}, in others {ordinary:.3g}",
+        subject=trace.parameter_name(most),
+        location=location,
+        help="look at the batch of this step; clipping gradients keeps one odd batch from undoing what was learned",
+        confidence="medium",
+        evidence={
+            "norm": spike.total,
+            "ordinary_norm": ordinary,
+            "largest_at": trace.parameter_name(most),
+            "step": spike.step + 1,
+        },
+        step_first=spike.step + 1,
+        step_count=1,
+        parameters=sorted(spike.norms),
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    x = torch.randn(40, 64, 8)
+    y = x.mean(2, keepdim=True)
+    y[28] *= 1000
+    for features, target in zip(x, y, strict=True):
+        loss = nn.functional.mse_loss(model(features), target)
+        optimizer.zero_grad()
+        loss.backward()  # <- AD413
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    x = torch.randn(40, 64, 8)
+    y = x.mean(2, keepdim=True)
+    y[28] *= 3
+    for features, target in zip(x, y, strict=True):
+        loss = nn.functional.mse_loss(model(features), target)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_clipped() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    x = torch.randn(40, 64, 8)
+    y = x.mean(2, keepdim=True)
+    y[28] *= 1000
+    for features, target in zip(x, y, strict=True):
+        loss = nn.functional.mse_loss(model(features), target)
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD413",
+    name="gradient-spike",
+    severity="info",
+    title="the gradients of one step stand far above the others",
+    observes="The norm of the gradients that a step used, among all steps that were recorded or whose loss stood out.",
+    why="One odd batch, with a wrong label or a value of another scale, moves the weights as far as dozens of others.",
+    fix="Look at that batch; clip gradients.",
+    fine="The first steps of a training, and spikes that clipping tames.",
+    needs=(OptimizerStepped, GradientMeasured, BackwardRan, GradientsClipped, LossesFollowed),
+    examine=examine,
+    bad=(bad,),
+    good=(good, good_clipped),
+    # Our own choice: it takes a hundred ordinary steps of equal direction to move as far.
+    tunables={"steps": 8, "first": 3, "factor": 100.0},
+)

@@ -1,0 +1,141 @@
+"""AD409 saturated-activation: sigmoid, tanh or softmax lie at their limits from the first step on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import SaturationMeasured
+from autograd_doctor.findings import Finding
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    for measured in _latest(trace):
+        if min(measured.shares) >= tunables["share"] and _is_both_sided(measured, tunables["other_side"]):
+            yield _finding(trace, measured)
+
+
+def _latest(trace: Trace) -> list[SaturationMeasured]:
+    found = {(event.location, event.operation, *event.parameters): event for event in trace.of(SaturationMeasured)}
+    return list(found.values())
+
+
+def _is_both_sided(measured: SaturationMeasured, least: float) -> bool:
+    """Gates that are meant to start closed, or open, all lie at one limit; large inputs drive values to both."""
+    return measured.at_low is None or least <= measured.at_low <= 1 - least
+
+
+def _finding(trace: Trace, measured: SaturationMeasured) -> Finding:
+    softmax = measured.at_low is None
+    what = "rows of" if softmax else "values of"
+    layer = f" behind {trace.parameter_names(measured.parameters)}" if measured.parameters else ""
+    return RULE.finding(
+        f"{min(measured.shares):.0%} or more of the {what} `{measured.operation}`{layer} lie at its limits in each of "
+        f"{len(measured.shares)} steps: its inputs range from {measured.low:.4g} to {measured.high:.4g}",
+        subject=trace.parameter_name(measured.parameters[0]) if measured.parameters else measured.operation,
+        location=measured.location,
+        help="divide the scores by the square root of their length, or normalise what they are made of"
+        if softmax
+        else "normalise what goes into the layer, or initialise it with smaller weights",
+        evidence={
+            "operation": measured.operation,
+            "shares": ", ".join(f"{share:.2f}" for share in measured.shares),
+            "input_low": measured.low,
+            "input_high": measured.high,
+        },
+        notes=("at the limits the slope is next to zero, so that hardly any gradient comes through",),
+        step_first=1,
+        step_count=len(measured.shares),
+        parameters=measured.parameters,
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    first, second = nn.Linear(6, 16), nn.Linear(16, 1)
+    optimizer = torch.optim.Adam([*first.parameters(), *second.parameters()], lr=1e-3)
+    for _ in range(10):
+        x = torch.randn(64, 6)
+        hidden = torch.tanh(first(x * 1000))  # <- AD409
+        loss = nn.functional.mse_loss(second(hidden), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_attention() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    queries, keys, values = nn.Linear(8, 512), nn.Linear(8, 512), nn.Linear(8, 1)
+    parameters = [*queries.parameters(), *keys.parameters(), *values.parameters()]
+    optimizer = torch.optim.Adam(parameters, lr=1e-4)
+    for _ in range(10):
+        x = torch.randn(16, 10, 8) * 4
+        scores = queries(x) @ keys(x).mT
+        weights = scores.softmax(-1)  # <- AD409
+        loss = nn.functional.mse_loss((weights @ values(x)).mean(1), x.mean((1, 2))[:, None])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    first, second = nn.Linear(6, 16), nn.Linear(16, 1)
+    optimizer = torch.optim.Adam([*first.parameters(), *second.parameters()], lr=1e-3)
+    for _ in range(10):
+        x = torch.randn(64, 6)
+        hidden = torch.tanh(first(x))
+        loss = nn.functional.mse_loss(second(hidden), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_closed_gate() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, gate, head = nn.Linear(8, 16), nn.Linear(8, 16), nn.Linear(16, 1)
+    nn.init.constant_(gate.bias, -8.0)
+    optimizer = torch.optim.Adam([*body.parameters(), *gate.parameters(), *head.parameters()], lr=1e-3)
+    for _ in range(10):
+        x = torch.randn(64, 8)
+        hidden = x.repeat(1, 2) + torch.sigmoid(gate(x)) * body(x).tanh()
+        loss = nn.functional.mse_loss(head(hidden), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD409",
+    name="saturated-activation",
+    severity="warning",
+    title="an activation lies at its limits for most samples",
+    observes="The share of values of sigmoid or tanh whose slope is below 0.001, or of rows of a softmax with one "
+    "entry above 0.99, in the forwards of training that were looked at, from the first one on.",
+    why="Hardly any gradient comes through, so that what lies before the activation does not learn, and what it passes "
+    "on is little more than a sign.",
+    fix="Normalise what goes in, initialise with smaller weights, or scale scores by the square root of their length.",
+    fine="Gates that start closed or open lie at one limit; outputs that become certain late in training were not so "
+    "from the start.",
+    needs=(SaturationMeasured,),
+    examine=examine,
+    bad=(bad, bad_attention),
+    good=(good, good_closed_gate),
+    # Our own measurement: over the healthy programs of the tests the share is below 0.5 in one of the first steps. Both
+    # limits, so that gates are let alone.
+    tunables={"share": 0.5, "other_side": 0.02},
+    folds=("AD407", "AD410"),
+)

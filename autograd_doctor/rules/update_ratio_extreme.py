@@ -1,0 +1,141 @@
+"""AD412 update-ratio-extreme: steps so large or so small against the weights that the rate is off by far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import median
+
+from autograd_doctor.events import OptimizerBuilt, OptimizerStepped, UpdatesMeasured
+from autograd_doctor.findings import Finding
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+from autograd_doctor.views.magnitudes import Relative, relative_updates
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    for optimizer in trace.optimizer_parameters:
+        measured = relative_updates(trace, optimizer)
+        if len(measured) < tunables["steps"]:
+            continue
+        if all(each.typical >= tunables["large"] for each in measured):
+            yield _finding(trace, optimizer, measured, "large")
+        elif all(0 < each.typical <= tunables["small"] for each in measured) and not _warms_up(trace, optimizer):
+            yield _finding(trace, optimizer, measured, "small")
+
+
+def _warms_up(trace: Trace, optimizer: int) -> bool:
+    """Whether the rate is on its way up: it was never higher than at the end, and has risen."""
+    own = (event for event in trace.steps if event.optimizer == optimizer)
+    rates = [max(event.learning_rates) for event in own if event.learning_rates]
+    return bool(rates) and rates[-1] == max(rates) > rates[0]
+
+
+def _finding(trace: Trace, optimizer: int, measured: list[Relative], how: str) -> Finding:
+    built, name = trace.optimizers.get(optimizer), trace.optimizer_name(optimizer)
+    ratio = median(each.typical for each in measured)
+    rates = [group.lr for group in built.groups] if built else []
+    last = measured[-1].ratios
+    furthest = (max if how == "large" else min)(last, key=lambda parameter: last[parameter])
+    does = "throws away most of what the weights hold" if how == "large" else "leaves the weights all but as they are"
+    return RULE.finding(
+        f"each step of `{name}` changes the weights by {ratio:.1e} times their size, which {does}",
+        subject=name,
+        location=built.location if built else None,
+        help=("lower" if how == "large" else "raise") + " the learning rate by orders of magnitude: updates usually "
+        "lie around 0.001 of the weights, from 0.0001 to 0.01",
+        confidence="medium",
+        evidence={
+            "update_to_weight_ratio": ratio,
+            "steps": len(measured),
+            "matrices": len(last),
+            "furthest": f"{trace.parameter_name(furthest)} at {last[furthest]:.1e}",
+            **({"learning_rate": max(rates)} if rates else {}),
+        },
+        step_first=measured[0].step + 1,
+        step_count=measured[-1].step - measured[0].step + 1,
+        parameters=sorted(trace.optimizer_parameters[optimizer]),
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-9)  # <- AD412
+    x = torch.randn(64, 8)
+    for _ in range(12):
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    x = torch.randn(64, 8)
+    for _ in range(12):
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_fine_tuning() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 1))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-6)
+    x = torch.randn(64, 8)
+    for _ in range(12):
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_warm_up() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 1))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: (step + 1) * 1e-6)
+    x = torch.randn(64, 8)
+    for _ in range(12):
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        scheduler.step()
+
+
+RULE = Rule(
+    code="AD412",
+    name="update-ratio-extreme",
+    severity="warning",
+    title="steps are out of all proportion to the weights",
+    observes="The root mean square of what a step changes, divided by that of the weights, of every matrix of weights "
+    "in every step that was recorded; the typical matrix lies beyond the limits in all of them.",
+    why="Steps of the size of the weights forget in each what was learned before; steps a million times smaller would "
+    "need millions of steps to change anything.",
+    fix="Change the learning rate by orders of magnitude, towards updates of about 0.001 of the weights.",
+    fine="Warm-up, fine-tuning with small rates, vectors such as biases and scales, and weights that begin at zero.",
+    needs=(UpdatesMeasured, OptimizerBuilt, OptimizerStepped),
+    examine=examine,
+    bad=(bad,),
+    good=(good, good_fine_tuning, good_warm_up),
+    # Usual is about 1e-3 (Karpathy, CS231n notes "Neural Networks Part 3", ratio of weights to updates). The limits are
+    # beyond all healthy programs of the tests; below 6e-8 float32 does not even represent the new value.
+    tunables={"large": 0.3, "small": 1e-6, "steps": 6},
+    folds=("AD413",),
+)

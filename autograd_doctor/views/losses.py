@@ -1,0 +1,60 @@
+"""Curves of losses, of each line at which backwards run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from autograd_doctor.events import BackwardRan, LossesFollowed
+from autograd_doctor.findings import Location
+from autograd_doctor.trace import Trace
+
+_FEW = 5
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The losses of one line, from first to last; `backwards` are those of its backwards that were recorded."""
+
+    location: Location | None
+    stretches: tuple[LossesFollowed, ...]
+    backwards: tuple[BackwardRan, ...]
+
+    @property
+    def opening(self) -> float | None:
+        """The first loss that was finite."""
+        return next((each.opening for each in self.stretches if each.opening is not None), None)
+
+    @property
+    def ends_non_finite(self) -> bool:
+        """Whether the last losses were not finite, once one was."""
+        last = self.stretches[-1]
+        return (last.non_finite > 0 and last.last is not None) or last.last is None
+
+    @property
+    def closing(self) -> float | None:
+        """The level at the end: what the last losses did not fall below, or the last one where these are few."""
+        finite = [each for each in self.stretches if each.last is not None]
+        if not finite:
+            return None
+        last = finite[-1]
+        return last.last if self.ends_non_finite or len(finite) == 1 or last.backwards < _FEW else last.low
+
+    @property
+    def count(self) -> int:
+        return sum(each.backwards for each in self.stretches)
+
+    def told(self, most: int = 6) -> str:
+        """Some points of it: "1.2, 35, 2.1e+04"."""
+        points = [self.opening, *(each.last for each in self.stretches if each.last is not None)]
+        stride = max(1, -(-len(points) // most))
+        return ", ".join(f"{point:.3g}" for point in [*points[:-1:stride], points[-1]] if point is not None)
+
+
+def curves(trace: Trace) -> list[Curve]:
+    by_line: dict[Location | None, list[LossesFollowed]] = {}
+    for event in trace.of(LossesFollowed):
+        by_line.setdefault(event.location, []).append(event)
+    ran: dict[Location | None, list[BackwardRan]] = {}
+    for backward in trace.of(BackwardRan):
+        ran.setdefault(backward.location, []).append(backward)
+    return [Curve(line, tuple(events), tuple(ran.get(line, ()))) for line, events in by_line.items()]

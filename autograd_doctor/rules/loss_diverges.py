@@ -9,7 +9,7 @@ from autograd_doctor.events import BackwardRan, LossesFollowed, OptimizerBuilt, 
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.losses import Curve, curves
+from autograd_doctor.views.curves import Curve, curves
 from autograd_doctor.views.magnitudes import growth, relative_updates
 
 

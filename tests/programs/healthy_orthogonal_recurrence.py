@@ -1,4 +1,4 @@
-"""A recurrent cell whose matrix begins orthogonal: `nn.init.orthogonal_` leaves views that autograd no longer explains."""
+"""A recurrent cell whose matrix begins orthogonal; `nn.init.orthogonal_` leaves views that autograd cannot explain."""
 
 import torch
 from torch import nn

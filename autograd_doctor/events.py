@@ -789,7 +789,8 @@ class SnapshotKept(Event, frozen=True):
 class NonFiniteProduced(Event, frozen=True):
     """The first forward operation whose output held NaN or Inf while its inputs were finite, and that mattered.
 
-    reached: what it spoiled ("loss", "gradient", "parameter"). rows: first-dimension indices, at most eight.
+    rows: first-dimension indices, at most eight. reached: what it spoiled: a loss that went backward, a gradient that
+    the program changed, a parameter in the step of an optimizer (the operation, then), or a loss that was only read.
     low_precision: the same operation is finite in float32 (None: not tried). from_graph: nobody recorded the operation;
     it was found by computing the nodes of the graph once more.
     """
@@ -799,7 +800,7 @@ class NonFiniteProduced(Event, frozen=True):
     output: TensorFacts
     operands: list[TensorFacts]
     rows: list[int]
-    reached: Literal["loss", "gradient", "parameter"]
+    reached: Literal["loss", "gradient", "parameter", "read"]
     module: str = ""
     low_precision: bool | None = None
     from_graph: bool = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import torch
 
@@ -16,7 +16,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.ledger import Ledger
 from autograd_doctor.instruments.light_steps import LightSteps
 from autograd_doctor.instruments.tensors import Tensors
-from autograd_doctor.reading.birth import Birth, birth
+from autograd_doctor.reading.birth import birth
 from autograd_doctor.reading.graph_structure import nodes_of, structure_of
 from autograd_doctor.reading.graph_walk import GraphWalk
 from autograd_doctor.reading.made import has_graph
@@ -59,9 +59,10 @@ class Autopsies(Instrument):
         self._tensors = tensors
         self._ledger = ledger
         self._guard = site.signals.guard
+        self._operations = site.signals.operations
         self._lines: dict[tuple[int, Place | None], list[Line | None]] = {}
         self._nodes = self._spoiled = 0
-        self._read_spoiled = False
+        self._read_spoiled = self._read_scalar = False
         self._read_event: Event | None = None
         self._last_root: weakref.ref[torch.Tensor] | None = None
 
@@ -70,13 +71,20 @@ class Autopsies(Instrument):
         self.listen(signals.value_reads.read, self._value_read)
 
     def finish(self) -> None:
+        self._tell_of_read()
+
+    def _tell_of_read(self) -> None:
+        """No backward went through a value that the program has read; it did without it."""
         if self._read_event is not None:
             self.emit(self._read_event)
         elif self._read_spoiled:
             self._detail.missed()
+        self._read_spoiled, self._read_event = False, None
 
     def _backward_began(self, call: BackwardCall) -> None:
         """The last to see it: the value of the loss has been read."""
+        if self._read_scalar and not self._is_spoiled(call.roots[0]):
+            self._tell_of_read()
         self._read_spoiled, self._read_event = False, None
         self._last_root = weakref.ref(call.roots[0])
         if self._ledger.walk is not None:
@@ -96,8 +104,10 @@ class Autopsies(Instrument):
         return not math.isfinite(loss)
 
     def _value_read(self, tensor: torch.Tensor) -> None:
-        """A bare signal: most reads are of something else, or of a loss that has gone backward already."""
-        if self._read_spoiled or not tensor.requires_grad or self._course.running is not None:
+        """A bare signal: most reads are of something else, of a loss that has gone backward already, or our own."""
+        if self._read_spoiled or not tensor.requires_grad or self._operations.inside:
+            return
+        if self._course.running is not None:
             return
         if self._last_root is not None and self._last_root() is tensor:
             return
@@ -106,9 +116,10 @@ class Autopsies(Instrument):
                 self._read_spoiled = True
                 made = self._tensors.get(tensor) if self._detail.closely else None
                 if made is not None and made.origin is not None:
-                    self._read_event = made.origin.event(self._course.steps)
+                    self._read_event = made.origin.event(self._course.steps, "read")
                 else:
-                    self._read_event = self._look_into([tensor], None)
+                    self._read_event = self._look_into([tensor], None, "read")
+                self._read_scalar = tensor.numel() == 1
 
     def _remember(self, walk: GraphWalk) -> None:
         """Keep the lines of a recorded graph; where another of its structure has others, they tell nothing.
@@ -125,7 +136,9 @@ class Autopsies(Instrument):
             self._lines[key] = lines
             self._nodes += len(lines)
 
-    def _look_into(self, roots: Sequence[torch.Tensor], where: Place | None) -> NonFiniteProduced | None:
+    def _look_into(
+        self, roots: Sequence[torch.Tensor], where: Place | None, reached: Literal["loss", "read"] = "loss"
+    ) -> NonFiniteProduced | None:
         """where: the line of the backward; None if there was none yet."""
         nodes = nodes_of(roots)
         structure = structure_of(nodes)
@@ -133,17 +146,17 @@ class Autopsies(Instrument):
         lines = next(alike, None)
         born = birth(nodes) if lines is not None else None
         line = lines[nodes.index(born.node)] if lines is not None and born is not None else None
-        return None if born is None or line is None else self._event(born, *line)
-
-    def _event(self, born: Birth, operation: str, where: Place | None) -> NonFiniteProduced:
+        if born is None or line is None:
+            return None
+        operation, made_at = line
         return NonFiniteProduced(
             step=self._course.steps,
             operation=operation,
-            location=locate(where),
+            location=locate(made_at),
             output=describe(born.output),
             operands=[self._tensors.describe(operand) for operand in born.operands[:4]],
             rows=bad_rows(born.output),
-            reached="loss",
+            reached=reached,
             low_precision=born.low_precision,
             from_graph=True,
         )

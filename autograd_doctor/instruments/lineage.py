@@ -50,7 +50,8 @@ class Recorded:
 
 class Lineage(Instrument):
     """Fills the table of tensors. `recorded` is sent for each output, after its lineage is known, in steps that are
-    looked at closely. filled: per parameter, the place that last gave it values before the first step.
+    looked at closely, and `parameter_written` for each parameter that the program changes in these. filled: per
+    parameter, the place that last gave it values before the first step.
 
     It sees the program's main thread, and nothing inside optimizers and backwards. Where long work on data goes on,
     which no parameter flows into, it is left alone until one does.
@@ -70,6 +71,7 @@ class Lineage(Instrument):
     ) -> None:
         super().__init__(site)
         self.recorded: Signal[Recorded] = Signal(site.signals.guard)
+        self.parameter_written: Signal[Recorded] = Signal(site.signals.guard)
         self._course = course
         self._detail = detail
         self._parameters = parameters
@@ -139,6 +141,8 @@ class Lineage(Instrument):
             if not connected and tensors.parameter_bit(output):
                 if changes:
                     self._written_by_hand(output, made)
+                    if self._detail.closely:
+                        self.parameter_written.relay(Recorded(output, made, inputs, operation))
                 continue
             foreign = self._foreign(output, made) if changes else 0
             self._connect(output, made, connected=connected, gradients=operation.grad_enabled)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from autograd_doctor.events import Event, NonFiniteInput, NonFiniteProduced, TensorFacts
 from autograd_doctor.reading.operation_kinds import MASKS
@@ -28,7 +29,7 @@ class Origin:
         """An infinity that the program wrote down itself, as masks do."""
         return self.operation in MASKS and self.output.nan == 0
 
-    def event(self, step: int) -> Event:
+    def event(self, step: int, reached: Literal["loss", "gradient", "read"] = "loss") -> Event:
         if self.operation is None:
             return NonFiniteInput(step=step, tensor=self.output, location=locate(self.place), rows=list(self.rows))
         return NonFiniteProduced(
@@ -38,6 +39,6 @@ class Origin:
             output=self.output,
             operands=list(self.operands),
             rows=list(self.rows),
-            reached="loss",
+            reached=reached,
             low_precision=self.low_precision,
         )

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
-from autograd_doctor.events import BackwardRan, NonFiniteGradient, NonFiniteProduced, ScalerUsed, TensorFacts
+from autograd_doctor.events import (
+    BackwardRan,
+    NonFiniteGradient,
+    NonFiniteProduced,
+    OptimizerStepped,
+    ScalerUsed,
+    TensorFacts,
+)
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
@@ -50,13 +58,15 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         hidden = born.reached == "gradient" and spoiled == born.step
         elsewhere = born.low_precision or born.operation in _IMPORTS or scaled_too_far(trace, born)
         if not elsewhere and not hidden and (spoiled is None or born.step <= spoiled):
-            yield _finding(born)
+            yield _finding(trace, born)
             return
 
 
-def _finding(born: NonFiniteProduced) -> Finding:
+def _finding(trace: Trace, born: NonFiniteProduced) -> Finding:
     output, grown = born.output, any(_magnitude(operand) > _HUGE for operand in born.operands)
     reason, help = _REASONS.get(_LIKE.get(born.operation, born.operation), ("", ""))
+    if born.reached == "parameter":
+        reason, help = _of_update(trace, born)
     if grown:
         reason, help = (
             "the operands had already grown out of all proportion",
@@ -72,6 +82,7 @@ def _finding(born: NonFiniteProduced) -> Finding:
         subject=output.name or born.operation,
         location=born.location,
         help=help or "bound what goes into the operation, and look at the rows named here",
+        severity="warning" if born.reached == "read" and _goes_on(trace, born) else None,
         confidence="medium" if grown else "high",
         evidence={
             "operation": born.operation,
@@ -90,6 +101,23 @@ def _finding(born: NonFiniteProduced) -> Finding:
         step_first=born.step + 1,
         step_count=1,
     )
+
+
+def _of_update(trace: Trace, born: NonFiniteProduced) -> tuple[str, str]:
+    """Why a step with finite gradients spoils parameters, and what to do about it."""
+    step = next((each for each in trace.steps if each.step == born.step and each.location == born.location), None)
+    rates = [rate for rate in step.learning_rates if not math.isfinite(rate)] if step is not None else []
+    if rates:
+        return f"the learning rate was {rates[0]}", "look at what computes the learning rate"
+    return (
+        "the gradients were finite",
+        "look at what the optimizer divides by: `eps` keeps the divisor away from 0 where gradients are 0",
+    )
+
+
+def _goes_on(trace: Trace, born: NonFiniteProduced) -> bool:
+    """Whether training went on after a loss that the program left out."""
+    return any(step.step > born.step for step in trace.steps)
 
 
 def _how(born: NonFiniteProduced) -> str:
@@ -217,7 +245,7 @@ RULE = Rule(
     "noticed, usually in the printed loss, its origin is gone.",
     fix="Bound the argument of the operation, or use the numerically stable function of torch for all of it.",
     fine="Masks of `-inf` that a softmax absorbs, and infinities that `where` or `clamp` removes before the loss.",
-    needs=(NonFiniteProduced, NonFiniteGradient, BackwardRan, ScalerUsed),
+    needs=(NonFiniteProduced, NonFiniteGradient, BackwardRan, OptimizerStepped, ScalerUsed),
     examine=examine,
     bad=(bad, bad_division, bad_empty_softmax),
     good=(good, good_mask_of_infinities, good_infinity_removed),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec import structs
+
 from autograd_doctor.events import BackwardRan, BatchDrawn, NonFiniteGradient, NonFiniteInput, NonFiniteProduced
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
@@ -19,7 +21,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             continue  # the weights were spoiled by an earlier backward
         if _is_parameter(event):
             if event.step == 0:
-                yield _finding(event, "the parameter", None)
+                yield _finding(_where_it_began(trace, event), "the parameter", None)
         else:
             yield _finding(event, "the tensor", _drawn(trace, event))
 
@@ -33,6 +35,12 @@ def _imported(trace: Trace) -> Iterator[NonFiniteInput]:
 
 def _is_parameter(event: NonFiniteInput) -> bool:
     return event.tensor.parameter is not None or (event.tensor.is_leaf and event.tensor.requires_grad)
+
+
+def _where_it_began(trace: Trace, event: NonFiniteInput) -> NonFiniteInput:
+    """The line that gave a parameter to its module, where that is known: it has had its values since then."""
+    seen = trace.parameters.get(event.tensor.parameter) if event.tensor.parameter is not None else None
+    return structs.replace(event, location=seen.registered_at) if seen and seen.registered_at else event
 
 
 def _drawn(trace: Trace, event: NonFiniteInput) -> BatchDrawn | None:

@@ -1,0 +1,84 @@
+"""Steps that spoil parameters although gradients were finite, or with gradients that the program has spoiled itself."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import torch
+
+from autograd_doctor.events import Event, NonFiniteProduced
+from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.detail import Detail
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.parameters import Parameters
+from autograd_doctor.instruments.tensors import Tensors
+from autograd_doctor.reading.places import here
+from autograd_doctor.reading.tensor_facts import bad_rows, describe, norms, readable
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.optimizers import StepCall
+
+
+class SpoiledUpdates(Instrument):
+    """Looks at gradients before a step, and at parameters around it, in steps that are looked at closely."""
+
+    emits: ClassVar[tuple[type[Event], ...]] = (NonFiniteProduced,)
+
+    def __init__(self, site: Site, course: Course, detail: Detail, parameters: Parameters, tensors: Tensors) -> None:
+        super().__init__(site)
+        self._course = course
+        self._detail = detail
+        self._parameters = parameters
+        self._tensors = tensors
+        self._sound: list[torch.Tensor] = []
+        self._said = False
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(signals.steps.began, self._began)
+        self.listen(signals.steps.ended, self._ended)
+
+    def _began(self, call: StepCall) -> None:
+        self._sound = []
+        if self._said or not self._detail.closely or call.closure:
+            return
+        held = [p for group in call.optimizer.param_groups for p in group["params"] if p.grad is not None]
+        spoiled = _spoiled([parameter.grad for parameter in held])
+        if spoiled:
+            self._tell_of_gradient(spoiled)
+        elif not _spoiled(held):
+            self._sound = held
+
+    def _tell_of_gradient(self, spoiled: list[torch.Tensor]) -> None:
+        """What a backward has spoiled is told of by itself; this is about what the program did to gradients."""
+        made = self._tensors.get(spoiled[0])
+        if made is not None and made.origin is not None:
+            self._said = True
+            self.emit(made.origin.event(self._course.steps, "gradient"))
+
+    def _ended(self, call: StepCall) -> None:
+        sound, self._sound = self._sound, []
+        running = self._course.step_of(call.optimizer)
+        spoiled = _spoiled(sound) if running is not None and not running.skipped else []
+        if not spoiled:
+            return
+        self._said = True
+        first = spoiled[0]
+        name = self._tensors.describe(first).name
+        gradients = [describe(first.grad, name=f"{name}.grad" if name else "")] if first.grad is not None else []
+        self.emit(
+            NonFiniteProduced(
+                step=self._course.steps,
+                operation=f"{type(call.optimizer).__name__}.step",
+                location=here(),
+                output=self._tensors.describe(first),
+                operands=gradients,
+                rows=bad_rows(first),
+                reached="parameter",
+            )
+        )
+
+
+def _spoiled(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+    """Those that hold NaN or Inf. The square of a large number overflows, so that norms only tell where to look."""
+    suspects = (tensor for tensor, norm in zip(tensors, norms(tensors), strict=True) if not math.isfinite(norm))
+    return [tensor for tensor in suspects if readable(tensor) and not bool(torch.isfinite(tensor).all())]

@@ -480,8 +480,11 @@ class ConstantTerm(Struct, frozen=True):
     sum: float | None = None
 
 
-class ConstantTermsSeen(Event, frozen=True):
-    """A loss that went backward was a sum in which some terms have no gradient, and no other backward teaches them."""
+class LossExamined(Event, frozen=True):
+    """A loss that went backward was followed down to the terms of which it is the sum, all of which were seen made.
+
+    terms: those that have no gradient, and that no other backward teaches; most losses have none.
+    """
 
     backward: int
     location: Location | None
@@ -506,7 +509,7 @@ class SamplesUsed(Event, frozen=True):
 class TermIdle(Event, frozen=True):
     """A scalar with a graph is made of trained parameters once in a step, and nothing takes it in before it dies.
 
-    idle: in how many fully recorded steps so far, of so many since it was first made (`steps`). name: the user's
+    idle: in how many steps so far, of so many that were listened to since it was first made (`steps`). name: the user's
     variable, if a backward found it there. parameters: those that it was computed from, with a gradient.
     """
 

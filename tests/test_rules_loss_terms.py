@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from traces import at, backward, built, examined, seen, switch
 
-from autograd_doctor.events import ConstantTerm, ConstantTermsSeen, Cut, Event
+from autograd_doctor.events import ConstantTerm, Cut, Event, LossExamined
 from autograd_doctor.rules import constant_loss_term, graph_lost_in_a_copy
 
 ENCODER, HEAD, TEACHER = 0, 1, 2
@@ -25,12 +25,12 @@ def term(*parameters: int, line: int = 16, **more: object) -> ConstantTerm:
 
 
 def losses(count: int, *terms: ConstantTerm, having: range | None = None) -> list[Event]:
-    """So many backwards of one loss, those in `having` with these terms."""
+    """So many backwards of one loss, those in `having` with these terms, and all looked at."""
     events: list[Event] = []
     for step in range(count):
         events.append(backward(step, reached=[ENCODER, HEAD]))
-        if having is None or step in having:
-            events.append(ConstantTermsSeen(step=step + 1, backward=step, location=at(20), terms=list(terms)))
+        found = list(terms) if having is None or step in having else []
+        events.append(LossExamined(step=step + 1, backward=step, location=at(20), terms=found))
     return events
 
 
@@ -81,6 +81,11 @@ def test_a_term_of_unnamed_parts_is_called_by_what_made_it() -> None:
 )
 def test_what_is_right(events: list[Event]) -> None:
     assert examined(constant_loss_term.RULE, WHO, events) == []
+
+
+def test_losses_that_were_not_looked_at_tell_nothing() -> None:
+    later = [backward(step, reached=[ENCODER, HEAD]) for step in range(4, 20)]
+    assert len(examined(constant_loss_term.RULE, WHO, [*losses(4, term(ENCODER)), *later])) == 1
 
 
 def test_a_term_that_begins_late_and_stays() -> None:

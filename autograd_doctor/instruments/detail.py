@@ -54,8 +54,9 @@ class Detail(Instrument):
     of an optimizer, the first and the last batch of a pass. `turned` is sent when `full` has changed. Where the program
     updates parameters by hand, only its operations tell of its steps, and all are full.
 
-    closely: whether the values of tensors and gradients are to be read as well, operation by operation. full_from: this
-    step, the one before it and a few that follow are full and looked at closely in any case. full_steps: how many were.
+    closely: whether the values of tensors and gradients are to be read as well, operation by operation; `focused` is
+    sent when that has changed. full_from: this step, the one before it and a few that follow are full and looked at
+    closely in any case. full_steps: how many were.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (DetailTurned, MoreDetailNeeded)
@@ -63,6 +64,7 @@ class Detail(Instrument):
     def __init__(self, site: Site, course: Course, optimizers: Optimizers) -> None:
         super().__init__(site)
         self.turned: Signal[Detail] = Signal(site.signals.guard)
+        self.focused: Signal[Detail] = Signal(site.signals.guard)
         self.full = self.closely = True
         self.full_from: int | None = None
         self.full_steps = 0
@@ -71,6 +73,7 @@ class Detail(Instrument):
         self._operations = site.signals.operations
         self._phases: dict[Hashable, _Phase] = {}
         self._fresh = self._young = False
+        self._near = True
         self._asked = 0
         self._missed = self._has_optimizer = False
 
@@ -99,8 +102,8 @@ class Detail(Instrument):
         if most is not None and known.times > most:
             self._turn(full=self._is_wanted)
         elif known.steps <= FIRST_STEPS and self._may_be_granted:
+            self._near |= known.steps <= CLOSE_STEPS
             self._turn(full=True)
-            self.closely |= known.steps <= CLOSE_STEPS
 
     def _count(self, phase: Hashable) -> _Phase:
         known = self._phases.get(phase)
@@ -130,7 +133,7 @@ class Detail(Instrument):
         self.full_steps += self.full
         new = (self._fresh or self._asked > 0) and self._may_be_granted
         sampled = course.steps % SAMPLED_EVERY < _IN_A_ROW and course.steps >= SAMPLED_EVERY
-        self.closely = self._young or self._is_repeated or (sampled and course.steps % SAMPLED_EVERY == 0)
+        self._near = self._young or self._is_repeated or (sampled and course.steps % SAMPLED_EVERY == 0)
         self._fresh = self._young = False
         self._asked = max(0, self._asked - 1)
         self._turn(full=new or sampled or self._is_wanted)
@@ -156,3 +159,7 @@ class Detail(Instrument):
             self.full = full
             self.emit(DetailTurned(step=self._course.steps, full=full))
             self.turned.relay(self)
+        closely = full and self._near
+        if closely != self.closely:
+            self.closely = closely
+            self.focused.relay(self)

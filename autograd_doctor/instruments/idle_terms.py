@@ -3,6 +3,8 @@
 They are followed by the operation that makes them and its place. One use, at any time, and those of that place are let
 alone for good: losses that take turns, metrics that are shown now and then, and what is kept for later are of use.
 Where one takes in another, the last of the chain alone can be idle.
+
+Operations are listened to in steps that are looked at closely, and once a term looks idle, in all full ones.
 """
 
 from __future__ import annotations
@@ -40,7 +42,8 @@ from autograd_doctor.signals.operations import Operation
 _MOST_ORIGINS = 1000
 """Places that make scalars: more come of code that is made anew all the time."""
 _SUSPICIOUS = 2
-"""Idle steps after which reads are watched in light steps, too: most that look idle in the first are shown in it."""
+"""Idle steps after which operations are heard in all full steps, and reads in light ones, too: most that look idle in
+the first are shown in it."""
 _TELL_AT = 3
 """Idle steps at which it is told first; then when they have doubled, and when the program is over."""
 _STRUCTURES = 4
@@ -75,7 +78,7 @@ class _Term:
 
 
 class IdleTerms(Instrument):
-    """Decides on a scalar when it has died, and full steps have seen all of its life."""
+    """Decides on a scalar when it has died, and all of its life was listened to."""
 
     emits: ClassVar[tuple[type[Event], ...]] = (TermIdle, TermUsed)
 
@@ -103,29 +106,45 @@ class IdleTerms(Instrument):
         self._origins: dict[tuple[Place | None, str], _Origin] = {}
         self._open: IdentityTable[_Term] = IdentityTable()
         self._pending: list[_Term] = []
-        self._full_steps = 0
-        self._evaluates = self._suspects = False
+        self._operations = site.signals.operations
+        self._steps, self._heard = 0, -1
+        self._listens = self._evaluates = self._suspects = False
 
     def connect(self, signals: Signals) -> None:
-        self.listen(signals.operations.ended, self._operation_ended)
         self.listen(signals.operations.shown, self._put_away)
         self.listen(signals.custom_functions.began, self._function_began)
         self.listen(signals.states.pickling, self._put_away)
         self.listen(signals.backward.began, self._backward_began)
         self.listen(self._module_calls.root_passed, self._root_passed)
         self.listen(self._course.step_taken, self._step_taken)
-        self.listen(self._detail.turned, self._turned)
+        self.listen(self._detail.turned, self._attend)
+        self.listen(self._detail.focused, self._attend)
+        self._attend(self._detail)
 
     def finish(self) -> None:
         for origin in self._origins.values():
             if origin.idle >= _TELL_AT and origin.idle > origin.told:
                 self._tell(origin)
 
+    def _attend(self, detail: Detail) -> None:
+        """Begin to listen to operations, or stop: what takes in those terms that live on is not known then."""
+        wanted = detail.closely or (self._suspects and detail.full)
+        if wanted and not self._listens:
+            self.listen(self._operations.ended, self._operation_ended)
+        elif not wanted and self._listens:
+            self.unlisten(self._operations.ended, self._operation_ended)
+            self._settle()
+            self._pending.clear()
+        self._listens = wanted
+
     # ------------------------------------------------------------------------------------------------ how they are made
 
     def _operation_ended(self, operation: Operation) -> None:
         if self._course.running is not None:
             return
+        if self._heard != self._course.steps:
+            self._heard = self._course.steps
+            self._steps += 1
         summed = self._taken_in(operation) if self._open or self._suspects else []
         result = operation.result
         if (
@@ -157,7 +176,7 @@ class IdleTerms(Instrument):
         if origin is None:
             if made is None or not made.connected or len(self._origins) >= _MOST_ORIGINS:
                 return
-            origin = self._origins[key] = _Origin(operation.name, operation.place, self._full_steps)
+            origin = self._origins[key] = _Origin(operation.name, operation.place, self._steps)
         if origin.used or made is None:
             return
         if origin.step == self._course.steps and not summed:  # one of many, as the losses of batches and layers are
@@ -227,7 +246,6 @@ class IdleTerms(Instrument):
     # ---------------------------------------------------------------------------------------------- what became of them
 
     def _step_taken(self, course: Course) -> None:
-        self._full_steps += self._detail.full
         self._evaluates = False
         self._settle()
         self._suspects = any(origin.idle >= _SUSPICIOUS and not origin.used for origin in self._origins.values())
@@ -235,11 +253,7 @@ class IdleTerms(Instrument):
             self.listen(self._value_reads.read, self._read)
         else:
             self.unlisten(self._value_reads.read, self._read)
-
-    def _turned(self, detail: Detail) -> None:
-        """Whether a backward of a light step came through those that live on is not known."""
-        self._settle()
-        self._pending.clear()
+        self._attend(self._detail)
 
     def _settle(self) -> None:
         dead = [term for term in self._pending if term.tensor() is None and not term.origin.used]
@@ -263,6 +277,6 @@ class IdleTerms(Instrument):
                 name=origin.name,
                 parameters=[number for number in numbers_in(origin.parameters) if self._optimizers.holds(number)],
                 idle=origin.idle,
-                steps=self._full_steps - origin.first,
+                steps=self._steps - origin.first + 1,
             )
         )

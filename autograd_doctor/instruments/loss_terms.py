@@ -2,6 +2,9 @@
 
 A loss stays a sum of its terms through additions, means, stacks and weights of plain data. Where a nonlinear operation
 or a product takes a sum in, as a squared error does a target, its parts are no terms of a loss any more.
+
+Operations are listened to in steps that are looked at closely, and once a term was found, in all full ones: it may have
+been cut for a warm-up only. Losses that were begun before are not told of.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 
-from autograd_doctor.events import ConstantTerm, ConstantTermsSeen, Event
+from autograd_doctor.events import ConstantTerm, Event, LossExamined
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
@@ -26,7 +29,7 @@ from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.graph_structure import nodes_of
 from autograd_doctor.reading.graph_walk import lineage_of
 from autograd_doctor.reading.linear import DIFFERENCES, JOINS, PRODUCTS, SUMS, is_linear, is_multiple
-from autograd_doctor.reading.made import CutPoint, Made, has_graph, leaf_of, numbers_in
+from autograd_doctor.reading.made import CutPoint, Made, has_graph, leaf_of, next_order, numbers_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.operation_kinds import FROM_DATA, Kind, changes_input
 from autograd_doctor.reading.places import Place, here, locate
@@ -75,11 +78,15 @@ class _Addition:
 
 @dataclass(frozen=True, slots=True)
 class _Sum:
-    """What a loss is the sum of, as its graph tells: tensors with a graph, and terms without one."""
+    """What a loss is the sum of, as its graph tells: tensors with a graph, and terms without one.
+
+    oldest: the first of the tensors with a graph that were followed.
+    """
 
     addends: Tokens
     terms: tuple[_Term, ...]
     weights: Tokens
+    oldest: int
 
 
 class _Constant(NamedTuple):
@@ -96,6 +103,7 @@ class _Constant(NamedTuple):
 
 
 class _Loss(NamedTuple):
+    step: int
     backward: int
     location: Location | None
     terms: tuple[_Term, ...]
@@ -119,13 +127,13 @@ class _Phases:
 
 
 class LossTerms(Instrument):
-    """Tells, after each step, which constant terms the losses had that went backward before it.
+    """Tells, after each step, which constant terms those losses had that were followed and went backward before it.
 
     A term is not told of where a backward of its own, of the same step or the one before, teaches what it was computed
     from: there it was added for the eye.
     """
 
-    emits: ClassVar[tuple[type[Event], ...]] = (ConstantTermsSeen,)
+    emits: ClassVar[tuple[type[Event], ...]] = (LossExamined,)
 
     def __init__(
         self,
@@ -141,6 +149,9 @@ class LossTerms(Instrument):
         self._detail = detail
         self._optimizers = optimizers
         self._tensors = tensors
+        self._operations = site.signals.operations
+        self._since: int | None = None
+        self._suspects = False
         self._additions: WeakKeyDictionary[Made, _Addition] = WeakKeyDictionary()
         self._constants: IdentityTable[_Constant] = IdentityTable()
         self._numbers: deque[_Constant] = deque(maxlen=_MOST_NUMBERS)
@@ -149,13 +160,35 @@ class LossTerms(Instrument):
         self._taught: deque[set[int]] = deque([set()], maxlen=2)
 
     def connect(self, signals: Signals) -> None:
-        self.listen(signals.operations.ended, self._operation_ended)
         self.listen(signals.backward.began, self._backward_began)
         self.listen(self._course.step_taken, self._step_taken)
-        self.listen(self._detail.turned, self._turned)
+        self.listen(self._detail.turned, self._attend)
+        self.listen(self._detail.focused, self._attend)
+        self._attend(self._detail)
 
     def finish(self) -> None:
         self._tell()
+
+    def _attend(self, detail: Detail) -> None:
+        """Begin to listen to operations, or stop. `_since`: what is made after that is seen made."""
+        wanted = detail.closely or (self._suspects and detail.full)
+        if wanted and self._since is None:
+            self._since = next_order()
+            self.listen(self._operations.ended, self._operation_ended)
+        elif not wanted and self._since is not None:
+            self._since = None
+            self.unlisten(self._operations.ended, self._operation_ended)
+            self._forget()
+
+    def _forget(self) -> None:
+        """What operations do to tensors from here on is not known. Losses of a step that is over are told of."""
+        self._losses = [loss for loss in self._losses if loss.step < self._course.steps]
+        self._tell()
+        self._additions.clear()
+        self._constants = IdentityTable()
+        self._numbers.clear()
+        for taught in self._taught:
+            taught.clear()
 
     # --------------------------------------------------------------------------------------------------- operations
 
@@ -283,7 +316,7 @@ class LossTerms(Instrument):
                 weights |= known.weights
             if is_linear(node) and (known is None or not known.weights):
                 pending += [source for source, _ in node.next_functions]
-        return _Sum(_newest(addends), tuple(terms), frozenset(weights))
+        return _Sum(_newest(addends), tuple(terms), frozenset(weights), min(addends, default=-1))
 
     def _constant(self, tensor: torch.Tensor) -> _Constant | None:
         """What is known of an operand without a graph; one that got a graph just now, by `+=`, had none before."""
@@ -327,14 +360,14 @@ class LossTerms(Instrument):
     def _backward_began(self, call: BackwardCall) -> None:
         if call.kind == "grad" and not any(is_parameter(wanted) for wanted in call.inputs):
             return  # a slope, which teaches nothing by itself
-        terms: list[_Term] = []
-        for root in call.roots:
-            if root.grad_fn is not None:
-                summed = self._summed(root)
-                self._taught[-1] |= summed.addends
-                terms += _of_its_own(summed)
-        if terms:
-            self._losses.append(_Loss(self._course.backwards, here(), tuple(terms[:_MOST_TERMS])))
+        if self._since is None:
+            return
+        sums = [self._summed(root) for root in call.roots if root.grad_fn is not None]
+        for summed in sums:
+            self._taught[-1] |= summed.addends
+        if sums and all(_is_all_after(self._since, summed) for summed in sums):
+            terms = tuple(term for summed in sums for term in _of_its_own(summed))[:_MOST_TERMS]
+            self._losses.append(_Loss(self._course.steps, self._course.backwards, here(), terms))
 
     def _step_taken(self, course: Course) -> None:
         self._tell()
@@ -344,24 +377,21 @@ class LossTerms(Instrument):
         taught = set().union(*self._taught)
         for loss in self._losses:
             terms = [term.event for term in loss.terms if taught.isdisjoint(term.severed)]
-            if terms:
-                self.emit(
-                    ConstantTermsSeen(
-                        step=self._course.steps, backward=loss.backward, location=loss.location, terms=terms
-                    )
-                )
+            self._suspects |= bool(terms)
+            self.emit(
+                LossExamined(step=self._course.steps, backward=loss.backward, location=loss.location, terms=terms)
+            )
         self._losses.clear()
-
-    def _turned(self, detail: Detail) -> None:
-        """What operations of light steps did to tensors is not known."""
-        self._additions.clear()
-        self._constants = IdentityTable()
-        self._numbers.clear()
 
 
 def _newest(*tokens: Iterable[int]) -> Tokens:
     found = set().union(*tokens)
     return frozenset(found if len(found) <= _MOST_TOKENS else sorted(found)[-_MOST_TOKENS:])
+
+
+def _is_all_after(since: int, summed: _Sum) -> bool:
+    """Whether a sum, and that from the values of which its terms were computed, was made after that."""
+    return summed.oldest > since and all(token > since for term in summed.terms for token in term.severed)
 
 
 def _of_its_own(summed: _Sum) -> list[_Term]:

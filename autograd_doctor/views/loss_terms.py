@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from autograd_doctor.events import BackwardRan, ConstantTerm, ConstantTermsSeen, Cut
+from autograd_doctor.events import BackwardRan, ConstantTerm, Cut, LossExamined
 from autograd_doctor.findings import Evidence, Location, Related
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.connectivity import seen_first
@@ -19,12 +19,13 @@ _Key = tuple[Location | None, Location | None, str]
 
 @dataclass
 class LossTerm:
-    """A term at its place, as it was first seen, and the backwards whose loss had it.
+    """A term at its place, as it was first seen, and the backwards whose loss had it, at the line of the first of them.
 
     trained: parameters that it was computed from, and that these backwards reach by other terms.
     """
 
     seen: ConstantTerm
+    line: Location | None
     backwards: list[BackwardRan] = field(default_factory=list)
     trained: set[int] = field(default_factory=set)
     is_zero: bool = True
@@ -70,24 +71,24 @@ class LossTerm:
 
 
 def steady_terms(trace: Trace, backwards: float) -> Iterator[LossTerm]:
-    """Terms that at least so many backwards had, and at least half of those of their loss, and that are not zero.
+    """Terms that at least so many examined losses had, and at least half of those of their line, and that are not zero.
 
-    Those that the newest backwards of their loss do not have any more were cut for a phase of the training.
+    Those that the newest of them do not have any more were cut for a phase of the training.
     """
     found: dict[_Key, LossTerm] = {}
-    for event in trace.of(ConstantTermsSeen):
+    for event in trace.of(LossExamined):
         backward = trace.backwards.get(event.backward)
         if backward is None:
             continue
         for seen in event.terms:
             trained = set(seen.parameters).intersection(backward.reached) - trace.frozen
             if trained:
-                one = found.setdefault((seen.location, seen.made_at, seen.name), LossTerm(seen))
+                one = found.setdefault((seen.location, seen.made_at, seen.name), LossTerm(seen, event.location))
                 one.backwards.append(backward)
                 one.trained |= trained
                 one.is_zero &= seen.value == 0.0
     for one in found.values():
-        losses = [other for other in trace.of(BackwardRan) if other.location == one.backwards[0].location]
+        losses = [other for other in trace.of(LossExamined) if other.location == one.line]
         often = len(one.backwards) >= backwards and 2 * len(one.backwards) >= len(losses)
         newer = sum(other.backward > one.backwards[-1].backward for other in losses)
         if often and not one.is_zero and newer < _PHASE:

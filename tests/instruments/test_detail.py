@@ -13,7 +13,7 @@ from torch.overrides import BaseTorchFunctionMode, _get_current_function_mode_st
 
 from autograd_doctor.events import DetailTurned
 from autograd_doctor.instruments import detail as module
-from autograd_doctor.instruments.detail import FIRST_STEPS, SAMPLED_EVERY, Detail
+from autograd_doctor.instruments.detail import CLOSE_STEPS, FIRST_STEPS, SAMPLED_EVERY, Detail
 from autograd_doctor.instruments.ledger import Ledger
 from autograd_doctor.instruments.lineage import Lineage
 from tests.inventing import Invented, inventing
@@ -156,3 +156,22 @@ def test_the_mode_leaves_the_stack_in_light_steps_wherever_it_lies() -> None:
             assert mine in above
         assert _get_current_function_mode_stack() == before
     assert _get_current_function_mode_stack() == []
+
+
+def test_who_looks_closely_is_told_when_that_begins_and_ends() -> None:
+    with training() as run:
+        heard: list[tuple[int, bool]] = []
+        run.detail.focused.connect(lambda detail: heard.append((run.run.steps, detail.closely)), owner="test")
+        run.fulls(CLOSE_STEPS + 2, "forward")
+        assert heard == [(CLOSE_STEPS, False)]
+        run.fulls(CLOSE_STEPS + 2, "forward", "another")
+        assert heard[1:] == [(CLOSE_STEPS + 2, True), (2 * CLOSE_STEPS + 2, False)]
+
+
+def test_nothing_is_looked_at_closely_in_a_light_part_of_a_step() -> None:
+    with training() as run:
+        for _ in range(2):
+            run.detail.met("rollout", most=1)
+        assert not run.detail.closely
+        run.detail.met("forward")
+        assert run.detail.closely

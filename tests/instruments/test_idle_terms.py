@@ -239,3 +239,35 @@ def test_what_lived_on_into_a_light_step_is_not_idle() -> None:
         training.train()
         training.steps(1)
         assert told(run) == []
+
+
+def look(run: Invented, *, closely: bool) -> None:
+    """From here on all steps are full ones, and looked at in this way."""
+    detail = run.find(Detail)
+    detail.detach()
+    detail._near = closely
+    detail._turn(full=True)
+
+
+def test_steps_that_are_not_looked_at_closely_do_not_count() -> None:
+    with inventing(IdleTerms) as run:
+        training = Training(run)
+        training.steps(1)
+        look(run, closely=False)
+        training.steps(5)
+        look(run, closely=True)
+        training.steps(4)
+        assert told(run) == [(3, 4)], "one of the first look, and of the second those that have died"
+
+
+def test_while_there_is_a_suspect_all_full_steps_are_listened_to() -> None:
+    with inventing(IdleTerms) as run:
+        training = Training(run)
+        training.steps(3)
+        look(run, closely=False)
+        training.steps(2)
+        assert told(run) == [(3, 4)]
+        training.steps(1, reading(run, "taken_in"))
+        assert len(run.of(TermUsed)) == 1
+        training.steps(1)
+        assert not any(isinstance(heard.owner, IdleTerms) for heard in run.signals.operations.ended.listeners)

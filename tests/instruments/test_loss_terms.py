@@ -11,7 +11,8 @@ import torch
 from torch import nn
 from torch.optim import SGD
 
-from autograd_doctor.events import ConstantTerm, ConstantTermsSeen
+from autograd_doctor.events import ConstantTerm, LossExamined
+from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.loss_terms import LossTerms
 from tests.inventing import Invented, inventing
 
@@ -67,14 +68,14 @@ def looping() -> Iterator[Loop]:
 
 
 def terms(loop: Loop) -> list[ConstantTerm]:
-    return [term for event in loop.run.of(ConstantTermsSeen) for term in event.terms]
+    return [term for event in loop.run.of(LossExamined) for term in event.terms]
 
 
 def test_a_term_without_a_graph() -> None:
     with looping() as loop:
         loss = loop.of("add", loop.error(), loop.detached(loop.size()))
         loop.learn(loss)
-        (event,) = loop.run.of(ConstantTermsSeen)
+        (event,) = loop.run.of(LossExamined)
         (term,) = event.terms
         assert (event.backward, term.operation, term.parameters) == (0, "detach", [0])
         assert ([cut.operation for cut in term.cuts], term.copied, term.guessed) == (["detach"], False, False)
@@ -263,4 +264,66 @@ def test_a_sum_that_is_added_twice_has_its_terms_once() -> None:
         for _ in range(40):
             total = loop.of("add", total, total)
         loop.learn(total)
+        assert len(terms(loop)) == 1
+
+
+def look(loop: Loop, *, closely: bool) -> None:
+    """From here on all steps are full ones, and looked at in this way."""
+    detail = loop.run.find(Detail)
+    detail.detach()
+    detail._near = closely
+    detail._turn(full=True)
+
+
+def looked_at(loop: Loop) -> list[int]:
+    return [event.backward for event in loop.run.of(LossExamined)]
+
+
+def test_losses_of_steps_that_are_not_looked_at_closely_are_not_told_of() -> None:
+    with looping() as loop:
+        loop.learn(loop.of("add", loop.error(), loop.size()))
+        look(loop, closely=False)
+        loop.learn(loop.of("add", loop.error(), loop.detached(loop.size())))
+        look(loop, closely=True)
+        loop.learn(loop.error())
+        assert looked_at(loop) == [0, 2]
+        assert terms(loop) == []
+
+
+def test_a_loss_that_was_begun_before_the_look_is_not_told_of() -> None:
+    with looping() as loop:
+        look(loop, closely=False)
+        total = loop.of("add", loop.error(), loop.detached(loop.size()))
+        look(loop, closely=True)
+        loop.learn(loop.of("add", total, loop.error()))
+        assert looked_at(loop) == []
+
+
+def test_a_term_made_of_what_an_unseen_backward_may_teach_is_not_told_of() -> None:
+    with looping() as loop:
+        look(loop, closely=False)
+        size = loop.size()
+        loop.backward(size)
+        look(loop, closely=True)
+        loop.learn(loop.of("add", loop.error(), loop.detached(size)))
+        assert looked_at(loop) == []
+
+
+@pytest.mark.parametrize("finished", [True, False])
+def test_a_look_that_ends_amid_a_step_tells_of_the_steps_before_only(finished: bool) -> None:
+    with looping() as loop:
+        loop.backward(loop.of("add", loop.error(), loop.detached(loop.size())))
+        if finished:
+            loop.step()
+        look(loop, closely=False)
+        loop.step()
+        assert len(terms(loop)) == finished
+
+
+def test_once_a_term_was_found_all_full_steps_are_followed() -> None:
+    with looping() as loop:
+        loop.learn(loop.of("add", loop.error(), loop.detached(loop.size())))
+        look(loop, closely=False)
+        loop.learn(loop.of("add", loop.error(), loop.size()))
+        assert looked_at(loop) == [0, 1]
         assert len(terms(loop)) == 1

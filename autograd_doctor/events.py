@@ -256,6 +256,13 @@ class ParameterCopied(Event, frozen=True):
     location: Location | None
 
 
+class ParameterFrozen(Event, frozen=True):
+    """A parameter was told to require no gradient; said once for each line that does it."""
+
+    parameter: int
+    location: Location | None
+
+
 class ParameterGroup(Struct, frozen=True):
     """What an optimizer does to one group of parameters."""
 

@@ -15,6 +15,7 @@ from autograd_doctor.events import (
     LeafUsed,
     ModeSet,
     OperationFailed,
+    ParameterFrozen,
     ProgramRaised,
     RunEnded,
     SamplesUsed,
@@ -456,6 +457,21 @@ def test_unused_layer_of_a_model_in_use_is_not_stale() -> None:
     facts = {"wrote": [1, 2], "reached": [1, 2]}
     events = steps(6, {1: 1.0}, backward=facts, missing=[0])
     assert examined(stale_optimizer_parameters.RULE, who, module(0, 0, 1), events) == []
+
+
+def test_frozen_parameter_is_told_of_where_most_were_frozen() -> None:
+    who = (*(seen(number, f"layers.{number}.weight") for number in range(4)), built(0, 1, 2, 3))
+    places = [(0, 7), (0, 9), (1, 8), (2, 9)]
+    switched = [ParameterFrozen(parameter=number, location=at(where)) for number, where in places]
+    after = ParameterFrozen(step=9, parameter=0, location=at(30))
+    found = examined(
+        frozen_parameter_in_optimizer.RULE, who, switched, steps(4, {3: 1.0}, frozen=[0, 1, 2], moved=[3]), after
+    )
+    assert [line(finding) for finding in found] == [9]
+    assert [(note.message, note.location.line) for note in found[0].related if note.location] == [
+        ("this optimizer holds them", 5),
+        ("others of them were frozen here", 8),
+    ]
 
 
 def test_frozen_parameter_is_an_info_and_a_warning_when_it_moves() -> None:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import torch
 
-from autograd_doctor.events import Event, ParameterCopied
+from autograd_doctor.events import Event, ParameterCopied, ParameterFrozen
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.grad_modes import GradModes
@@ -57,7 +57,7 @@ class Lineage(Instrument):
     which no parameter flows into, it is left alone until one does.
     """
 
-    emits: ClassVar[tuple[type[Event], ...]] = (ParameterCopied,)
+    emits: ClassVar[tuple[type[Event], ...]] = (ParameterCopied, ParameterFrozen)
 
     def __init__(
         self,
@@ -83,6 +83,8 @@ class Lineage(Instrument):
         self._without_parameters = 0
         self._copied: set[int] = set()
         self.filled: dict[int, Place | None] = {}
+        self._frozen: set[int] = set()
+        self._told_frozen: set[tuple[int, Place | None]] = set()
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.operations.ended, self._operation_ended)
@@ -272,8 +274,20 @@ class Lineage(Instrument):
 
     def _written_by_hand(self, target: torch.Tensor, made: Made) -> None:
         number = self._parameters.get(target)
-        if number is not None and made.operation != "requires_grad_":
+        if number is not None and made.operation == "requires_grad_":
+            self._switched(number, made.place, on=target.requires_grad)
+        elif number is not None:
             self._parameter_written(number, made)
+
+    def _switched(self, number: int, place: Place | None, *, on: bool) -> None:
+        """A parameter was told whether to require a gradient."""
+        if on:
+            self._frozen.discard(number)
+        elif number not in self._frozen:
+            self._frozen.add(number)
+            if (number, place) not in self._told_frozen:
+                self._told_frozen.add((number, place))
+                self.emit(ParameterFrozen(step=self._course.steps, parameter=number, location=locate(place)))
 
     def _parameter_written(self, number: int, made: Made) -> None:
         """A parameter was given values that may be an update, or those of other parameters, as a target network is."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
-from autograd_doctor.events import OptimizerBuilt, OptimizerStepped
-from autograd_doctor.findings import Finding
+from autograd_doctor.events import OptimizerBuilt, OptimizerStepped, ParameterFrozen
+from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.connectivity import registered
+
+_MOST_LINES = 3
+"""That froze some of them: more would fill the screen."""
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -20,19 +24,26 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         moved = sorted({p for step in steps for p in step.frozen if p in (step.moved or ())})
         always = sorted(set.intersection(*frozen))
         if moved:
-            yield _finding(trace, optimizer, moved, len(steps), moved=True)
+            yield _finding(trace, optimizer, moved, steps, moved=True)
         elif always and len(steps) >= tunables["minimum_steps"]:
-            yield _finding(trace, optimizer, always, len(steps), moved=False)
+            yield _finding(trace, optimizer, always, steps, moved=False)
 
 
-def _finding(trace: Trace, optimizer: int, parameters: list[int], steps: int, *, moved: bool) -> Finding:
+def _finding(
+    trace: Trace, optimizer: int, parameters: list[int], steps: list[OptimizerStepped], *, moved: bool
+) -> Finding:
+    built = trace.optimizers[optimizer].location
+    frozen_at = _frozen_at(trace, parameters, until=max(step.step for step in steps if step.frozen))
+    others = [Related("others of them were frozen here", place) for place in frozen_at[1:]]
+    if frozen_at and built is not None:
+        others.insert(0, Related("this optimizer holds them", built))
     name, names = trace.optimizer_name(optimizer), trace.parameter_names(parameters)
     verb = "is" if len(parameters) == 1 else "are"
     message = f"{names} {verb} frozen and {verb} held by `{name}`"
     return RULE.finding(
         f"{message}, which still changes them (momentum, weight decay or an old gradient)" if moved else message,
         subject=trace.parameter_name(parameters[0]),
-        location=trace.optimizers[optimizer].location,
+        location=frozen_at[0] if frozen_at else built,
         help="clear their gradients when freezing them (`p.grad = None`), or build the optimizer without them"
         if moved
         else "give the optimizer only what learns: `(p for p in model.parameters() if p.requires_grad)`",
@@ -40,13 +51,23 @@ def _finding(trace: Trace, optimizer: int, parameters: list[int], steps: int, *,
         evidence={
             "frozen": [trace.parameter_name(parameter) for parameter in parameters[:20]],
             "number_of_parameters": len(parameters),
-            "steps": steps,
+            "steps": len(steps),
         },
-        related=registered(trace, parameters),
+        related=registered(trace, parameters, *others),
         step_first=1,
-        step_count=steps,
+        step_count=len(steps),
         parameters=parameters,
     )
+
+
+def _frozen_at(trace: Trace, parameters: list[int], *, until: int) -> list[Location]:
+    """The lines that were seen to freeze them, the one that froze most of them first."""
+    newest = {
+        event.parameter: event.location
+        for event in trace.of(ParameterFrozen)
+        if event.parameter in parameters and event.step <= until
+    }
+    return [place for place, _ in Counter(newest.values()).most_common(_MOST_LINES) if place is not None]
 
 
 def bad() -> None:
@@ -55,8 +76,8 @@ def bad() -> None:
 
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 1))
-    model[0].requires_grad_(False)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)  # <- AD206
+    model[0].requires_grad_(False)  # <- AD206
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     x = torch.randn(32, 6)
     y = x.sum(1, keepdim=True)
     for _ in range(8):
@@ -71,14 +92,38 @@ def bad_still_moving() -> None:
 
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 1))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)  # <- AD206
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
     x = torch.randn(32, 6)
     y = x.sum(1, keepdim=True)
     for step in range(8):
         if step == 3:
-            model[0].requires_grad_(False)
+            model[0].requires_grad_(False)  # <- AD206
         optimizer.zero_grad(set_to_none=False)
         nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+
+
+def bad_made_frozen() -> None:
+    import torch
+    from torch import nn
+
+    class Shifted(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.shift = nn.Parameter(torch.ones(6), requires_grad=False)
+            self.body = nn.Linear(6, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            moved: torch.Tensor = self.body(x - self.shift)
+            return moved
+
+    torch.manual_seed(0)
+    model = Shifted()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)  # <- AD206
+    x = torch.randn(32, 6)
+    for _ in range(8):
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), x.sum(1, keepdim=True)).backward()
         optimizer.step()
 
 
@@ -127,9 +172,9 @@ RULE = Rule(
     "was set to zero, keeps momentum and weight decay at work on them.",
     fix="Build the optimizer from the parameters that require a gradient, and set the others' `.grad` to None.",
     fine="Staged unfreezing, where the parameters are frozen for some steps only.",
-    needs=(OptimizerBuilt, OptimizerStepped),
+    needs=(OptimizerBuilt, OptimizerStepped, ParameterFrozen),
     examine=examine,
-    bad=(bad, bad_still_moving),
+    bad=(bad, bad_still_moving, bad_made_frozen),
     good=(good, good_staged_unfreezing),
     tunables={"minimum_steps": 3},
 )

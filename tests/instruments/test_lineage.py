@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from autograd_doctor.events import InstrumentLimited, OptimizerStepped, ParameterCopied
+from autograd_doctor.events import InstrumentLimited, OptimizerStepped, ParameterCopied, ParameterFrozen
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.grad_modes import GradModes
 from autograd_doctor.instruments.ledger import Ledger
@@ -22,6 +22,7 @@ from autograd_doctor.signals.custom_functions import FunctionCall
 from autograd_doctor.signals.grad_modes import GradSwitched
 from autograd_doctor.signals.operations import Operation
 from tests.inventing import Invented, inventing
+from tests.watching import watching
 
 
 def weight() -> nn.Parameter:
@@ -490,3 +491,25 @@ def test_a_parameter_that_is_given_values_of_others_is_a_copy_and_not_updated():
         (copied,) = run.of(ParameterCopied)
         assert copied.parameter == number
         assert not run.find(Course).by_hand
+
+
+def test_a_parameter_that_is_told_to_require_no_gradient_is_told_of_once_for_a_line() -> None:
+    with inventing(Lineage) as run:
+        parameter, data = weight(), torch.ones(3)
+        for flag in (True, False, False, True, False):
+            run.operated("requires_grad_", None, parameter.requires_grad_(flag), flag)
+            run.operated("requires_grad_", data.requires_grad_(flag), data, flag)
+        (frozen,) = run.of(ParameterFrozen)
+        assert frozen.parameter == run.number(parameter)
+        assert frozen.location is not None
+
+
+def test_freezing_what_is_frozen_is_not_told_of() -> None:
+    with watching(Lineage) as run:
+        parameter = weight()
+        parameter.requires_grad_(False)
+        parameter.requires_grad = False
+        assert len(run.of(ParameterFrozen)) == 1
+        parameter.requires_grad = True
+        parameter.requires_grad = False
+        assert len(run.of(ParameterFrozen)) == 2

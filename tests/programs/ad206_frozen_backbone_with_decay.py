@@ -6,9 +6,9 @@ torch.manual_seed(0)
 backbone = nn.Sequential(nn.Linear(20, 64), nn.ReLU(), nn.Linear(64, 32), nn.ReLU())
 head = nn.Linear(32, 5)
 model = nn.Sequential(backbone, head)
-backbone.requires_grad_(False)
+backbone.requires_grad_(False)  # expect: AD206
 
-opt = torch.optim.AdamW(model.parameters(), lr=1e-2, weight_decay=0.1)  # expect: AD206
+opt = torch.optim.AdamW(model.parameters(), lr=1e-2, weight_decay=0.1)
 centers = torch.randn(5, 20)
 
 for step in range(28):

@@ -320,7 +320,8 @@ class ForwardRan(Event, frozen=True):
 
     `training` is the root's own flag; `in_eval` and `in_train` name the mode-dependent sub-modules that ran in each
     mode (dropout with p=0 and batch-norm without running statistics left out). `statistics_moved` names the
-    batch-norms whose running statistics the call changed. `builds_graph` is true if its output has a graph.
+    batch-norms whose running statistics the call changed, `rewritten_norms` those of them that are frozen and have had
+    other weights at such a call. `builds_graph` is true if its output has a graph.
     `undone_parameters` are those written that hold, bit for bit, what an earlier call had left in them, although an
     optimizer step lies between.
     """
@@ -334,6 +335,7 @@ class ForwardRan(Event, frozen=True):
     in_eval: list[str] = []
     in_train: list[str] = []
     statistics_moved: list[str] = []
+    rewritten_norms: list[str] = []
     builds_graph: bool = False
     mode_set_at: Location | None = None
     written_parameters: list[int] = []

@@ -15,6 +15,7 @@ from autograd_doctor.events import (
     LeafUsed,
     ModeSet,
     OperationFailed,
+    ParameterCopied,
     ParameterFrozen,
     ProgramRaised,
     RunEnded,
@@ -667,6 +668,31 @@ def test_norm_that_learns_and_teacher_without_gradients_are_silent() -> None:
     assert examined(rule, *norm(frozen=False), moving(), steps(4, {0: 1.0, 1: 1.0})) == []
     without = moving(grad_enabled=False)
     assert examined(rule, *norm(frozen=True), without, steps(4, {1: 1.0})) == []
+
+
+def losses_of_both(**more: object) -> list[Event]:
+    """Steps whose losses took in what a pass through the norm had made."""
+    return steps(4, {1: 1.0}, backward={"wrote": [1], "reached": [1], "values": [0, 1], **more})
+
+
+def test_frozen_norm_without_gradients_that_feeds_the_loss_is_a_warning() -> None:
+    (finding,) = examined(frozen_statistics_move.RULE, *norm(frozen=True), moving(grad_enabled=False), losses_of_both())
+    assert (line(finding), finding.severity, finding.confidence) == (18, "warning", "medium")
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [*moving(grad_enabled=False), *losses_of_both(guessed=[0])],
+        [*moving(grad_enabled=False), *losses_of_both(values=[1])],
+        [*moving(grad_enabled=False), *losses_of_both(), ParameterCopied(parameter=0, location=at(9))],
+        [*moving(), *losses_of_both(), ParameterCopied(parameter=0, location=at(9))],
+        [*moving(), *losses_of_both(), forward(4, statistics_moved=["bn"], rewritten_norms=["bn"])],
+    ],
+    ids=["a guess", "not in the loss", "copied", "copied, with a graph", "rewritten"],
+)
+def test_norm_that_follows_another_or_feeds_nothing_is_silent(events: list[Event]) -> None:
+    assert examined(frozen_statistics_move.RULE, *norm(frozen=True), events) == []
 
 
 def test_statistics_adapted_outside_of_training_steps_are_silent() -> None:

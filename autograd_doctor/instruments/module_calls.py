@@ -23,6 +23,7 @@ from autograd_doctor.instruments.functional_modes import FunctionalModes
 from autograd_doctor.instruments.grad_modes import GradModes
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.module_register import ModuleRegister
+from autograd_doctor.instruments.norm_values import NormValues
 from autograd_doctor.instruments.train_modes import TrainModes
 from autograd_doctor.reading.mode_dependence import (
     Versions,
@@ -117,6 +118,7 @@ class ModuleCalls(Instrument):
         train_modes: TrainModes,
         forward_writes: ForwardWrites,
         functional_modes: FunctionalModes,
+        norm_values: NormValues,
     ) -> None:
         super().__init__(site)
         self.root_passed: Signal[RootPassed] = Signal(site.signals.guard)
@@ -128,6 +130,7 @@ class ModuleCalls(Instrument):
         self._train_modes = train_modes
         self._writes = forward_writes
         self._functional_modes = functional_modes
+        self._norm_values = norm_values
         self._running = _Running()
         self._known: dict[int, tuple[weakref.ref[nn.Module], bool]] = {}
         self._reported: set[Conditions] = set()
@@ -259,7 +262,7 @@ class ModuleCalls(Instrument):
 
     def _emit(self, root: RootCall, builds_graph: bool) -> None:
         conditions = root.conditions
-        in_eval, in_train = self._in_mode(root, False), self._in_mode(root, True)
+        in_eval, in_train, moved = self._in_mode(root, False), self._in_mode(root, True), root.moved()
         odd = in_eval[0] if conditions.training and in_eval else root.module
         written = self._writes.end(root.step)
         self.emit(
@@ -273,7 +276,8 @@ class ModuleCalls(Instrument):
                 switch=conditions.switch,
                 in_eval=self._register.names(root.module, in_eval),
                 in_train=self._register.names(root.module, in_train),
-                statistics_moved=self._register.names(root.module, root.moved()),
+                statistics_moved=self._register.names(root.module, moved),
+                rewritten_norms=self._register.names(root.module, self._norm_values.changed(moved)),
                 builds_graph=builds_graph,
                 mode_set_at=self._train_modes.set_at(odd),
                 written_parameters=written.parameters,

@@ -4,51 +4,74 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import BackwardRan, ForwardRan, ModuleSeen, OptimizerBuilt, OptimizerStepped
+from autograd_doctor.events import (
+    BackwardRan,
+    ForwardRan,
+    ModuleSeen,
+    OptimizerBuilt,
+    OptimizerStepped,
+    ParameterCopied,
+)
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    trained = {event.step for event in trace.of(BackwardRan) if event.wrote}
+    taken_in = _taken_in(trace)
     by_hand = {p for step in trace.of(OptimizerStepped) if step.optimizer is None for p in step.moved or ()}
     for module in sorted({event.module for event in trace.of(ForwardRan)}):
-        passes = [
-            event
-            for event in trace.of(ForwardRan)
-            if event.module == module and event.grad_enabled and event.step in trained and event.statistics_moved
-        ]
+        passes = [event for event in trace.of(ForwardRan) if event.module == module]
         seen = trace.modules.get(module)
-        if seen is None or not passes or by_hand.intersection(seen.parameters):
+        if seen is None or by_hand.intersection(seen.parameters):
             continue
-        moving = sorted({name for event in passes for name in event.statistics_moved})
-        frozen = {name: own for name in moving if (own := _parameters(trace, seen, name)) and own <= _still(trace)}
-        if frozen and len({event.step for event in passes}) >= tunables["minimum_steps"]:
-            yield _finding(trace, seen, frozen, passes)
+        frozen = _frozen(trace, seen, passes)
+        moved = [event for event in passes if event.step in taken_in and frozen.keys() & set(event.statistics_moved)]
+        used = [event for event in moved if event.grad_enabled or _is_used(event, frozen, taken_in[event.step])]
+        if frozen and len({event.step for event in used}) >= tunables["minimum_steps"]:
+            yield _finding(trace, seen, frozen, used)
+
+
+def _taken_in(trace: Trace) -> dict[int, set[int]]:
+    """For each step with a backward that taught something, the parameters whose values went into its loss."""
+    found: dict[int, set[int]] = {}
+    for event in trace.of(BackwardRan):
+        if event.wrote:
+            found.setdefault(event.step, set()).update(set(event.values or ()) - set(event.guessed))
+    return found
+
+
+def _frozen(trace: Trace, seen: ModuleSeen, passes: list[ForwardRan]) -> dict[str, set[int]]:
+    """Normalisations with statistics that moved, whose weights neither learn nor follow others that do."""
+    moving = {name for event in passes for name in event.statistics_moved}
+    rewritten = {name for event in passes for name in event.rewritten_norms}
+    still = trace.frozen - trace.connected - {event.parameter for event in trace.of(ParameterCopied)}
+    owned = {name: _parameters(trace, seen, name) for name in sorted(moving - rewritten)}
+    return {name: own for name, own in owned.items() if own and own <= still}
+
+
+def _is_used(event: ForwardRan, frozen: dict[str, set[int]], taken_in: set[int]) -> bool:
+    """Whether a pass without gradients made what went into a loss, and moved statistics in doing so."""
+    return any(name in event.statistics_moved and own <= taken_in for name, own in frozen.items())
 
 
 def _parameters(trace: Trace, seen: ModuleSeen, norm: str) -> set[int]:
     return {parameter for parameter in seen.parameters if f".{norm}." in f".{trace.parameter_name(parameter)}"}
 
 
-def _still(trace: Trace) -> set[int]:
-    """Frozen parameters that no backward ever gave a gradient."""
-    return set(trace.frozen - trace.connected)
-
-
 def _finding(trace: Trace, seen: ModuleSeen, frozen: dict[str, set[int]], passes: list[ForwardRan]) -> Finding:
     names = sorted(frozen)
     shown = ", ".join(f"`{name}`" for name in names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     steps = len({event.step for event in passes})
-    whole = set(seen.parameters) <= _still(trace)
+    certain = all(event.grad_enabled for event in passes)
+    whole = set(seen.parameters) <= trace.frozen - trace.connected
     return RULE.finding(
         f"the parameters of {shown} in `{trace.module_name(seen.module)}` are frozen, and the running "
         f"statistics moved in {steps} training steps",
         subject=names[0],
         location=passes[0].location,
         help="call `eval()` on the frozen part after `train()` on the model",
-        confidence="medium" if whole else "high",
+        confidence="medium" if whole or not certain else "high",
         evidence={"statistics_moved": names[:20], "number_of_normalisations": len(names), "steps": steps},
         step_first=passes[0].step + 1,
         step_count=steps,
@@ -69,6 +92,24 @@ def bad() -> None:
         loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))  # <- AD214
         optimizer.zero_grad()
         loss.backward()
+        optimizer.step()
+
+
+def bad_without_gradients() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    backbone = nn.Sequential(nn.Linear(6, 16), nn.BatchNorm1d(16), nn.ReLU())
+    head = nn.Linear(16, 1)
+    backbone.requires_grad_(False)
+    optimizer = torch.optim.SGD(head.parameters(), lr=0.05)
+    for _ in range(8):
+        x = torch.randn(32, 6) + 1
+        with torch.no_grad():
+            features = backbone(x)  # <- AD214
+        optimizer.zero_grad()
+        nn.functional.mse_loss(head(features), x.sum(1, keepdim=True)).backward()
         optimizer.step()
 
 
@@ -123,20 +164,60 @@ def good_adaptation() -> None:
         model(torch.randn(32, 6) + 2)
 
 
+def good_momentum_encoder() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    online = nn.Sequential(nn.Linear(6, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 4))
+    target = copy.deepcopy(online).requires_grad_(False)
+    predictor = nn.Linear(4, 4)
+    optimizer = torch.optim.SGD([*online.parameters(), *predictor.parameters()], lr=0.05)
+    for _ in range(8):
+        x = torch.randn(32, 6)
+        with torch.no_grad():
+            goal = target(x + 0.1 * torch.randn(32, 6))
+        optimizer.zero_grad()
+        nn.functional.mse_loss(predictor(online(x)), goal).backward()
+        optimizer.step()
+        with torch.no_grad():
+            torch._foreach_lerp_(list(target.parameters()), list(online.parameters()), 0.05)
+
+
+def good_shown_only() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    reference = nn.Sequential(nn.Linear(6, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 1)).requires_grad_(False)
+    model = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(8):
+        x = torch.randn(32, 6)
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), x.sum(1, keepdim=True)).backward()
+        optimizer.step()
+        with torch.no_grad():
+            print(float((reference(x) - model(x)).abs().mean()))
+
+
 RULE = Rule(
     code="AD214",
     name="frozen-statistics-move",
     severity="warning",
     title="a frozen normalisation keeps changing its statistics",
-    observes="Batch-norms all of whose parameters are frozen, whose running statistics moved in training passes.",
+    observes="Batch-norms all of whose parameters are frozen, with the same values at every look, whose running "
+    "statistics moved in training passes, or in passes without gradients whose output went into a loss that trains.",
     why="`requires_grad_(False)` stops the weights, not the statistics: the frozen part goes on changing with the "
     "data, and the result in eval mode drifts away from what was loaded.",
     fix="Put the frozen part in eval mode, after each `train()` of the whole model.",
-    fine="Statistics adapted on purpose outside of training steps, teachers that are updated by hand, and "
-    "batch-norm without running statistics.",
-    needs=(ForwardRan, ModuleSeen, BackwardRan, OptimizerBuilt, OptimizerStepped),
+    fine="Statistics adapted on purpose outside of training steps, teachers that are updated by hand or follow what is "
+    "trained, as momentum encoders do, and batch-norm without running statistics.",
+    needs=(ForwardRan, ModuleSeen, BackwardRan, OptimizerBuilt, OptimizerStepped, ParameterCopied),
     examine=examine,
-    bad=(bad,),
-    good=(good, good_without_statistics, good_adaptation),
+    bad=(bad, bad_without_gradients),
+    good=(good, good_without_statistics, good_adaptation, good_momentum_encoder, good_shown_only),
     tunables={"minimum_steps": 2},
 )

@@ -247,6 +247,16 @@ def test_accumulation_that_keeps_the_last_micro_batch_is_a_warning() -> None:
     assert (finding.severity, finding.confidence, finding.location) == ("warning", "medium", line(CLEAR))
 
 
+def test_gradients_that_rest_while_another_optimizer_has_its_turn() -> None:
+    def iteration(i: int) -> list[Event]:
+        theirs, mine = ran(2 * i, step=2 * i, wrote=[W, B, 2]), ran(2 * i + 1, step=2 * i + 1, wrote=[W, B, 2])
+        turn = stepped(2 * i, use(2 * i, parameters=[2]), optimizer=1)
+        return [theirs, turn, cleared(2 * i, unused=[W, B]), mine, stepped(2 * i + 1, use(2 * i + 1))]
+
+    events = repeat(5, iteration, built(), built(1, parameters=[2]))
+    assert not judge(gradients_cleared_before_step.RULE, events)
+
+
 def test_probing_through_the_training_function_writes_an_input() -> None:
     def iteration(i: int) -> list[Event]:
         probe, mine = ran(2 * i, step=i, wrote=[W, B, 77]), ran(2 * i + 1, step=i)

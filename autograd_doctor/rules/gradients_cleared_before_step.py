@@ -80,6 +80,7 @@ def _kept_only_the_last(trace: Trace, loss: Loss) -> bool:
     """Whether micro-batches of one objective were backpropagated and all but the last one thrown away.
 
     A backward that also wrote gradients of an input was there to probe, and a closure runs anew for every evaluation.
+    One that another optimizer's step has used was its turn: these parameters rested, and have turns of their own.
     """
     step, cleared, backward, parameters = loss
     uses = [use for use in step.uses if has_new(use) and set(use.parameters) & set(parameters)]
@@ -90,7 +91,13 @@ def _kept_only_the_last(trace: Trace, loss: Loss) -> bool:
         and all(len(use.backwards) == 1 for use in uses)
         and all(same_objective(trace, backward.backward, use.backwards[0]) for use in uses)
         and trace.optimized.issuperset(backward.wrote)
+        and not _was_used(trace, backward)
     )
+
+
+def _was_used(trace: Trace, backward: BackwardRan) -> bool:
+    """Whether a step found gradients of this backward, if only of other parameters."""
+    return any(backward.backward in use.backwards for step in trace.steps for use in step.uses)
 
 
 def _stepped_on_nothing(trace: Trace, optimizer: int, losses: list[Loss]) -> Iterator[Finding]:
@@ -273,6 +280,22 @@ def good_bad_batches_thrown_away() -> None:
         optimizer.zero_grad()
 
 
+def good_turns() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    first, second = torch.nn.Linear(4, 3), torch.nn.Linear(3, 1)
+    turns = [torch.optim.SGD(model.parameters(), lr=0.05) for model in (first, second)]
+    for _ in range(6):
+        for turn in turns:
+            inputs = torch.randn(16, 4)
+            for optimizer in turns:
+                optimizer.zero_grad()
+            loss = torch.nn.functional.mse_loss(second(first(inputs)), inputs.sum(dim=1, keepdim=True))
+            loss.backward()
+            turn.step()
+
+
 RULE = Rule(
     code="AD102",
     name="gradients-cleared-before-step",
@@ -287,7 +310,8 @@ RULE = Rule(
     fix="Clear before `backward()` or after `step()`, never between them.",
     fine=(
         "The gradients that a generator's loss leaves in its critic, those of a saliency or adversarial pass, and "
-        "batches that are thrown away now and then are cleared on purpose: the step that follows has its own."
+        "batches that are thrown away now and then are cleared on purpose: the step that follows has its own. So "
+        "are those of parameters that rest while another optimizer has its turn on the same loss."
     ),
     needs=(BackwardRan, GradientsCleared, OptimizerBuilt, OptimizerStepped, ScalerUsed),
     examine=examine,
@@ -298,7 +322,7 @@ RULE = Rule(
         bad_accumulation_that_keeps_the_last,
         bad_one_of_two_losses,
     ),
-    good=(good, good_saliency_before_each_step, good_bad_batches_thrown_away),
+    good=(good, good_saliency_before_each_step, good_bad_batches_thrown_away, good_turns),
     tunables={"minimum_repeats": 2},
     folds=("AD103", "AD104", "AD105", "AD111", "AD116"),
 )

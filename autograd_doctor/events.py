@@ -530,8 +530,20 @@ class TermIdle(Event, frozen=True):
     steps: int
 
 
+class LossDropped(Event, frozen=True):
+    """A scalar with a graph, made of trained parameters once in a step, was read and died: no operation with a graph
+    took it in, and no backward came through it. Said once for each operation and line. The fields are those of
+    `TermIdle`.
+    """
+
+    location: Location | None
+    operation: str
+    name: str
+    parameters: list[int]
+
+
 class TermUsed(Event, frozen=True):
-    """Such a scalar, made by the same operation at the same place, was of use after all."""
+    """Such a scalar, idle or dropped, made by the same operation at the same place, was of use after all."""
 
     location: Location | None
     operation: str

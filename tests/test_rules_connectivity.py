@@ -13,6 +13,7 @@ from autograd_doctor.events import (
     IdleForwardUsed,
     LeafCollected,
     LeafUsed,
+    LossDropped,
     ModeSet,
     OperationFailed,
     ParameterCopied,
@@ -332,6 +333,29 @@ def idle_steps(count: int) -> list[Event]:
 def test_unused_parameter_is_reported_at_its_optimizer() -> None:
     (finding,) = examined(unused_parameter.RULE, WHO, idle_steps(5))
     assert (line(finding), finding.severity, finding.parameters) == (5, "warning", (ENCODER,))
+
+
+def test_unused_parameter_with_a_loss_of_its_own_is_told_that_this_never_goes_backward() -> None:
+    dropped = LossDropped(location=at(16), operation="mean", name="aux", parameters=[ENCODER, HEAD])
+    (finding,) = examined(unused_parameter.RULE, WHO, idle_steps(5), dropped)
+    assert "never goes backward" in finding.help
+    assert [(note.message, note.location.line) for note in finding.related] == [
+        ("`aux` is computed here and never goes backward", 16)
+    ]
+    others = [
+        LossDropped(location=at(17), operation="mean", name="metric", parameters=[HEAD]),
+        LossDropped(location=at(18), operation="sum", name="later", parameters=[ENCODER]),
+        TermUsed(location=at(18), operation="sum"),
+    ]
+    (finding,) = examined(unused_parameter.RULE, WHO, idle_steps(5), others)
+    assert "call the layer in `forward`" in finding.help
+
+
+def test_idle_term_that_alone_would_teach_something_is_a_loss_that_never_goes_backward() -> None:
+    (finding,) = examined(idle_loss_term.RULE, WHO, idle_steps(9), idle_term(9, parameters=(ENCODER, HEAD)))
+    assert "this loss never goes backward" in finding.help
+    (finding,) = examined(idle_loss_term.RULE, WHO, idle_steps(9), idle_term(9, parameters=(HEAD,)))
+    assert "leave it out" in finding.help
 
 
 def test_unused_parameter_waits_for_a_few_steps() -> None:

@@ -15,6 +15,7 @@ from autograd_doctor.events import (
     GradientsCleared,
     GradientsClipped,
     GradientUse,
+    LossDropped,
     ModuleSeen,
     OptimizerBuilt,
     OptimizerStepped,
@@ -285,6 +286,33 @@ def test_second_step_on_the_same_gradients() -> None:
 def test_backwards_that_miss_the_parameters_have_other_causes() -> None:
     events = repeat(4, lambda i: [ran(i, wrote=[7]), stepped(i, missing=[W, B])], built())
     assert not judge(step_without_new_gradients.RULE, events)
+
+
+def dropped(*parameters: int) -> LossDropped:
+    return LossDropped(location=line(40), operation="mean", name="critic_loss", parameters=list(parameters))
+
+
+def test_step_whose_loss_was_computed_and_never_went_backward() -> None:
+    events = repeat(4, lambda i: [ran(i, wrote=[7]), stepped(i, missing=[W, B])], built(), dropped(W, B))
+    (finding,) = judge(step_without_new_gradients.RULE, events)
+    assert "`critic_loss` never goes backward" in finding.help
+    assert [note.location for note in finding.related] == [line(40)]
+    cut = repeat(4, lambda i: [ran(i, wrote=[7], values=[W, 7]), stepped(i, missing=[W, B])], built(), dropped(W, B))
+    assert not judge(step_without_new_gradients.RULE, cut)
+
+
+@pytest.mark.parametrize("served", [True, False])
+def test_leftovers_of_another_loss_that_were_cleared(served: bool) -> None:
+    """Only where the backward was another optimizer's is the loss that was dropped the one that is missed."""
+
+    def iteration(i: int) -> list[Event]:
+        theirs = stepped(2 * i, use(i, parameters=[2]), optimizer=1)
+        mine = stepped(2 * i + 1, missing=[W, B])
+        return [ran(i, step=2 * i, wrote=[W, B, 2]), *([theirs] if served else []), cleared(2 * i, unused=[W, B]), mine]
+
+    events = repeat(4, iteration, built(), built(1, parameters=[2]), dropped(W, B))
+    (finding,) = judge(gradients_cleared_before_step.RULE, events)
+    assert ("never goes backward" in finding.help) is served
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 
 They are followed by the operation that makes them and its place. One use, at any time, and those of that place are let
 alone for good: losses that take turns, metrics that are shown now and then, and what is kept for later are of use.
-Where one takes in another, the last of the chain alone can be idle.
+Where one takes in another, the last of the chain alone can be idle. Those that are merely read are of use, and may be
+losses that were meant to go backward: that is said of the first of each place.
 
 Operations are listened to in steps that are looked at closely, and once a term looks idle, in all full ones.
 """
@@ -17,7 +18,7 @@ from typing import ClassVar
 
 import torch
 
-from autograd_doctor.events import Event, TermIdle, TermUsed
+from autograd_doctor.events import Event, LossDropped, TermIdle, TermUsed
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
@@ -54,7 +55,7 @@ _TRACKERS = frozenset({"wandb", "comet_ml", "clearml", "neptune", "mlflow"})
 
 @dataclass(eq=False, slots=True)
 class _Origin:
-    """An operation at a place. told: the number of idle steps that was stated last."""
+    """An operation at a place. told: the number of idle steps that was stated last. dropped: one was stated to be."""
 
     operation: str
     place: Place | None
@@ -63,6 +64,7 @@ class _Origin:
     idle: int = 0
     told: int = 0
     used: bool = False
+    dropped: bool = False
     name: str = ""
     parameters: int = 0
     structures: set[int] = field(default_factory=set)
@@ -80,7 +82,7 @@ class _Term:
 class IdleTerms(Instrument):
     """Decides on a scalar when it has died, and all of its life was listened to."""
 
-    emits: ClassVar[tuple[type[Event], ...]] = (TermIdle, TermUsed)
+    emits: ClassVar[tuple[type[Event], ...]] = (LossDropped, TermIdle, TermUsed)
 
     def __init__(
         self,
@@ -106,6 +108,7 @@ class IdleTerms(Instrument):
         self._origins: dict[tuple[Place | None, str], _Origin] = {}
         self._open: IdentityTable[_Term] = IdentityTable()
         self._pending: list[_Term] = []
+        self._read_only: list[_Term] = []
         self._operations = site.signals.operations
         self._steps, self._heard = 0, -1
         self._listens = self._evaluates = self._suspects = False
@@ -135,6 +138,7 @@ class IdleTerms(Instrument):
             self.unlisten(self._operations.ended, self._operation_ended)
             self._settle()
             self._pending.clear()
+            self._read_only.clear()
         self._listens = wanted
 
     # ------------------------------------------------------------------------------------------------ how they are made
@@ -161,13 +165,13 @@ class IdleTerms(Instrument):
 
     def _taken_in(self, operation: Operation) -> list[_Term]:
         """Let what the operation takes in be of use, but for what the same line has added up so far, as `sum` does."""
-        summed = []
+        summed, reads = [], not any(map(has_graph, tensors_in((operation.result,))))
         for tensor in tensors_in((*operation.args, *operation.kwargs.values())):
             term = self._open.get(tensor)
             if term is not None and (term.origin.place, term.origin.operation) == (operation.place, operation.name):
                 summed.append(term)
             else:
-                self._taken(tensor)
+                self._taken(tensor, reads=reads)
         return summed
 
     def _made(self, operation: Operation, scalar: torch.Tensor, summed: Sequence[_Term]) -> None:
@@ -199,11 +203,16 @@ class IdleTerms(Instrument):
 
     def _put_away(self, tensor: torch.Tensor) -> None:
         """It is printed, or written to a file."""
-        self._taken(tensor)
+        self._taken(tensor, reads=True)
 
-    def _taken(self, tensor: torch.Tensor) -> None:
+    def _taken(self, tensor: torch.Tensor, *, reads: bool = False) -> None:
         term = self._open.get(tensor)
         if term is not None:
+            if reads and not term.origin.used:
+                term.origin.name = variable_name(tensor)
+                self._read_only.append(term)
+            elif not reads:
+                self._read_only = [other for other in self._read_only if other is not term]
             self._now_used(term.origin)
         elif self._suspects and self._tensors.get(tensor) is None and tensor.dim() == 0 and has_graph(tensor):
             self._made_unseen(tensor)
@@ -221,7 +230,7 @@ class IdleTerms(Instrument):
 
     def _backward_began(self, call: BackwardCall) -> None:
         walk = self._ledger.walk
-        if walk is None or not self._pending:
+        if walk is None or not self._origins:
             return
         whole = len(walk.nodes) < MOST_NODES
         met = {id(made) for made in walk.made.values()}
@@ -232,16 +241,26 @@ class IdleTerms(Instrument):
             elif tensor is not None and not term.origin.name:
                 term.origin.name = variable_name(tensor)
         self._pending = [term for term in self._pending if not term.origin.used]
+        self._read_only = [term for term in self._read_only if whole and id(term.made) not in met]
+        dropped = [(key, origin) for key, origin in self._origins.items() if origin.dropped]
+        through = {(made.place, made.operation) for made in walk.made.values() if made is not None} if dropped else ()
+        for key, origin in dropped:
+            if key in through:
+                origin.dropped = False
+                self._say_used(origin)
 
     def _read(self, tensor: torch.Tensor) -> None:
         with self._guard.looking():
-            self._taken(tensor)
+            self._taken(tensor, reads=True)
 
     def _now_used(self, origin: _Origin) -> None:
         if origin.told and not origin.used:
-            where = locate(origin.place)
-            self.emit(TermUsed(step=self._course.steps, location=where, operation=origin.operation))
+            self._say_used(origin)
         origin.used = True
+
+    def _say_used(self, origin: _Origin) -> None:
+        where = locate(origin.place)
+        self.emit(TermUsed(step=self._course.steps, location=where, operation=origin.operation))
 
     # ---------------------------------------------------------------------------------------------- what became of them
 
@@ -258,12 +277,30 @@ class IdleTerms(Instrument):
     def _settle(self) -> None:
         dead = [term for term in self._pending if term.tensor() is None and not term.origin.used]
         self._pending = [term for term in self._pending if term.tensor() is not None and not term.origin.used]
+        self._drop()
         for term in dead:
             if any(map(self._optimizers.holds, numbers_in(term.made.connected))) and _TRACKERS.isdisjoint(sys.modules):
                 term.origin.idle += 1
                 term.origin.parameters |= term.made.connected
                 if term.origin.idle >= max(_TELL_AT, 2 * term.origin.told):
                     self._tell(term.origin)
+
+    def _drop(self) -> None:
+        """Those that were read, and have died now."""
+        for origin, made in [(term.origin, term.made) for term in self._read_only if term.tensor() is None]:
+            parameters = [number for number in numbers_in(made.connected) if self._optimizers.holds(number)]
+            if parameters:
+                origin.dropped = True
+                self.emit(
+                    LossDropped(
+                        step=self._course.steps,
+                        location=locate(origin.place),
+                        operation=origin.operation,
+                        name=origin.name,
+                        parameters=parameters,
+                    )
+                )
+        self._read_only = [term for term in self._read_only if term.tensor() is not None]
 
     def _tell(self, origin: _Origin) -> None:
         if origin.used:

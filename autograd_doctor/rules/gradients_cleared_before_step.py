@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import BackwardRan, GradientsCleared, OptimizerBuilt, OptimizerStepped, ScalerUsed
+from autograd_doctor.events import (
+    BackwardRan,
+    GradientsCleared,
+    LossDropped,
+    OptimizerBuilt,
+    OptimizerStepped,
+    ScalerUsed,
+    TermIdle,
+    TermUsed,
+)
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.dropped_losses import advice, forgotten_loss, pointer
 from autograd_doctor.views.step_cycle import (
     called,
     has_new,
@@ -112,14 +122,18 @@ def _stepped_on_nothing(trace: Trace, optimizer: int, losses: list[Loss]) -> Ite
 
 def _emptied(trace: Trace, optimizer: int, total: int, losses: list[Loss], left: str = "ran on nothing") -> Finding:
     first, cleared, backward, parameters = losses[0]
+    loss = forgotten_loss(trace, optimizer, parameters)
     return RULE.finding(
         f"the gradients of {trace.parameter_names(parameters)} were cleared between `backward()` and the step of "
         f"{called(trace, optimizer)}, which {left} in {share(len(losses), total)}",
         subject=trace.optimizer_name(optimizer),
         location=cleared.location,
-        help="move the clearing before `backward()`, or after the step",
+        help="move the clearing before `backward()`, or after the step"
+        if loss is None
+        else advice(loss, called(trace, optimizer)),
         evidence={"steps": len(losses), "cleared_by": cleared.how},
-        related=related(
+        related=pointer(loss)
+        + related(
             ("the gradients came from this backward", backward.location),
             ("this step found none of them", first.location),
         ),
@@ -313,7 +327,16 @@ RULE = Rule(
         "batches that are thrown away now and then are cleared on purpose: the step that follows has its own. So "
         "are those of parameters that rest while another optimizer has its turn on the same loss."
     ),
-    needs=(BackwardRan, GradientsCleared, OptimizerBuilt, OptimizerStepped, ScalerUsed),
+    needs=(
+        BackwardRan,
+        GradientsCleared,
+        OptimizerBuilt,
+        OptimizerStepped,
+        ScalerUsed,
+        LossDropped,
+        TermIdle,
+        TermUsed,
+    ),
     examine=examine,
     bad=(
         bad,
@@ -324,5 +347,5 @@ RULE = Rule(
     ),
     good=(good, good_saliency_before_each_step, good_bad_batches_thrown_away, good_turns),
     tunables={"minimum_repeats": 2},
-    folds=("AD103", "AD104", "AD105", "AD111", "AD116"),
+    folds=("AD103", "AD104", "AD105", "AD111", "AD116", "AD219"),
 )

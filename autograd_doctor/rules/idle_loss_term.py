@@ -9,6 +9,7 @@ from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.cuts import called
+from autograd_doctor.views.dropped_losses import ADVICE
 from autograd_doctor.wording import plural
 
 
@@ -35,7 +36,7 @@ def _finding(trace: Trace, term: TermIdle, learned: list[int]) -> Finding:
         "took it in, and nothing read it",
         subject=term.name or term.operation,
         location=term.location,
-        help="add it to the loss, or leave it out",
+        help=ADVICE if trace.without_gradient.intersection(learned) else "add it to the loss, or leave it out",
         severity="info" if stopped else None,
         confidence="medium" if stopped else "high",
         notes=("the run was stopped: a later step may still read or use it",) if stopped else (),

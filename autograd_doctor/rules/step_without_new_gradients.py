@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import BackwardRan, ForwardRan, GradientsCleared, OptimizerBuilt, OptimizerStepped
+from autograd_doctor.events import (
+    BackwardRan,
+    ForwardRan,
+    GradientsCleared,
+    LossDropped,
+    OptimizerBuilt,
+    OptimizerStepped,
+    TermIdle,
+    TermUsed,
+)
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.dropped_losses import advice, forgotten_loss, pointer
 from autograd_doctor.views.step_cycle import (
     called,
     first_backward_on,
@@ -42,8 +52,15 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 
 def _could_learn(trace: Trace, optimizer: int) -> bool:
-    """Whether a missing gradient is a matter of the step: backwards that miss these parameters have other causes."""
-    return not trace.of(BackwardRan) or not trace.learning.isdisjoint(trace.optimizer_parameters[optimizer])
+    """Whether a missing gradient is a matter of the step.
+
+    Backwards that miss these parameters have other causes, unless the parameters have a loss that never went backward.
+    """
+    held = trace.optimizer_parameters[optimizer]
+    if not trace.of(BackwardRan) or not trace.learning.isdisjoint(held):
+        return True
+    taken_in = {parameter for backward in trace.of(BackwardRan) for parameter in backward.values or ()}
+    return held.isdisjoint(taken_in | trace.connected) and forgotten_loss(trace, optimizer, held) is not None
 
 
 def _by_place(steps: Steps) -> dict[Location | None, Steps]:
@@ -92,23 +109,27 @@ def _ran_on_nothing(trace: Trace, optimizer: int, without_new: Steps, total: int
     first = without_new[0]
     held = [*first.missing, *(parameter for use in first.uses for parameter in use.parameters)]
     backward = first_backward_on(trace, held)
+    loss = forgotten_loss(trace, optimizer, held)
     never = not trace.of(BackwardRan)
     if never:
-        seen, advice = "and `backward()` was never called", "call `loss.backward()` before the step"
+        seen, wanted = "and `backward()` was never called", "call `loss.backward()` before the step"
+    elif loss is not None:
+        seen, wanted = "and no backward was meant for it", advice(loss, called(trace, optimizer))
     elif steps_before_backward(trace, optimizer):
-        seen, advice = "before the backward that was to feed it", "move the step after `backward()`"
+        seen, wanted = "before the backward that was to feed it", "move the step after `backward()`"
     else:
         seen = "since the gradients had been used, or cleared, before"
-        advice = "step once per backward, and before the gradients are cleared"
+        wanted = "step once per backward, and before the gradients are cleared"
     return RULE.finding(
         f"{called(trace, optimizer)} stepped without a gradient for any of its {plural(len(held), 'parameter')}, "
         f"{seen}, in "
         f"{share(len(without_new), total)}",
         subject=trace.optimizer_name(optimizer),
         location=first.location,
-        help=advice,
+        help=wanted,
         evidence={"steps": len(without_new), "without_gradient": len(first.missing)},
-        related=related(("the backward that reaches these parameters", backward.location if backward else None)),
+        related=pointer(loss)
+        or related(("the backward that reaches these parameters", backward.location if backward else None)),
         step_first=ordinal(first),
         step_count=len(without_new),
         parameters=held,
@@ -292,11 +313,20 @@ RULE = Rule(
         "Closures, gradients that the program computes by itself, steps that a gradient scaler skips, and experts or "
         "heads that take part in some batches only are not reported."
     ),
-    needs=(BackwardRan, ForwardRan, GradientsCleared, OptimizerBuilt, OptimizerStepped),
+    needs=(
+        BackwardRan,
+        ForwardRan,
+        GradientsCleared,
+        OptimizerBuilt,
+        OptimizerStepped,
+        LossDropped,
+        TermIdle,
+        TermUsed,
+    ),
     examine=examine,
     bad=(bad, bad_forgotten_backward, bad_step_twice, bad_one_batch_late),
     good=(good, good_experts_that_take_turns, good_closure, good_gradients_made_by_hand),
     tunables={"minimum_repeats": 2},
     needs_phases=(),
-    folds=("AD111", "AD203", "AD116"),
+    folds=("AD111", "AD203", "AD116", "AD219"),
 )

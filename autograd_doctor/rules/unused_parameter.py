@@ -6,11 +6,21 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import dropwhile
 
-from autograd_doctor.events import BackwardRan, ForwardRan, ModuleSeen, OptimizerBuilt, OptimizerStepped
+from autograd_doctor.events import (
+    BackwardRan,
+    ForwardRan,
+    LossDropped,
+    ModuleSeen,
+    OptimizerBuilt,
+    OptimizerStepped,
+    TermIdle,
+    TermUsed,
+)
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.connectivity import registered
+from autograd_doctor.views.dropped_losses import ADVICE, dropped_loss, pointer
 from autograd_doctor.wording import plural
 
 
@@ -60,12 +70,13 @@ def _parameters(trace: Trace, modules: Iterable[int]) -> set[int]:
 def _finding(trace: Trace, optimizer: int, idle: list[int], steps: int) -> Finding:
     held = trace.optimizer_parameters[optimizer]
     name = trace.optimizer_name(optimizer)
+    loss = dropped_loss(trace, idle)
     return RULE.finding(
         f"{trace.parameter_names(idle)} took no part in any forward pass that led to one of {plural(steps, 'step')} of "
         f"`{name}`",
         subject=trace.parameter_name(idle[0]),
         location=trace.optimizers[optimizer].location,
-        help="call the layer in `forward`, or take it out of the model if it is not needed",
+        help="call the layer in `forward`, or take it out of the model if it is not needed" if loss is None else ADVICE,
         confidence="high" if any(event.values is not None for event in trace.of(BackwardRan)) else "medium",
         evidence={
             "unused": [trace.parameter_name(parameter) for parameter in idle[:20]],
@@ -73,7 +84,7 @@ def _finding(trace: Trace, optimizer: int, idle: list[int], steps: int) -> Findi
             "held_by_the_optimizer": len(held),
             "steps": steps,
         },
-        related=registered(trace, idle),
+        related=registered(trace, idle, *pointer(loss)),
         step_first=1,
         step_count=steps,
         parameters=idle,
@@ -198,7 +209,16 @@ RULE = Rule(
     "thinks, and its random weights are saved with it.",
     fix="Use the layer, or remove it.",
     fine="Layers that are chosen in some steps only (experts, layer-drop), and modules that run in evaluation alone.",
-    needs=(BackwardRan, OptimizerBuilt, OptimizerStepped, ForwardRan, ModuleSeen),
+    needs=(
+        BackwardRan,
+        OptimizerBuilt,
+        OptimizerStepped,
+        ForwardRan,
+        ModuleSeen,
+        LossDropped,
+        TermIdle,
+        TermUsed,
+    ),
     examine=examine,
     bad=(bad, bad_last_block),
     good=(good, good_layer_drop, good_mixture_of_experts),

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.optim import SGD
 
-from autograd_doctor.events import TermIdle, TermUsed
+from autograd_doctor.events import LossDropped, TermIdle, TermUsed
 from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.idle_terms import IdleTerms
 from tests.inventing import Invented, inventing
@@ -271,3 +271,41 @@ def test_while_there_is_a_suspect_all_full_steps_are_listened_to() -> None:
         assert len(run.of(TermUsed)) == 1
         training.steps(1)
         assert not any(isinstance(heard.owner, IdleTerms) for heard in run.signals.operations.ended.listeners)
+
+
+def test_a_scalar_that_was_only_read_is_told_of_once_when_it_has_died() -> None:
+    with inventing(IdleTerms) as run:
+        training = Training(run)
+        training.steps(1, reading(run, "escaped"))
+        assert run.of(LossDropped) == [], "it was alive at the end of its step"
+        training.steps(6, reading(run, "shown"))
+        (event,) = run.of(LossDropped)
+        assert (event.operation, event.parameters) == ("sum", [0])
+        assert run.of(TermUsed) == []
+        training.steps(1, run.ran_backward)
+        training.steps(1, run.ran_backward)
+        assert [(used.location, used.operation) for used in run.of(TermUsed)] == [(event.location, "sum")]
+
+
+@pytest.mark.parametrize("how", ["backward", "taken_in_with_a_graph", "pickled_first", "unknown", "kept"])
+def test_a_scalar_that_goes_further_than_that_is_not_dropped(how: str) -> None:
+    kept = []
+    with inventing(IdleTerms) as run:
+        training = Training(run)
+
+        def use(term: torch.Tensor) -> None:
+            reading(run, "escaped")(term)
+            if how == "backward":
+                run.ran_backward(term)
+            elif how == "taken_in_with_a_graph":
+                run.operated("mul", term * 2.0, term)
+            elif how == "pickled_first":
+                reading(run, "pickled")(term)
+                run.ran_backward(term)
+            elif how == "kept":
+                kept.append(term)
+
+        if how == "unknown":
+            training.model = nn.Linear(2, 1)
+        training.steps(3, use)
+        assert run.of(LossDropped) == []

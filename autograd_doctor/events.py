@@ -174,7 +174,8 @@ class TensorFacts(Struct, frozen=True, omit_defaults=True):
     """What is worth saying about a tensor. `low` and `high` are taken over its finite values.
 
     `name` is the variable that held it, empty if none was found; `made_at` the user's line that computed it;
-    `parameter` its number if it is a parameter; `made_under` what had switched inference mode on when it was made.
+    `parameter` its number if it is a parameter; `made_under` what had switched inference mode on when it was made;
+    `drawn_from` where in a data set's code, or in what made the data, a field of a batch came from.
     """
 
     shape: list[int]
@@ -192,6 +193,7 @@ class TensorFacts(Struct, frozen=True, omit_defaults=True):
     numel: int = 0
     parameter: int | None = None
     made_under: GradSwitch | None = None
+    drawn_from: Location | None = None
 
     @property
     def described(self) -> str:

@@ -340,6 +340,15 @@ def test_mismatched_operands_are_shown_with_where_they_come_from() -> None:
     assert [related.location.line for related in finding.related] == [8]
 
 
+def test_line_of_the_data_set_that_a_tensor_was_drawn_from_is_shown() -> None:
+    drawn = facts("x", (16, 16), operation="stack", made_at=at(30), drawn_from=at(7))
+    (finding,) = findings("AD512", failed("linear", MISMATCH, facts("w", (1, 32), parameter=0), drawn), crash(MISMATCH))
+    assert [related.location.line for related in finding.related] == [30, 7]
+    message = "expected target dtype to be Long or Byte, but got Float"
+    (finding,) = findings("AD511", failed("cross_entropy", message, facts("", (16, 3)), drawn), crash(message))
+    assert [related.location.line for related in finding.related] == [7, 30]
+
+
 def test_exception_of_the_program_itself_is_no_mismatch() -> None:
     own = ProgramRaised(kind="ValueError", message="size mismatch", frames=[StackFrame(location=at(3), own=True)])
     assert findings("AD512", own) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from autograd_doctor.events import Event, OperationFailed
+from autograd_doctor.instruments.batch_sources import BatchSources
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.lineage import Lineage
@@ -25,11 +26,14 @@ class Failures(Instrument):
 
     emits: ClassVar[tuple[type[Event], ...]] = (OperationFailed,)
 
-    def __init__(self, site: Site, course: Course, tensors: Tensors, lineage: Lineage) -> None:
+    def __init__(
+        self, site: Site, course: Course, tensors: Tensors, lineage: Lineage, batch_sources: BatchSources
+    ) -> None:
         super().__init__(site)
         self._course = course
         self._tensors = tensors
         self._lineage = lineage
+        self._batch_sources = batch_sources
         self._seen = 0
 
     def connect(self, signals: Signals) -> None:

@@ -85,6 +85,7 @@ class Tensors(Instrument):
             operation=made.operation if made else "",
             made_at=locate(made.place) if made else None,
             made_under=made.under if made else None,
+            drawn_from=locate(made.source) if made else None,
         )
 
     def get(self, tensor: torch.Tensor) -> Made | None:

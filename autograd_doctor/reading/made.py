@@ -76,13 +76,14 @@ class Made:
     `guessed`: those of `values` that nobody saw flow in. `order` counts up over the run. `created_at` and `created_by`
     say what made it before any in-place operation; `shape` is known where there was one. `hidden_alias` marks an alias
     made by `.data`, changes of which autograd does not see. `under`: for an inference tensor, what had switched
-    inference mode on. `of_gradient`: gradients of leaves have flowed in.
+    inference mode on. `of_gradient`: gradients of leaves have flowed in. `source`: of what a loader draws, the line
+    of the data set's code that it came from, or that of the data themselves.
     """
 
     __slots__ = (
         "__weakref__", "alias_of", "changes", "connected", "created_at", "created_by", "cuts", "guessed",
         "hidden_alias", "of_backward", "of_gradient", "operation", "order", "origin", "place", "reference", "rewrapped",
-        "rewrapped_by", "shape", "step", "under", "values",
+        "rewrapped_by", "shape", "source", "step", "under", "values",
     )  # fmt: skip
 
     def __init__(self, operation: str, place: Place | None, step: int) -> None:
@@ -106,6 +107,7 @@ class Made:
         self.shape: tuple[int, ...] = ()
         self.reference: Reference | None = None
         self.under: GradSwitch | None = None
+        self.source: Place | None = None
 
     def take(self, values: int, *, guessed: int = 0) -> None:
         """Let values of parameters flow in, of which some were only guessed to; what was seen once stays seen."""

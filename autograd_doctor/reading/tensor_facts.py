@@ -21,6 +21,7 @@ def describe(
     ranges: bool = True,
     parameter: int | None = None,
     made_under: GradSwitch | None = None,
+    drawn_from: Location | None = None,
 ) -> TensorFacts:
     """Shape, dtype and, with `ranges`, the extremes of the finite values and the counts of NaN and Inf.
 
@@ -43,6 +44,7 @@ def describe(
         numel=tensor.numel(),
         parameter=parameter,
         made_under=made_under,
+        drawn_from=drawn_from,
     )
 
 

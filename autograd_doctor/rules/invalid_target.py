@@ -24,7 +24,11 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 def _explained(crash: Crash, operation: str, given: TensorFacts, target: TensorFacts) -> Finding:
     message, help = _diagnosis(crash, operation, given, target)
-    made = [("the target comes from here", target.made_at), ("the prediction is computed here", given.made_at)]
+    made = [
+        ("the data set takes the target from here", target.drawn_from),
+        ("the target comes from here", target.made_at),
+        ("the prediction is computed here", given.made_at),
+    ]
     return RULE.finding(
         message,
         subject=target.name,

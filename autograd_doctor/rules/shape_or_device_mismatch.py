@@ -33,6 +33,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 def _explained(crash: Crash, failed: OperationFailed) -> Finding:
     operands = _operands(failed)
     made = [(f"{tensor(facts)} comes from here", facts.made_at) for facts in operands]
+    made += [(f"the data set takes {tensor(facts)} from here", facts.drawn_from) for facts in operands]
     within = f" in `{failed.module}`" if failed.module else ""
     return RULE.finding(
         f"`{failed.operation}`{within} got operands whose {crash.kind}s do not go together: "

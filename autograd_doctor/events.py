@@ -751,7 +751,7 @@ class Survivor(Struct, frozen=True):
     many different steps. graph_bytes: bytes that their graphs keep and that would otherwise be free (saved tensors,
     once per storage, parameters excluded). tensor_bytes: bytes of the tensors themselves. nodes: graph nodes kept.
     freed: a backward had freed their buffers. chained: they form one graph that reaches back through earlier steps.
-    has_graph: whether they have a `grad_fn`. bounded: the holder is a window of fixed length (`deque(maxlen=…)`).
+    has_graph: whether they have a `grad_fn`. limit: the holder is a window of this length (`deque(maxlen=…)`), or 0.
     module: the module whose hook, attribute or cache holds them, under the user's name for it. scalars: each is one
     number, whatever the size of its storage.
     """
@@ -768,7 +768,7 @@ class Survivor(Struct, frozen=True):
     has_graph: bool
     freed: bool
     chained: bool = False
-    bounded: bool = False
+    limit: int = 0
     stored_at: Location | None = None
     module: str = ""
     scalars: bool = False

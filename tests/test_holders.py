@@ -82,13 +82,13 @@ def test_names_lead_from_a_variable_to_what_it_keeps(program: str, wanted: str, 
 
 
 @pytest.mark.parametrize("kept", ["deque([Thing()], maxlen=2)", "deque([[Thing()]], maxlen=2)"])
-def test_what_a_full_deque_drops_is_bounded(kept: str) -> None:
+def test_the_length_of_a_window_is_known(kept: str) -> None:
     found = holder(f"kept = {kept}", "kept[0][0]" if "[[" in kept else "kept[0]")
     assert found is not None
-    assert found.bounded
+    assert found.limit == 2
     outer = holder(f"kept = {{'a': Keeper({kept})}}", "kept['a'].kept[0]")
     assert outer is not None
-    assert outer.bounded
+    assert outer.limit == 2
 
 
 FUNCTIONS = """

@@ -120,7 +120,7 @@ def test_activations_that_survive_a_backward_are_an_error_too() -> None:
 @pytest.mark.parametrize(
     "facts",
     [
-        {"bounded": True},
+        {"limit": 8},
         {"has_graph": False},
         {"count": 4, "made_in_steps": 4},
         {"made_in_steps": 1},
@@ -130,6 +130,12 @@ def test_activations_that_survive_a_backward_are_an_error_too() -> None:
 )
 def test_what_does_not_pile_up_is_silent(facts: dict[str, Any]) -> None:
     assert findings(AD301, *censuses(*growing(**facts))) == []
+
+
+def test_window_that_is_far_from_full_piles_up_like_any_list() -> None:
+    (finding,) = findings(AD301, *censuses(*growing(limit=1000, graph_bytes=lambda step: 64 * step)))
+    assert (finding.severity, finding.confidence) == ("warning", "medium")
+    assert finding.notes == ("it lets go of the oldest only when it holds 1,000, which was not reached",)
 
 
 def test_list_that_was_emptied_in_between_is_silent() -> None:
@@ -307,7 +313,7 @@ def test_tensors_without_a_graph_that_fill_the_memory() -> None:
 @pytest.mark.parametrize(
     "more",
     [
-        {"bounded": True},
+        {"limit": 8},
         {"tensor_bytes": 500_000},
         {"tensor_bytes": lambda step: 4 * step},
         {"holder_kind": "variable"},

@@ -156,7 +156,7 @@ class Census(Instrument):
             has_graph=has_graph,
             freed=graph.freed,
             chained=len(chain) > _SETTLED,
-            bounded=holder.bounded,
+            limit=holder.limit,
             stored_at=self._storing.found.get(holder.name),
             module=holder.name.split("[")[0].rpartition(".")[0] if holder.in_module else "",
             scalars=all(tensor.numel() == 1 for tensor in tensors),

@@ -27,14 +27,15 @@ _NO_KEY = object()
 
 
 class Holder(NamedTuple):
-    """The user's name for what keeps an object, what kind of thing that is, and whether its length is bounded.
+    """The user's name for what keeps an object, and what kind of thing that is.
 
+    `limit`: how many a window of fixed length on the way takes before it lets go of the oldest, 0 for no limit.
     `in_module`: the object hangs on an attribute of an `nn.Module`.
     """
 
     name: str
     kind: str
-    bounded: bool = False
+    limit: int = 0
     in_module: bool = False
 
 
@@ -127,7 +128,7 @@ class _Held:
     thing: Any
     path: str = ""
     kind: str = ""
-    bounded: bool = False
+    limit: int = 0
     key: Any = _NO_KEY
     cell: CellType | None = None
     inner: Any = None
@@ -151,45 +152,45 @@ class _Held:
         if is_a(referrer, (list, set, tuple, deque)):
             return self._through_sequence(referrer)
         if is_a(referrer, CellType) and referrer.cell_contents is held:
-            return _Held(referrer, below, self.kind or "closure", self.bounded, cell=referrer)
+            return _Held(referrer, below, self.kind or "closure", self.limit, cell=referrer)
         if is_a(referrer, FunctionType):
             return self._through_function(referrer)
         if is_a(referrer, dict):
             key = next((key for key, value in list(dict.items(referrer)) if value is held), _NO_KEY)
             stores = (*self.stores, Store(referrer, key))
-            return None if key is _NO_KEY else _Held(referrer, below, self.kind, self.bounded, key, stores=stores)
+            return None if key is _NO_KEY else _Held(referrer, below, self.kind, self.limit, key, stores=stores)
         kept = attributes(referrer)
         if kept is held:
             # What else the object keeps comes and goes: only what this attribute stands for tells of a store.
             stores = (*self.stores[:-1], Store(held, self.key, attribute=True))
-            return _Held(referrer, f".{self.key}{self.path}", self.kind or "attribute", self.bounded, stores=stores)
+            return _Held(referrer, f".{self.key}{self.path}", self.kind or "attribute", self.limit, stores=stores)
         name = next((name for name, value in list(kept.items()) if value is held), None)
         stores = (*self.stores, Store(kept, name, attribute=True))
         shown = f".{name}{below}"
-        return None if name is None else _Held(referrer, shown, self.kind or "attribute", self.bounded, stores=stores)
+        return None if name is None else _Held(referrer, shown, self.kind or "attribute", self.limit, stores=stores)
 
     def _through_sequence(self, referrer: Any) -> _Held | None:
         kind = _kind(referrer)
         index = next((index for index, item in enumerate(kind.__iter__(referrer)) if item is self.thing), None)
         if index is None:
             return None
-        bounded = self.bounded or (kind is deque and deque.maxlen.__get__(referrer) is not None)
+        limit = self.limit or (deque.maxlen.__get__(referrer) or 0 if kind is deque else 0)
         stores = self.stores if kind is tuple else (*self.stores, Store(referrer, index))
         inner = None if kind is deque else self.thing
         shown = self.kind or type(referrer).__name__ if kind is not deque else self.kind or "deque"
-        return _Held(referrer, self._shown(), shown, bounded, cell=self.cell, inner=inner, stores=stores)
+        return _Held(referrer, self._shown(), shown, limit, cell=self.cell, inner=inner, stores=stores)
 
     def _through_function(self, function: FunctionType) -> _Held | None:
         if function.__defaults__ is self.thing or function.__kwdefaults__ is self.thing:
             kind = self.kind if self.kind not in ("", "tuple") else "default argument"
             name = f"{self._parameter(function)}{self.path} in the defaults of {function.__qualname__}()"
-            return _Held(function, name, kind, self.bounded)
+            return _Held(function, name, kind, self.limit)
         cells = [cell for cell in function.__closure__ or () if cell is self.cell]
         if self.thing is not function.__closure__ or not cells:
             return None
         variable = function.__code__.co_freevars[(function.__closure__ or ()).index(cells[0])]
         name = f"{variable}{self.path} in the closure of {function.__qualname__}()"
-        return _Held(function, name, self.kind, self.bounded)
+        return _Held(function, name, self.kind, self.limit)
 
     def _parameter(self, function: FunctionType) -> str:
         """The name of the parameter whose default value the path goes through."""
@@ -205,7 +206,7 @@ class _Held:
         return f"[{self.key!r}]{self.path}" if type(self.key) in _SHOWN_KEYS else f"[…]{self.path}"
 
     def named(self, name: str) -> Found:
-        holder = Holder(name + self._shown(), self.kind or "dict", self.bounded, self.in_module)
+        holder = Holder(name + self._shown(), self.kind or "dict", self.limit, self.in_module)
         return Found(holder, self.stores)
 
 

@@ -16,7 +16,7 @@ from autograd_doctor.wording import in_bytes, plural
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for holding in holdings(trace):
         kept = holding.latest
-        lasting = not kept.bounded and kept.made_in_steps >= tunables["steps"]
+        lasting = not kept.limit and kept.made_in_steps >= tunables["steps"]
         if lasting and holding.grows(_kept_bytes) and kept_by_module(kept):
             yield _finding(holding)
 

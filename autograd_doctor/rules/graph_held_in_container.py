@@ -16,10 +16,15 @@ from autograd_doctor.wording import in_bytes, plural
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for holding in holdings(trace):
         kept = holding.latest
-        lasting = kept.has_graph and not kept.bounded and kept.made_in_steps >= tunables["steps"]
+        lasting = kept.has_graph and not _is_window(kept) and kept.made_in_steps >= tunables["steps"]
         piles_up = lasting and holding.grows(_count) and not kept_by_module(kept)
         if piles_up and not awaits_backward(trace, holding):
             yield _finding(holding)
+
+
+def _is_window(kept: Survivor) -> bool:
+    """Whether it lets go of the oldest before long: one that is not half full will not, for all that was seen."""
+    return 0 < kept.limit < 2 * kept.count
 
 
 def _count(survivor: Survivor) -> int:
@@ -39,6 +44,9 @@ def _finding(holding: Holding) -> Finding:
     container = kept.holder.rpartition("[")[0] if kept.holder_kind == "dict" else kept.holder
     heavy = holding.grows(_graph_bytes)
     forecast = holding.epoch_forecast(_graph_bytes) if heavy else ""
+    notes = [forecast] if forecast else []
+    if kept.limit:
+        notes.append(f"it lets go of the oldest only when it holds {kept.limit:,}, which was not reached")
     made = kept.made_at if kept.made_at and kept.made_at != holding.location else None
     return RULE.finding(
         f"`{container}` holds {plural(kept.count, 'tensor')} from {plural(kept.made_in_steps, 'step')} with their "
@@ -46,7 +54,8 @@ def _finding(holding: Holding) -> Finding:
         subject=container,
         location=holding.location,
         help=f"store a number or a tensor without a graph: `{container}` should take `.item()` or `.detach()` of it",
-        severity="error" if heavy else "warning",
+        severity="error" if heavy and not kept.limit else "warning",
+        confidence="medium" if kept.limit else "high",
         evidence={
             "tensors": kept.count,
             "tensors_per_step": round(holding.per_step(_count), 2),
@@ -56,7 +65,7 @@ def _finding(holding: Holding) -> Finding:
             "buffers_freed": "yes" if kept.freed else "no",
         },
         related=(Related("the tensors are made here", made),) if made else (),
-        notes=(forecast,) if forecast else (),
+        notes=tuple(notes),
         step_first=holding.steps[0],
         step_count=kept.made_in_steps,
     )
@@ -266,6 +275,25 @@ def good() -> None:
     print(sum(losses) / len(losses))
 
 
+def bad_window_too_long() -> None:
+    from collections import deque
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    recent = deque(maxlen=10_000)
+    for _ in range(14):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        recent.append(loss)  # <- AD301
+
+
 def good_bounded_window() -> None:
     from collections import deque
 
@@ -360,12 +388,13 @@ RULE = Rule(
     why="a tensor with a graph keeps every node behind it alive. If no backward went through it, it keeps all "
     "activations as well, so that memory runs out after enough steps; after a backward, only nodes remain",
     fix="store `loss.item()` or `loss.detach()`",
-    fine="windows of fixed length, episodes and losses that are collected for a backward to come",
+    fine="windows of fixed length that fill up, episodes and losses that are collected for a backward to come",
     needs=(SurvivorsCounted, BatchDrawn, OptimizerBuilt, OptimizerStepped),
     examine=examine,
     bad=(
         bad,
         bad_metric_beside_the_loss,
+        bad_window_too_long,
         bad_tracker,
         bad_dictionary_by_step,
         bad_unbounded_deque,

@@ -17,7 +17,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for holding in holdings(trace):
         kept = holding.latest
         known = kept.holder_kind != "variable"  # a variable holds one tensor: it is not what holds them all
-        plain = known and not kept.has_graph and not kept.bounded and not kept_by_module(kept)
+        plain = known and not kept.has_graph and not kept.limit and not kept_by_module(kept)
         lasting = plain and kept.made_in_steps >= tunables["steps"] and holding.grows(_tensor_bytes)
         if lasting and holding.per_step(_tensor_bytes) >= tunables["bytes_per_step"]:
             yield _finding(holding)

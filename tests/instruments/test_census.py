@@ -52,7 +52,7 @@ def test_tensors_that_outlive_their_steps_are_counted_with_what_holds_them():
         assert (survivor.operation, survivor.holder, survivor.holder_kind) == ("exp", "losses", "list")
         assert (survivor.count, survivor.made_in_steps) == (FIRST - module._SETTLED + 1, FIRST - module._SETTLED + 1)
         assert (survivor.tensor_bytes, survivor.graph_bytes, survivor.nodes) == (16 * 3, 16 * 3, 7)
-        assert (survivor.has_graph, survivor.freed, survivor.chained, survivor.bounded) == (True, False, False, False)
+        assert (survivor.has_graph, survivor.freed, survivor.chained, survivor.limit) == (True, False, False, 0)
         assert (survivor.scalars, survivor.module) == (False, "")
         assert survivor.made_at is not None
 

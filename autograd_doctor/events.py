@@ -517,6 +517,75 @@ class SamplesUsed(Event, frozen=True):
     estimated: bool
 
 
+class Shaping(Struct, frozen=True, omit_defaults=True):
+    """The operation that gave a tensor its values, behind views, copies and what hardly changes them.
+
+    shape: of its result. dim: over which a softmax ran. low, high: bounds of what it can give, None where there is
+    none. behind: what gave its own input its values, if that is bounded as well.
+    """
+
+    operation: str
+    location: Location | None
+    shape: list[int]
+    dim: int | None = None
+    low: float | None = None
+    high: float | None = None
+    behind: Shaping | None = None
+
+
+class LossOperand(Struct, frozen=True, omit_defaults=True):
+    """The prediction or the target as it reached a loss.
+
+    sums: the smallest and the largest sum over the dimension of classes; log_sums: the same of the logarithm of the sum
+    of exponentials. sums_over_softmax: the smallest and the largest sum over the dimension over which the softmax of
+    the prediction ran. binary: there are only zeros and ones. outside: the share of its values that lie beyond the
+    bounds of the other side.
+    """
+
+    facts: TensorFacts
+    shaping: Shaping | None = None
+    sums: list[float] = []
+    log_sums: list[float] = []
+    sums_over_softmax: list[float] = []
+    binary: bool = False
+    outside: float = 0.0
+
+
+class LossComputed(Event, frozen=True):
+    """A loss function was called on a prediction and a target, and a backward went through what it gave.
+
+    class_dim: the dimension of the classes, where the function knows one. log_target: of `kl_div`. in_order: the
+    targets are 0, 1, 2 … by row, as those of a contrastive loss. normalised_elsewhere: the logarithm of the sum of
+    exponentials of the same prediction was taken as well.
+    """
+
+    backward: int
+    location: Location | None
+    operation: str
+    prediction: LossOperand
+    target: LossOperand
+    class_dim: int | None = None
+    log_target: bool = False
+    in_order: bool = False
+    normalised_elsewhere: bool = False
+
+
+class PairsReduced(Event, frozen=True):
+    """Two tensors of as many values, in different shapes, were combined into all pairs of these, and summed up.
+
+    location, operation: what combined them. left, right: its operands. shape: of the pairs. reduced_at: the line that
+    summed them up. backward: that went through the sum; None for a comparison, which has no gradient.
+    """
+
+    location: Location | None
+    operation: str
+    left: TensorFacts
+    right: TensorFacts
+    shape: list[int]
+    reduced_at: Location | None
+    backward: int | None = None
+
+
 class TermIdle(Event, frozen=True):
     """A scalar with a graph is made of trained parameters once in a step, and nothing takes it in before it dies.
 

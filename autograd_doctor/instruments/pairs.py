@@ -1,0 +1,230 @@
+"""A column met a row of as many values, element by element, and all their pairs were summed up.
+
+`(N, 1)` beside `(N,)` broadcasts to `(N, N)`. What comes of it is followed through operations that work on each value
+by itself to a sum or a mean, which counts once a backward has gone through it; a comparison has no gradient, and counts
+at once. Not followed is what somebody put across on purpose: two tensors of as many dimensions, a tensor beside itself,
+one that got its dimension of size one on the line of the operation, or a prediction that got it beside a target that it
+fitted before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
+from weakref import WeakKeyDictionary
+
+import torch
+
+from autograd_doctor.events import Event, PairsReduced, TensorFacts
+from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.detail import Detail
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.ledger import Ledger
+from autograd_doctor.instruments.lineage import Lineage
+from autograd_doctor.instruments.tensors import Tensors
+from autograd_doctor.reading.made import Made
+from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.operation_kinds import Kind
+from autograd_doctor.reading.pairs import (
+    COMBINES,
+    COMPARISONS,
+    ELEMENTWISE,
+    ELEMENTWISE_LOSSES,
+    REDUCTIONS,
+    are_paired,
+    paired_shape,
+)
+from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.shaping import MOVES
+from autograd_doctor.reading.tensor_facts import describe
+from autograd_doctor.reading.tensors_in import tensors_in
+from autograd_doctor.reading.variable_names import variable_name
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.backward import BackwardCall
+from autograd_doctor.signals.operations import Operation
+
+_LOOKS = 4
+"""At each line: what broadcasts there does so in every step."""
+_RAISES = frozenset({"__getitem__", "reshape", "unsqueeze", "unsqueeze_", "view"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Pairs:
+    """met: a tensor with a graph took part, so that the pairs are in its loss and not in its targets alone."""
+
+    operation: str
+    place: Place | None
+    left: TensorFacts
+    right: TensorFacts
+    shape: list[int]
+    values: int
+    met: bool
+
+
+class _Raised(NamedTuple):
+    """Where a tensor got a dimension of size one, and the shape that it had before."""
+
+    place: Place | None
+    shape: tuple[int, ...]
+
+
+class _Sum(NamedTuple):
+    pairs: _Pairs
+    place: Place | None
+
+
+class Pairs(Instrument):
+    """Tells of pairs that were summed up."""
+
+    emits: ClassVar[tuple[type[Event], ...]] = (PairsReduced,)
+
+    def __init__(
+        self, site: Site, course: Course, detail: Detail, tensors: Tensors, ledger: Ledger, lineage: Lineage
+    ) -> None:
+        super().__init__(site)
+        self._course = course
+        self._detail = detail
+        self._tensors = tensors
+        self._ledger = ledger
+        self._pairs: IdentityTable[_Pairs] = IdentityTable()
+        self._raised: IdentityTable[_Raised] = IdentityTable()
+        self._sums: WeakKeyDictionary[Made, _Sum] = WeakKeyDictionary()
+        self._looks: dict[Place | None, int] = {}
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(signals.operations.ended, self._operation_ended)
+        self.listen(signals.backward.began, self._backward_began)
+        self.listen(self._detail.turned, self._turned)
+
+    def _turned(self, detail: Detail) -> None:
+        """What operations of light steps made is not known."""
+        self._pairs, self._raised = IdentityTable(), IdentityTable()
+
+    # --------------------------------------------------------------------------------------------------- operations
+
+    def _operation_ended(self, operation: Operation) -> None:
+        name, result = operation.name, operation.result
+        if not self._detail.closely or self._course.running is not None or operation.kind is not Kind.OPERATION:
+            return
+        if not isinstance(result, torch.Tensor):
+            return
+        if name in COMBINES:
+            self._combined(operation, result)
+        elif name in _RAISES:
+            self._moved(operation, result)
+        if self._pairs:
+            self._follow(operation, result)
+
+    def _moved(self, operation: Operation, result: torch.Tensor) -> None:
+        source = operation.args[0]
+        if result.dim() > source.dim():
+            self._raised.put(result, _Raised(operation.place, tuple(source.shape)))
+
+    def _combined(self, operation: Operation, result: torch.Tensor) -> None:
+        operands = tensors_in(operation.args)[:2]
+        if len(operands) < 2 or not are_paired(*operands) or self._is_meant(operation, *operands):
+            return
+        if self._looks.get(operation.place, 0) >= _LOOKS:
+            return
+        self._looks[operation.place] = self._looks.get(operation.place, 0) + 1
+        left, right = operands
+        pairs = _Pairs(
+            operation.name,
+            operation.place,
+            self._facts(left),
+            self._facts(right),
+            paired_shape(left.shape, right.shape),
+            left.numel(),
+            met=left.requires_grad or right.requires_grad or operation.name in COMPARISONS,
+        )
+        self._pairs.put(result, pairs)
+        if operation.name in ELEMENTWISE_LOSSES and result.dim() == 0:
+            self._summed(operation, result, pairs)
+
+    def _is_meant(self, operation: Operation, left: torch.Tensor, right: torch.Tensor) -> bool:
+        """Whether the program itself put one across the other."""
+        for operand, other in ((left, right), (right, left)):
+            raised = self._raised.get(operand)
+            if raised is None:
+                continue
+            on_this_line = _line(raised.place) == _line(operation.place)
+            fitted = raised.shape == tuple(other.shape) and operand.requires_grad
+            if (on_this_line or fitted) and operation.name not in ELEMENTWISE_LOSSES:
+                return True
+        return False
+
+    def _facts(self, tensor: torch.Tensor) -> TensorFacts:
+        made = self._tensors.get(tensor)
+        return describe(
+            tensor,
+            name=variable_name(tensor),
+            operation=made.operation if made is not None else "",
+            made_at=locate(made.place) if made is not None else None,
+            ranges=False,
+        )
+
+    def _follow(self, operation: Operation, result: torch.Tensor) -> None:
+        """Pairs go on through all that works on each value by itself, to where they are summed up."""
+        name = operation.name
+        inputs = tensors_in((*operation.args, *operation.kwargs.values()))
+        known = [pairs for pairs in map(self._pairs.get, inputs) if pairs is not None]
+        if not known or result in self._pairs:
+            return
+        pairs = known[0]
+        if name in REDUCTIONS:
+            self._pairs.put(result, pairs)
+            if result.numel() == 1 and pairs.met:
+                self._summed(operation, result, pairs)
+        elif name in MOVES:
+            self._pairs.put(result, pairs)
+        elif name in ELEMENTWISE and not _is_mask(pairs, name):
+            others = [tensor for tensor in inputs if tensor not in self._pairs]
+            if not any(other.numel() > pairs.values for other in others):
+                met = pairs.met or any(other.requires_grad and other.numel() == pairs.values for other in others)
+                self._pairs.put(result, replace(pairs, met=met))
+                if name in ELEMENTWISE_LOSSES and result.dim() == 0 and met:
+                    self._summed(operation, result, pairs)
+
+    # ---------------------------------------------------------------------------------------------------------- sums
+
+    def _summed(self, operation: Operation, result: torch.Tensor, pairs: _Pairs) -> None:
+        if pairs.operation in COMPARISONS:
+            self._tell(_Sum(pairs, operation.place), None)
+            return
+        made = self._tensors.get(result)
+        if made is not None and result.requires_grad:
+            self._sums[made] = _Sum(pairs, operation.place)
+
+    def _backward_began(self, call: BackwardCall) -> None:
+        walk = self._ledger.walk
+        if walk is None or not self._sums:
+            return
+        for made in dict.fromkeys(made for made in walk.made.values() if made is not None):
+            seen = self._sums.pop(made, None)
+            if seen is not None:
+                self._tell(seen, walk.backward)
+
+    def _tell(self, seen: _Sum, backward: int | None) -> None:
+        pairs = seen.pairs
+        self.emit(
+            PairsReduced(
+                step=self._course.steps,
+                location=locate(pairs.place),
+                operation=pairs.operation,
+                left=pairs.left,
+                right=pairs.right,
+                shape=pairs.shape,
+                reduced_at=locate(seen.place),
+                backward=backward,
+            )
+        )
+
+
+def _is_mask(pairs: _Pairs, name: str) -> bool:
+    """Whether the outcome of a comparison is used to choose values, rather than counted."""
+    return pairs.operation in COMPARISONS and name in COMBINES
+
+
+def _line(place: Place | None) -> tuple[str, int] | None:
+    location = locate(place)
+    return (location.path, location.line) if location is not None else None

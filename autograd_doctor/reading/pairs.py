@@ -1,0 +1,69 @@
+"""Whether an operation combined two tensors of as many values, in different shapes, into all pairs of these."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from autograd_doctor.reading.linear import PRODUCTS
+from autograd_doctor.reading.made import address
+
+COMPARISONS = frozenset({"__eq__", "__ne__", "eq", "ne", "not_equal"})
+ELEMENTWISE_LOSSES = frozenset({
+    "gaussian_nll_loss", "huber_loss", "kl_div", "l1_loss", "mse_loss", "poisson_nll_loss", "smooth_l1_loss",
+    "soft_margin_loss",
+})  # fmt: skip
+_ARITHMETIC = frozenset({
+    "__radd__", "__rdiv__", "__rmul__", "__rpow__", "__rsub__", "__rtruediv__", "add", "arctan2", "atan2", "copysign",
+    "fmax", "fmin", "hypot", "logaddexp", "max", "maximum", "min", "minimum", "pow", "rsub", "sub", "subtract",
+    "true_divide", "where", "xlogy",
+}) | (PRODUCTS - {"__matmul__", "dot", "inner", "matmul", "mv"})  # fmt: skip
+COMBINES = COMPARISONS | ELEMENTWISE_LOSSES | _ARITHMETIC
+"""Operations that take two tensors in element by element."""
+ELEMENTWISE = COMBINES | frozenset({
+    "__abs__", "__neg__", "__pow__", "abs", "clamp", "clamp_max", "clamp_min", "clip", "cos", "elu", "exp", "expm1",
+    "leaky_relu", "log", "log1p", "log_sigmoid", "nan_to_num", "reciprocal", "relu", "rsqrt", "sigmoid", "sin", "softplus",
+    "sqrt", "square", "tanh",
+})  # fmt: skip
+"""Operations that work on each value by itself."""
+REDUCTIONS = frozenset({"linalg_norm", "linalg_vector_norm", "mean", "nanmean", "nansum", "norm", "sum"})
+
+
+def are_paired(left: torch.Tensor, right: torch.Tensor) -> bool:
+    """Whether two tensors hold as many values, in the same order of dimensions, and broadcasting makes more of them.
+
+    One has dimensions of size one that the other lacks, as a column has beside a row of numbers. Two of as many
+    dimensions were put across each other by somebody; a tensor beside a view of itself is compared with itself.
+    """
+    if left.dim() == right.dim() or left.numel() != right.numel() or left.numel() < 2:
+        return False
+    if _without_ones(left.shape) != _without_ones(right.shape):
+        return False
+    if address(left) and address(left) == address(right):
+        return False
+    return paired_count(left.shape, right.shape) > left.numel()
+
+
+def _without_ones(shape: Sequence[int]) -> list[int]:
+    return [size for size in shape if size != 1]
+
+
+def paired_shape(left: Sequence[int], right: Sequence[int]) -> list[int]:
+    """The shape to which two shapes broadcast, empty if they do not."""
+    length = max(len(left), len(right))
+    sizes = zip([1] * (length - len(left)) + list(left), [1] * (length - len(right)) + list(right), strict=True)
+    found = []
+    for one, other in sizes:
+        if one != other and 1 not in (one, other):
+            return []
+        found.append(other if one == 1 else one)
+    return found
+
+
+def paired_count(left: Sequence[int], right: Sequence[int]) -> int:
+    count = 1
+    shape = paired_shape(left, right)
+    for size in shape:
+        count *= size
+    return count if shape else 0

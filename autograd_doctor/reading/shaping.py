@@ -1,0 +1,133 @@
+"""Which operation gave a tensor its values: behind views, copies and all else that moves or hardly changes them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from autograd_doctor.events import Shaping
+from autograd_doctor.reading.linear import REARRANGEMENTS
+from autograd_doctor.reading.operation_kinds import changes_input
+from autograd_doctor.reading.places import Place, locate
+
+MOVES = (REARRANGEMENTS | {"alias", "detach", "narrow", "requires_grad_", "squeeze_", "unsqueeze_", "view_as_real"}) - {
+    "mean", "nanmean", "nansum", "neg", "neg_", "negative", "sum",
+}  # fmt: skip
+"""Operations the results of which hold values of their first argument, and no others."""
+_DROPOUTS = frozenset({"alpha_dropout", "dropout", "feature_alpha_dropout", "feature_dropout", "nan_to_num"})
+"""Operations that leave most values about where they are."""
+_CLAMPS = frozenset({"clamp", "clamp_max", "clamp_min", "clip"})
+"""Operations that leave values of a bounded range about where they are."""
+_EPSILON = 1e-3
+"""What is added to keep a logarithm finite is no more than this."""
+_MOST_BEHIND = 3
+"""Activations one right behind the other: one more than anybody would put there by mistake."""
+
+_UNBOUNDED = (-math.inf, math.inf)
+_UNIT, _POSITIVE, _NEGATIVE, _BOTH = (0.0, 1.0), (0.0, math.inf), (-math.inf, 0.0), (-1.0, 1.0)
+_BOUNDS = {
+    "softmax": _UNIT, "gumbel_softmax": _UNIT, "softmin": _UNIT, "sigmoid": _UNIT, "hardsigmoid": _UNIT,
+    "tanh": _BOTH, "softsign": _BOTH, "relu": _POSITIVE, "softplus": _POSITIVE, "exp": _POSITIVE,
+    "log_softmax": _NEGATIVE, "logsigmoid": _NEGATIVE,
+}  # fmt: skip
+_SOFTMAXES = frozenset({"softmax", "gumbel_softmax", "softmin", "log_softmax"})
+_NAMES = {"expit": "sigmoid", "log_sigmoid": "logsigmoid", "sin_": "sin"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shaped:
+    """An operation that gave a tensor its values.
+
+    dim: over which a softmax ran. bounds: of what it can give. behind: what gave its input its values, if the range of
+    that is bounded, or a logarithm of it.
+    """
+
+    operation: str
+    place: Place | None
+    shape: tuple[int, ...]
+    dim: int | None = None
+    bounds: tuple[float, float] = _UNBOUNDED
+    behind: Shaped | None = None
+
+    @property
+    def is_bounded(self) -> bool:
+        return self.bounds != _UNBOUNDED
+
+    @property
+    def depth(self) -> int:
+        return 1 + (self.behind.depth if self.behind is not None else 0)
+
+    @property
+    def signature(self) -> tuple[object, ...]:
+        """What two of them must have in common to be told of once."""
+        return self.operation, self.place, self.dim, len(self.shape), self.behind and self.behind.signature
+
+    def event(self) -> Shaping:
+        low, high = self.bounds
+        return Shaping(
+            operation=self.operation,
+            location=locate(self.place),
+            shape=list(self.shape),
+            dim=self.dim,
+            low=low if math.isfinite(low) else None,
+            high=high if math.isfinite(high) else None,
+            behind=self.behind.event() if self.behind is not None else None,
+        )
+
+
+def canonical(name: str) -> str:
+    """One name for all ways to call the same activation: as a method, in place, or from `torch.special`."""
+    plain = name.removeprefix("special_")
+    plain = plain[:-1] if changes_input(plain) else plain
+    return _NAMES.get(plain, plain)
+
+
+def shaped(
+    name: str, args: Sequence[Any], kwargs: Mapping[str, Any], place: Place | None, output: torch.Tensor,
+    before: Shaped | None,
+) -> Shaped:  # fmt: skip
+    """What an operation of this name made of an input that was shaped before."""
+    operation = canonical(name)
+    if before is not None and operation in _DROPOUTS:
+        return before
+    if before is not None and before.is_bounded and (operation in _CLAMPS or _adds_epsilon(operation, args)):
+        return before
+    behind = before if before is not None and (before.is_bounded or before.operation == "log") else None
+    if behind is not None and behind.depth >= _MOST_BEHIND:
+        behind = None
+    takes_one = operation in _BOUNDS or operation in ("log", "hardtanh")
+    return Shaped(
+        operation,
+        place,
+        tuple(output.shape),
+        _dim(args, kwargs, output) if operation in _SOFTMAXES else None,
+        _bounds(operation, kwargs),
+        behind if takes_one else None,
+    )
+
+
+def _adds_epsilon(operation: str, args: Sequence[Any]) -> bool:
+    return (
+        operation in ("add", "__iadd__", "__radd__", "sub")
+        and len(args) == 2
+        and any(type(value) in (int, float) and abs(value) <= _EPSILON for value in args)
+    )
+
+
+def _dim(args: Sequence[Any], kwargs: Mapping[str, Any], output: torch.Tensor) -> int:
+    """The dimension of a softmax; where none is given, torch takes the first of one or three, else the second."""
+    dim = kwargs.get("dim", args[1] if len(args) > 1 else None)
+    if type(dim) is not int:
+        return 0 if output.dim() in (0, 1, 3) else 1
+    return dim % output.dim() if output.dim() else 0
+
+
+def _bounds(operation: str, kwargs: Mapping[str, Any]) -> tuple[float, float]:
+    if operation == "hardtanh":
+        return float(kwargs.get("min_val", -1.0)), float(kwargs.get("max_val", 1.0))
+    return _BOUNDS.get(operation, _UNBOUNDED)
+

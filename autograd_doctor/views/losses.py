@@ -1,0 +1,86 @@
+"""Loss functions behind backwards that train something, and what is true of what reached them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from autograd_doctor.events import LossComputed, LossOperand, Shaping
+from autograd_doctor.findings import Location, Related
+from autograd_doctor.trace import Trace
+
+_ROUNDING = 0.01
+"""Sums of probabilities are this close to one in half precision, and nothing else is by accident, row for row."""
+
+SOFTMAXES = frozenset({"softmax", "gumbel_softmax", "softmin"})
+SIGMOIDS = frozenset({"sigmoid", "hardsigmoid"})
+SQUASHING = SIGMOIDS | {"hardtanh", "relu", "softsign", "tanh"}
+LAYERS = frozenset({
+    "addmm", "baddbmm", "bilinear", "bmm", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
+    "einsum", "elu", "embedding", "gelu", "leaky_relu", "linear", "matmul", "__matmul__", "mm", "silu",
+})  # fmt: skip
+"""Operations that give scores of any size."""
+
+
+def trains(trace: Trace, backward: int | None) -> bool:
+    """Whether a backward reached parameters that learn."""
+    ran = trace.backwards.get(backward) if backward is not None else None
+    return ran is not None and bool(set(ran.reached) - trace.frozen)
+
+
+def faulty_losses(trace: Trace, *operations: str, where: Callable[[LossComputed], bool]) -> Iterator[list[LossComputed]]:
+    """Calls of loss functions that train something and of which this is true, by their lines and what shaped them.
+
+    Where it is not true of every call at that line that was looked at, made in the same way, it is an accident.
+    """
+    lines: dict[tuple[Location | None, Location | None], list[LossComputed]] = {}
+    for event in trace.of(LossComputed):
+        if event.operation in operations and trains(trace, event.backward):
+            shaping = event.prediction.shaping
+            lines.setdefault((event.location, shaping.location if shaping else None), []).append(event)
+    for events in lines.values():
+        if all(map(where, events)):
+            yield events
+
+
+def are_probabilities(operand: LossOperand) -> bool:
+    """Whether every row holds values from 0 to 1 that sum to one."""
+    low, sums = operand.facts.low, operand.sums
+    return low is not None and low >= 0 and bool(sums) and _is(sums, 1.0)
+
+
+def are_log_probabilities(operand: LossOperand) -> bool:
+    """Whether the exponentials of every row sum to one."""
+    return bool(operand.log_sums) and _is(operand.log_sums, 0.0)
+
+
+def _is(pair: list[float], value: float) -> bool:
+    return all(abs(each - value) <= _ROUNDING for each in pair)
+
+
+def sum_to_one(pair: list[float]) -> bool:
+    return bool(pair) and _is(pair, 1.0)
+
+
+def classes(event: LossComputed) -> int:
+    """How many classes a loss function takes its prediction to have."""
+    shape = event.prediction.facts.shape
+    return shape[event.class_dim] if event.class_dim is not None else 1
+
+
+def chain(shaping: Shaping | None) -> list[str]:
+    """The operations that shaped a tensor, the last first."""
+    found = []
+    while shaping is not None:
+        found.append(shaping.operation)
+        shaping = shaping.behind
+    return found
+
+
+def elsewhere(text: str, location: Location | None, *others: Location | None) -> tuple[Related, ...]:
+    """A second place of a finding, unless it is one that is named already."""
+    return (Related(text, location),) if location is not None and location not in others else ()
+
+
+def named(operand: LossOperand, otherwise: str) -> str:
+    """The variable that held an operand, or else what it is."""
+    return f"`{operand.facts.name}`" if operand.facts.name else otherwise

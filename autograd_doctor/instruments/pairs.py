@@ -31,6 +31,7 @@ from autograd_doctor.reading.pairs import (
     ELEMENTWISE,
     ELEMENTWISE_LOSSES,
     REDUCTIONS,
+    SMALLEST_OR_LARGEST,
     are_paired,
     paired_shape,
 )
@@ -168,7 +169,7 @@ class Pairs(Instrument):
         name = operation.name
         inputs = tensors_in((*operation.args, *operation.kwargs.values()))
         known = [pairs for pairs in map(self._pairs.get, inputs) if pairs is not None]
-        if not known or result in self._pairs:
+        if not known or result in self._pairs or (name in SMALLEST_OR_LARGEST and len(inputs) < 2):
             return
         pairs = known[0]
         if name in REDUCTIONS:

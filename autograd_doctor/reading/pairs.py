@@ -17,16 +17,18 @@ ELEMENTWISE_LOSSES = frozenset({
 _ARITHMETIC = frozenset({
     "__radd__", "__rdiv__", "__rmul__", "__rpow__", "__rsub__", "__rtruediv__", "add", "arctan2", "atan2", "copysign",
     "fmax", "fmin", "hypot", "logaddexp", "max", "maximum", "min", "minimum", "pow", "rsub", "sub", "subtract",
-    "true_divide", "where", "xlogy",
+    "true_divide", "xlogy",
 }) | (PRODUCTS - {"__matmul__", "dot", "inner", "matmul", "mv"})  # fmt: skip
 COMBINES = COMPARISONS | ELEMENTWISE_LOSSES | _ARITHMETIC
 """Operations that take two tensors in element by element."""
 ELEMENTWISE = COMBINES | frozenset({
     "__abs__", "__neg__", "__pow__", "abs", "clamp", "clamp_max", "clamp_min", "clip", "cos", "elu", "exp", "expm1",
     "leaky_relu", "log", "log1p", "log_sigmoid", "nan_to_num", "reciprocal", "relu", "rsqrt", "sigmoid", "sin", "softplus",
-    "sqrt", "square", "tanh",
+    "sqrt", "square", "tanh", "where",
 })  # fmt: skip
 """Operations that work on each value by itself."""
+SMALLEST_OR_LARGEST = frozenset({"max", "min"})
+"""Of two tensors value by value; of one tensor, a single one of its values."""
 REDUCTIONS = frozenset({"linalg_norm", "linalg_vector_norm", "mean", "nanmean", "nansum", "norm", "sum"})
 
 

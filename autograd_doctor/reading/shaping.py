@@ -14,7 +14,7 @@ from autograd_doctor.reading.linear import REARRANGEMENTS
 from autograd_doctor.reading.operation_kinds import changes_input
 from autograd_doctor.reading.places import Place, locate
 
-MOVES = (REARRANGEMENTS | {"alias", "detach", "narrow", "requires_grad_", "squeeze_", "unsqueeze_", "view_as_real"}) - {
+MOVES = (REARRANGEMENTS | {"alias", "detach", "int", "long", "requires_grad_", "squeeze_", "unsqueeze_"}) - {
     "mean", "nanmean", "nansum", "neg", "neg_", "negative", "sum",
 }  # fmt: skip
 """Operations the results of which hold values of their first argument, and no others."""

@@ -1,0 +1,155 @@
+"""AD602 double-sigmoid: a loss that applies a sigmoid itself was given the outcome of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import BackwardRan, LossComputed
+from autograd_doctor.findings import Finding
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+from autograd_doctor.views.losses import SIGMOIDS, SOFTMAXES, elsewhere, faulty_losses, named
+
+_LOSS = "binary_cross_entropy_with_logits"
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    for events in faulty_losses(trace, _LOSS, where=_is_double):
+        yield _finding(events)
+
+
+def _is_double(event: LossComputed) -> bool:
+    shaping = event.prediction.shaping
+    return shaping is not None and shaping.operation in SIGMOIDS | SOFTMAXES
+
+
+def _finding(events: list[LossComputed]) -> Finding:
+    first = events[0]
+    shaping = first.prediction.shaping
+    assert shaping is not None
+    facts = first.prediction.facts
+    seen = f"{facts.low:.2g} to {facts.high:.2g}" if facts.low is not None else "between 0 and 1"
+    place = shaping.location or first.location
+    return RULE.finding(
+        f"{named(first.prediction, 'the prediction')} came out of `{shaping.operation}` and goes into `{_LOSS}`, which "
+        f"takes the sigmoid of it: its values, {seen}, become probabilities from 0.5 to 0.73",
+        subject=facts.name,
+        location=place,
+        help="give the loss the scores as the last layer makes them, or use `binary_cross_entropy` (`nn.BCELoss`)",
+        evidence={
+            **({"low": facts.low, "high": facts.high} if facts.low is not None and facts.high is not None else {}),
+            "losses": len(events),
+        },
+        related=elsewhere("this loss takes a sigmoid itself", first.location, place),
+        step_first=first.step + 1,
+        step_count=len(events),
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, head = nn.Linear(8, 16), nn.Linear(16, 1)
+    optimizer = torch.optim.Adam([*body.parameters(), *head.parameters()], lr=0.01)
+    criterion = nn.BCEWithLogitsLoss()
+    for _ in range(10):
+        x = torch.randn(64, 8)
+        labels = (x.sum(1) > 0).float()
+        hidden = torch.relu(body(x))
+        output = torch.sigmoid(head(hidden))  # <- AD602
+        prediction = output.squeeze(1)
+        loss = criterion(prediction, labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_layer() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 5), nn.Sigmoid())
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(64, 8)
+        tags = (x[:, :5] > 0).float()
+        guess = model(x)  # <- AD602
+        loss = nn.functional.binary_cross_entropy_with_logits(guess, tags, pos_weight=torch.full((5,), 2.0))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, criterion = nn.Linear(8, 5), nn.BCEWithLogitsLoss()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(64, 8)
+        tags = (x[:, :5] > 0).float()
+        scores = model(x)
+        loss = criterion(scores, tags)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        print(float(((torch.sigmoid(scores) > 0.5) == (tags > 0.5)).float().mean()))
+
+
+def good_gates_and_targets() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    gate, value, teacher = nn.Linear(8, 5), nn.Linear(8, 5), nn.Linear(8, 5)
+    optimizer = torch.optim.Adam([*gate.parameters(), *value.parameters()], lr=0.01)
+    for _ in range(10):
+        x = torch.randn(64, 8)
+        with torch.no_grad():
+            soft = torch.sigmoid(teacher(x))
+        scores = torch.sigmoid(gate(x)) * value(x)
+        loss = nn.functional.binary_cross_entropy_with_logits(scores, soft)
+        hard = (1 - torch.sigmoid(scores)).square() * nn.functional.softplus(-scores) * (soft > 0.5)
+        optimizer.zero_grad()
+        (loss + hard.mean()).backward()
+        optimizer.step()
+
+
+def good_probabilities() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 1), nn.Sigmoid())
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(64, 8)
+        loss = nn.functional.binary_cross_entropy(model(x).squeeze(1), (x.sum(1) > 0).float())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD602",
+    name="double-sigmoid",
+    severity="error",
+    title="a sigmoid of a sigmoid is what the loss is computed from",
+    observes="The prediction of `binary_cross_entropy_with_logits` (`nn.BCEWithLogitsLoss`) came out of a sigmoid or a "
+    "softmax.",
+    why="The second sigmoid turns values from 0 to 1 into probabilities from 0.5 to 0.73: none can be predicted to be "
+    "less likely than not, and the loss stays near log 2.",
+    fix="Let the model return scores, and take the sigmoid outside, where probabilities are wanted. Or keep it, and "
+    "use `nn.BCELoss`.",
+    fine="A sigmoid that makes the targets, gates other values, or is taken of the same scores beside the loss.",
+    needs=(BackwardRan, LossComputed),
+    examine=examine,
+    bad=(bad, bad_layer),
+    good=(good, good_gates_and_targets, good_probabilities),
+    folds=("AD116", "AD407", "AD409", "AD410", "AD412"),
+)

@@ -1,0 +1,275 @@
+"""AD603: `nll_loss` or `kl_div` received something else where it takes log-probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from autograd_doctor.events import BackwardRan, LossComputed, LossOperand
+from autograd_doctor.findings import Finding
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+from autograd_doctor.views.losses import (
+    LAYERS,
+    SIGMOIDS,
+    SOFTMAXES,
+    SQUASHING,
+    are_log_probabilities,
+    are_probabilities,
+    classes,
+    elsewhere,
+    faulty_losses,
+    named,
+)
+
+
+@dataclass(frozen=True)
+class _Mistake:
+    """One thing that can be wrong: of which loss, which operand, what it is instead, and what to do."""
+
+    holds: Callable[[LossComputed], bool]
+    operand: Callable[[LossComputed], LossOperand]
+    what: str
+    instead: str
+    help: str
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    for mistake in _MISTAKES:
+        for events in faulty_losses(trace, "nll_loss", "kl_div", where=mistake.holds):
+            yield _finding(mistake, events)
+
+
+def _prediction(event: LossComputed) -> LossOperand:
+    return event.prediction
+
+
+def _target(event: LossComputed) -> LossOperand:
+    return event.target
+
+
+def _has_probabilities(event: LossComputed) -> bool:
+    """By their sums, or by what made them; a softmax over another dimension is another fault."""
+    shaping, facts = event.prediction.shaping, event.prediction.facts
+    if classes(event) < 2 or not facts.requires_grad:
+        return False
+    by_sigmoid = shaping is not None and shaping.operation in SIGMOIDS
+    by_softmax = event.operation == "kl_div" and shaping is not None and shaping.operation in SOFTMAXES
+    return are_probabilities(event.prediction) or by_sigmoid or by_softmax
+
+
+def _has_scores(event: LossComputed) -> bool:
+    """Whether a layer, or an activation that gives no probabilities, made what is no log-probability."""
+    shaping, facts = event.prediction.shaping, event.prediction.facts
+    if shaping is None or facts.high is None or not event.prediction.log_sums or classes(event) < 2:
+        return False
+    if event.normalised_elsewhere or not facts.requires_grad or are_log_probabilities(event.prediction):
+        return False
+    return shaping.operation in LAYERS | (SQUASHING - SIGMOIDS) and (event.operation == "nll_loss" or facts.high > 0)
+
+
+def _has_probable_targets(event: LossComputed) -> bool:
+    return event.log_target and classes(event) > 1 and are_probabilities(event.target)
+
+
+def _has_logarithmic_targets(event: LossComputed) -> bool:
+    high = event.target.facts.high
+    is_wrong = event.operation == "kl_div" and not event.log_target and classes(event) > 1 and high is not None
+    return is_wrong and high is not None and high <= 0 and are_log_probabilities(event.target)
+
+
+_LOGARITHM = "take `log_softmax` of the scores, not `softmax`, before this loss"
+_MISTAKES = (
+    _Mistake(_has_probabilities, _prediction, "probabilities", "log-probabilities", _LOGARITHM),
+    _Mistake(
+        _has_scores,
+        _prediction,
+        "scores",
+        "log-probabilities",
+        "take `log_softmax` of the scores before this loss; for `nll_loss` with classes, `cross_entropy` does both",
+    ),
+    _Mistake(
+        _has_probable_targets,
+        _target,
+        "probabilities",
+        "log-probabilities, with `log_target=True`",
+        "leave out `log_target=True`, or take the logarithm of the target",
+    ),
+    _Mistake(
+        _has_logarithmic_targets,
+        _target,
+        "log-probabilities",
+        "probabilities, without `log_target=True`",
+        "pass `log_target=True`, or give the target as probabilities",
+    ),
+)
+
+
+def _finding(mistake: _Mistake, events: list[LossComputed]) -> Finding:
+    first = events[0]
+    operand = mistake.operand(first)
+    facts, shaping = operand.facts, operand.shaping
+    made = f", made by `{shaping.operation}`," if shaping is not None else ""
+    is_to_blame = shaping is not None and mistake.holds is _has_probabilities and shaping.operation in SIGMOIDS | SOFTMAXES
+    place = (shaping.location if is_to_blame and shaping is not None else None) or first.location
+    seen = f"its values range from {facts.low:.3g} to {facts.high:.3g}" if facts.low is not None else ""
+    return RULE.finding(
+        f"`{first.operation}` takes {mistake.instead}, and {named(operand, 'what it got')}{made} holds {mistake.what}: "
+        f"{seen}{_sums(operand)}",
+        subject=facts.name,
+        location=place,
+        help=mistake.help,
+        evidence={
+            **({"low": facts.low, "high": facts.high} if facts.low is not None and facts.high is not None else {}),
+            "losses": len(events),
+        },
+        related=elsewhere(f"this loss takes {mistake.instead}", first.location, place),
+        step_first=first.step + 1,
+        step_count=len(events),
+    )
+
+
+def _sums(operand: LossOperand) -> str:
+    if are_probabilities(operand):
+        return ", and each row sums to 1"
+    if operand.log_sums and not are_log_probabilities(operand):
+        return f", and the exponentials of a row sum to e^{operand.log_sums[0]:.3g} instead of 1"
+    return ""
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+
+    class Tagger(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embedding, self.head = nn.Embedding(20, 8), nn.Linear(8, 5)
+
+        def forward(self, words: torch.Tensor) -> torch.Tensor:
+            return F.softmax(self.head(self.embedding(words)), dim=1)  # <- AD603
+
+    torch.manual_seed(0)
+    model, criterion = Tagger(), nn.NLLLoss()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        words = torch.randint(20, (64,))
+        loss = criterion(model(words), words % 5)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_scores() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, criterion = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4)), nn.NLLLoss()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(64, 8)
+        loss = criterion(model(x), x[:, :4].argmax(1))  # <- AD603
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_divergence() -> None:
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+
+    torch.manual_seed(0)
+    teacher, student = nn.Linear(8, 4), nn.Linear(8, 4)
+    optimizer = torch.optim.Adam(student.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(64, 8)
+        with torch.no_grad():
+            wanted = F.softmax(teacher(x), dim=1)
+        given = F.softmax(student(x), dim=1)  # <- AD603
+        loss = F.kl_div(given, wanted, reduction="batchmean")
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_log_target() -> None:
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+
+    torch.manual_seed(0)
+    teacher, student = nn.Linear(8, 4), nn.Linear(8, 4)
+    optimizer = torch.optim.Adam(student.parameters(), lr=0.01)
+    criterion = nn.KLDivLoss(reduction="batchmean", log_target=True)
+    for _ in range(10):
+        x = torch.randn(64, 8)
+        wanted = F.softmax(teacher(x), dim=1).detach()
+        loss = criterion(F.log_softmax(student(x), dim=1), wanted)  # <- AD603
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+
+    torch.manual_seed(0)
+    teacher, student = nn.Linear(8, 4), nn.Linear(8, 4)
+    optimizer = torch.optim.Adam(student.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(64, 8)
+        with torch.no_grad():
+            wanted = F.log_softmax(teacher(x) / 2, dim=1)
+        given = F.log_softmax(student(x) / 2, dim=1)
+        divergence = F.kl_div(given, wanted, reduction="batchmean", log_target=True)
+        loss = F.nll_loss(given, x[:, :4].argmax(1)) + divergence + F.kl_div(given, wanted.exp(), reduction="sum") / 64
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_by_hand() -> None:
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 4)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(64, 8)
+        labels = x[:, :4].argmax(1)
+        scores = model(x)
+        log_probabilities = scores - scores.logsumexp(1, keepdim=True)
+        weighted = (1 - log_probabilities.exp()).square() * log_probabilities
+        cautious = torch.log(0.9 * F.softmax(scores, 1) + 0.025)
+        picked = F.nll_loss(scores, labels) + scores.logsumexp(1).mean()
+        loss = F.nll_loss(weighted, labels) + F.nll_loss(cautious, labels) + picked
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD603",
+    name="probabilities-as-log-probabilities",
+    severity="error",
+    title="a loss got something else than the log-probabilities that it takes",
+    observes="The prediction of `nll_loss` or `kl_div` holds probabilities, by the operation that made it or by rows "
+    "that sum to one, or comes from a layer and the exponentials of its rows do not sum to one. Of `kl_div` also a "
+    "target of probabilities with `log_target=True`, or of log-probabilities without.",
+    why="`nll_loss` and `kl_div` take no logarithm: given probabilities, the loss is a mean of numbers between -1 and "
+    "0 whose gradient hardly tells a wrong prediction from a right one; given scores, it falls without end.",
+    fix="`log_softmax` before `nll_loss` and `kl_div`, or `cross_entropy` on scores.",
+    fine="Log-probabilities of any making: weighted, mixed, smoothed, or scores whose `logsumexp` is in the loss too.",
+    needs=(BackwardRan, LossComputed),
+    examine=examine,
+    bad=(bad, bad_scores, bad_divergence, bad_log_target),
+    good=(good, good_by_hand),
+    folds=("AD116", "AD401", "AD402", "AD405", "AD406", "AD409", "AD410", "AD412", "AD609"),
+)

@@ -29,7 +29,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 def _is_double(event: LossComputed) -> bool:
     operations = chain(event.prediction.shaping)
-    if classes(event) < 2:
+    if classes(event) < 2 or not event.prediction.facts.requires_grad:
         return False
     if event.operation == "cross_entropy":
         return are_probabilities(event.prediction) or _is_behind_log_softmax(operations)

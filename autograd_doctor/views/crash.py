@@ -32,6 +32,7 @@ CrashKind = Literal[
     "target_index",
     "target_dtype",
     "target_shape",
+    "not_a_probability",
     "device",
     "dtype",
     "shape",
@@ -185,8 +186,10 @@ def _of_message(message: str) -> CrashKind:
 
 def _of_loss(kind: CrashKind, message: str) -> CrashKind:
     """What a loss refuses is its target, but for its prediction being no probability."""
+    if _OF_THE_PREDICTION.search(message):
+        return "not_a_probability"
     if kind == "dtype":
         return "target_dtype"
-    if kind == "shape" or (kind == "other" and not _OF_THE_PREDICTION.search(message)):
+    if kind in ("shape", "other"):
         return "target_shape"
     return kind

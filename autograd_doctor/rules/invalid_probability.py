@@ -1,0 +1,150 @@
+"""AD611 invalid-probability: a loss of probabilities was given numbers that are none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import BackwardRan, LossComputed, OperationFailed, ProgramRaised, TensorFacts
+from autograd_doctor.findings import Finding
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+from autograd_doctor.views.crash import Crash, died_of
+from autograd_doctor.views.losses import elsewhere, faulty_losses, named
+from autograd_doctor.wording import value_range
+
+_LOSSES = ("binary_cross_entropy", "binary_cross_entropy_with_logits")
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    slack = tunables["slack"]
+    for events in faulty_losses(trace, *_LOSSES, where=lambda event: _is_beyond(event, slack)):
+        yield _of_target(events)
+    crash = died_of(trace, "not_a_probability")
+    refused = _refused_operand(crash) if crash is not None else None
+    if crash is not None and refused is not None:
+        yield _refused(crash, refused)
+
+
+def _refused_operand(crash: Crash) -> TensorFacts | None:
+    """The operand that a loss refused, if its finite values are to blame."""
+    operands = crash.operation.operands[:2] if crash.operation is not None else []
+    refused = next(iter(operands[_is_of_target(crash) :]), None)
+    if refused is None or refused.low is None or refused.high is None:
+        return None
+    return refused if refused.low < 0 or refused.high > 1 else None
+
+
+def _is_of_target(crash: Crash) -> bool:
+    return "of target" in crash.said
+
+
+def _is_beyond(event: LossComputed, slack: float) -> bool:
+    low, high = event.target.facts.low, event.target.facts.high
+    return low is not None and high is not None and (low < -slack or high > 1 + slack)
+
+
+def _of_target(events: list[LossComputed]) -> Finding:
+    first = events[0]
+    target = first.target
+    return RULE.finding(
+        f"`{first.operation}` takes targets from 0 to 1, and {named(target, 'its target')} holds values from "
+        f"{value_range(target.facts)}: beyond that the loss has no smallest value, and falls below 0",
+        subject=target.facts.name,
+        location=first.location,
+        help="bring the targets to 0 and 1; for several classes use `cross_entropy`, for other numbers `mse_loss`",
+        evidence={"target_low": target.facts.low or 0.0, "target_high": target.facts.high or 0.0, "losses": len(events)},
+        related=elsewhere("the target comes from here", target.facts.made_at, first.location),
+        step_first=first.step + 1,
+        step_count=len(events),
+    )
+
+
+def _refused(crash: Crash, refused: TensorFacts) -> Finding:
+    what = "targets" if _is_of_target(crash) else "predictions"
+    name = f"`{refused.name}`" if refused.name else "what it got"
+    help = (
+        "bring the targets to 0 and 1; for several classes use `cross_entropy`, for other numbers `mse_loss`"
+        if _is_of_target(crash)
+        else "take the sigmoid of the scores first, or give them to `binary_cross_entropy_with_logits`"
+    )
+    return RULE.finding(
+        f"`binary_cross_entropy` takes {what} from 0 to 1, and {name} holds values from {value_range(refused)}",
+        subject=refused.name,
+        location=crash.location,
+        help=help,
+        evidence={"low": refused.low or 0.0, "high": refused.high or 0.0},
+        related=elsewhere("this made it", refused.made_at, crash.location),
+        notes=(f"the error was: {crash.said}",),
+        step_first=crash.step_first,
+        step_count=1,
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, criterion = nn.Linear(6, 1), nn.BCEWithLogitsLoss()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(32, 6)
+        label = x.sum(1, keepdim=True).sign()
+        loss = criterion(model(x), label)  # <- AD611
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_scores() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, criterion = nn.Linear(6, 1), nn.BCELoss()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(32, 6)
+        label = (x.sum(1, keepdim=True) > 0).float()
+        loss = criterion(model(x), label)  # <- AD611
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, criterion = nn.Linear(6, 1), nn.BCEWithLogitsLoss()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(32, 6)
+        label = (x.sum(1, keepdim=True) > 0).float()
+        smooth = 0.9 * label + 0.05
+        noisy = label * (0.8 + 0.4 * torch.rand(32, 1))
+        loss = criterion(model(x), label) + criterion(model(x), smooth) + criterion(model(x), noisy)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD611",
+    name="invalid-probability",
+    severity="error",
+    title="a loss of probabilities got numbers that are none",
+    observes="Targets of `binary_cross_entropy` or `binary_cross_entropy_with_logits` lie outside of 0 to 1 in every "
+    "call that was looked at, or `binary_cross_entropy` refused a prediction or a target that does.",
+    why="With such targets the loss is no longer bounded below: it falls without end while predictions are driven "
+    "to the extremes. Labels of -1 and 1, classes 0 to 9 and pixels up to 255 do that without a word from torch.",
+    fix="Map labels to 0 and 1 and divide pixels by 255. Take the sigmoid of scores, or use the loss with logits.",
+    fine="Smoothed and noisy labels a little beyond 0 and 1, as for discriminators.",
+    needs=(BackwardRan, LossComputed, OperationFailed, ProgramRaised),
+    examine=examine,
+    bad=(bad, bad_scores),
+    good=(good,),
+    tunables={"slack": 0.25},
+    folds=("AD116", "AD401", "AD402", "AD405", "AD406", "AD409", "AD410", "AD412", "AD599", "AD609"),
+)

@@ -1,0 +1,172 @@
+"""AD612 loss-arguments-swapped: the target of a loss carries the graph, and its prediction holds the labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import BackwardRan, LossComputed
+from autograd_doctor.findings import Finding
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+from autograd_doctor.views.losses import are_log_probabilities, are_probabilities, elsewhere, faulty_losses, named
+
+_BINARY = ("binary_cross_entropy", "binary_cross_entropy_with_logits")
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    for events in faulty_losses(trace, *_BINARY, "cross_entropy", "kl_div", "poisson_nll_loss", where=_are_swapped):
+        yield _finding(events)
+
+
+def _are_swapped(event: LossComputed) -> bool:
+    """Whether what cannot be a prediction of this loss has no graph, and what is taken for the target has one."""
+    prediction, target = event.prediction, event.target
+    if prediction.facts.requires_grad or not target.facts.requires_grad:
+        return False
+    if event.operation in _BINARY:
+        return prediction.binary
+    if event.operation == "cross_entropy":
+        return are_probabilities(prediction)
+    if event.operation == "kl_div":
+        return are_probabilities(prediction) and not event.log_target
+    return not are_log_probabilities(prediction) and _are_counts(event)
+
+
+def _are_counts(event: LossComputed) -> bool:
+    low, high = event.prediction.facts.low, event.prediction.facts.high
+    return low is not None and high is not None and low >= 0 and low == int(low) and high == int(high)
+
+
+def _finding(events: list[LossComputed]) -> Finding:
+    first = events[0]
+    given, wanted = first.prediction, first.target
+    return RULE.finding(
+        f"`{first.operation}` takes its first argument for the prediction, and {named(given, 'that')} has no gradient "
+        f"and holds {_kind(first)}; {named(wanted, 'its second argument')}, taken for the target, is what the model "
+        "made",
+        subject=given.facts.name or wanted.facts.name,
+        location=first.location,
+        help=f"exchange the two: `{first.operation}(prediction, target)`",
+        evidence={
+            "first_requires_grad": str(given.facts.requires_grad),
+            "second_requires_grad": str(wanted.facts.requires_grad),
+            "losses": len(events),
+        },
+        related=elsewhere("the prediction is made here", wanted.facts.made_at, first.location),
+        step_first=first.step + 1,
+        step_count=len(events),
+    )
+
+
+def _kind(event: LossComputed) -> str:
+    if event.prediction.binary:
+        return "zeros and ones"
+    return "probabilities that sum to one" if are_probabilities(event.prediction) else "whole numbers"
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, criterion = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 1), nn.Sigmoid()), nn.BCELoss()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(32, 6)
+        label = (x.sum(1, keepdim=True) > 0).float()
+        loss = criterion(label, model(x))  # <- AD612
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_one_hot() -> None:
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+
+    torch.manual_seed(0)
+    model = nn.Linear(6, 3)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(32, 6)
+        wanted = F.one_hot(x[:, :3].argmax(1), 3).float()
+        loss = F.cross_entropy(wanted, model(x))  # <- AD612
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_divergence() -> None:
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+
+    torch.manual_seed(0)
+    teacher, student = nn.Linear(6, 3), nn.Linear(6, 3)
+    optimizer = torch.optim.Adam(student.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(32, 6)
+        with torch.no_grad():
+            soft = F.softmax(teacher(x), dim=1)
+        loss = F.kl_div(soft, F.softmax(student(x), dim=1), reduction="batchmean")  # <- AD612
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, criterion = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 1), nn.Sigmoid()), nn.BCELoss()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(32, 6)
+        loss = criterion(model(x), (x.sum(1, keepdim=True) > 0).float())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_either_way() -> None:
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+
+    torch.manual_seed(0)
+    first, second, teacher = nn.Linear(6, 3), nn.Linear(6, 3), nn.Linear(6, 3)
+    optimizer = torch.optim.Adam([*first.parameters(), *second.parameters()], lr=0.01)
+    for _ in range(10):
+        x = torch.randn(32, 6)
+        ours, theirs = F.log_softmax(first(x), dim=1), F.log_softmax(second(x), dim=1)
+        with torch.no_grad():
+            known = F.log_softmax(teacher(x), dim=1)
+        mutual = F.kl_div(ours, theirs.exp(), reduction="batchmean") + F.kl_div(theirs, ours.exp(), reduction="batchmean")
+        backwards = F.kl_div(known, ours, log_target=True, reduction="batchmean")
+        loss = mutual + backwards + F.mse_loss(x[:, :3], first(x)) + F.kl_div(known, theirs.exp(), reduction="batchmean")
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD612",
+    name="loss-arguments-swapped",
+    severity="error",
+    title="prediction and target of a loss are exchanged",
+    observes="Of a loss that is not symmetric, the argument taken for the target has a gradient to what is trained, the "
+    "one taken for the prediction has none and holds what only targets hold: zeros and ones, probabilities where "
+    "scores or log-probabilities are taken, counts.",
+    why="The loss is another function then: its logarithm, or softmax, is taken of the labels, and the prediction only "
+    "enters as a weight, so that it is pushed to an end and never to the labels.",
+    fix="The prediction comes first, the target second.",
+    fine="Symmetric losses such as `mse_loss`, gradients through both sides, and divergences the other way round "
+    "between what are log-probabilities and probabilities indeed.",
+    needs=(BackwardRan, LossComputed),
+    examine=examine,
+    bad=(bad, bad_one_hot, bad_divergence),
+    good=(good, good_either_way),
+    folds=("AD116", "AD401", "AD402", "AD405", "AD406", "AD409", "AD410", "AD412", "AD599", "AD609", "AD611"),
+)

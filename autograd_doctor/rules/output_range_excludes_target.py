@@ -1,0 +1,137 @@
+"""AD614 output-range-excludes-target: the last activation cannot give the values that it is to predict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import BackwardRan, LossComputed
+from autograd_doctor.findings import Finding
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+from autograd_doctor.views.losses import SIGMOIDS, SOFTMAXES, SQUASHING, elsewhere, faulty_losses, named
+from autograd_doctor.wording import value_range
+
+_LOSSES = ("huber_loss", "l1_loss", "mse_loss", "smooth_l1_loss")
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    def where(event: LossComputed) -> bool:
+        return _is_excluded(event, tunables["share"], tunables["beyond"])
+
+    for events in faulty_losses(trace, *_LOSSES, where=where):
+        yield _finding(events)
+
+
+def _is_excluded(event: LossComputed, share: float, beyond: float) -> bool:
+    """Whether a good part of the targets cannot be reached, and some of them by far."""
+    shaping, target = event.prediction.shaping, event.target
+    low, high = target.facts.low, target.facts.high
+    if shaping is None or low is None or high is None or target.facts.requires_grad:
+        return False
+    if shaping.operation not in SQUASHING | SIGMOIDS | SOFTMAXES or target.outside < share:
+        return False
+    floor, ceiling = shaping.low, shaping.high
+    width = ceiling - floor if floor is not None and ceiling is not None else high - low
+    under = floor is not None and low < floor - beyond * width
+    return under or (ceiling is not None and high > ceiling + beyond * width)
+
+
+def _finding(events: list[LossComputed]) -> Finding:
+    first = events[0]
+    shaping, target = first.prediction.shaping, first.target
+    assert shaping is not None
+    place = shaping.location or first.location
+    floor = f"{shaping.low:g}" if shaping.low is not None else "minus infinity"
+    ceiling = f"{shaping.high:g}" if shaping.high is not None else "infinity"
+    return RULE.finding(
+        f"{named(first.prediction, 'the prediction')} came out of `{shaping.operation}`, which gives values from {floor} "
+        f"to {ceiling}, and {target.outside:.0%} of the targets lie outside: they range from "
+        f"{value_range(target.facts)}",
+        subject=first.prediction.facts.name,
+        location=place,
+        help="leave out the last activation, or scale the targets to the range that it gives",
+        evidence={
+            "activation": shaping.operation,
+            "target_low": target.facts.low or 0.0,
+            "target_high": target.facts.high or 0.0,
+            "share_outside": target.outside,
+            "losses": len(events),
+        },
+        related=elsewhere("this loss compares the two", first.location, place),
+        step_first=first.step + 1,
+        step_count=len(events),
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, head = nn.Linear(6, 16), nn.Linear(16, 1)
+    optimizer = torch.optim.Adam([*body.parameters(), *head.parameters()], lr=0.01)
+    for _ in range(10):
+        x = torch.randn(32, 6)
+        hidden = torch.relu(body(x))
+        price = torch.sigmoid(head(hidden))  # <- AD614
+        target = 20 + 5 * x[:, :1]
+        loss = nn.functional.mse_loss(price, target)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_rectified() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 3), nn.ReLU())
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(32, 6)
+        rebuilt = model(x)  # <- AD614
+        loss = nn.functional.smooth_l1_loss(rebuilt, x[:, :3])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    actor = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 2), nn.Tanh())
+    decoder = nn.Sequential(nn.Linear(6, 4), nn.Sigmoid())
+    optimizer = torch.optim.Adam([*actor.parameters(), *decoder.parameters()], lr=0.01)
+    for _ in range(10):
+        x = torch.randn(32, 6)
+        steering = 2 * actor(x)
+        pixels = torch.rand(32, 4) + 0.01 * torch.randn(32, 4)
+        loss = nn.functional.mse_loss(steering, 2 * x[:, :2].clamp(-1, 1))
+        loss = loss + nn.functional.mse_loss(decoder(x), pixels)
+        loss = loss + nn.functional.l1_loss(actor(x), x[:, :2].clamp(-1, 1))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD614",
+    name="output-range-excludes-target",
+    severity="warning",
+    title="the last activation cannot give the values of the targets",
+    observes="The prediction of a loss by value came straight out of a sigmoid, tanh, ReLU, softmax or the like, and a "
+    "good part of the targets lies beyond the range of that, in every call that was looked at.",
+    why="What cannot be reached is approached until the activation saturates: the output sticks to its limit, its "
+    "gradient goes to zero, and the loss keeps what is left of the distance.",
+    fix="End with a linear layer, or scale the targets into the range of the activation and the output back.",
+    fine="Activations that are scaled or shifted behind, and targets a little beyond, as noise puts them.",
+    needs=(BackwardRan, LossComputed),
+    examine=examine,
+    bad=(bad, bad_rectified),
+    good=(good,),
+    tunables={"share": 0.05, "beyond": 0.1},
+    folds=("AD407", "AD408", "AD409", "AD410", "AD412"),
+)

@@ -1,0 +1,231 @@
+"""AD605 softmax-over-batch: a softmax ran over another dimension than that of the classes, most often the batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import BackwardRan, LossComputed, Shaping
+from autograd_doctor.findings import Finding
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+from autograd_doctor.views.losses import (
+    SOFTMAXES,
+    are_log_probabilities,
+    are_probabilities,
+    classes,
+    elsewhere,
+    faulty_losses,
+    named,
+    sum_to_one,
+)
+from autograd_doctor.wording import shape
+
+_OF_CLASSES = ("cross_entropy", "nll_loss")
+_BY_VALUE = ("binary_cross_entropy", "huber_loss", "l1_loss", "mse_loss", "smooth_l1_loss")
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    for events in faulty_losses(trace, *_OF_CLASSES, where=_is_over_another_dimension):
+        yield _finding(events)
+    for events in faulty_losses(trace, *_BY_VALUE, where=_is_over_rows):
+        yield _finding(events)
+
+
+def _softmax(event: LossComputed) -> Shaping | None:
+    """The softmax, or log-softmax, that made a prediction; a logarithm may have been taken of it."""
+    shaping = event.prediction.shaping
+    if shaping is not None and shaping.operation == "log":
+        shaping = shaping.behind
+    wanted = shaping is not None and shaping.operation in SOFTMAXES | {"log_softmax"}
+    return shaping if wanted else None
+
+
+def _is_over_another_dimension(event: LossComputed) -> bool:
+    """By what a row sums to, whichever way the dimensions were moved since; a row of one class says nothing."""
+    softmax = _softmax(event)
+    if softmax is None or classes(event) < 2 or event.in_order:
+        return False
+    if not event.prediction.sums or are_probabilities(event.prediction) or are_log_probabilities(event.prediction):
+        return False
+    return softmax.dim is not None and softmax.shape[softmax.dim] > 1 and _shows(event, softmax)
+
+
+def _shows(event: LossComputed, softmax: Shaping) -> bool:
+    """Whether the classes are in another dimension than the softmax saw, as far as their number tells."""
+    same_shape = softmax.shape == event.prediction.facts.shape
+    assert softmax.dim is not None
+    return softmax.dim != event.class_dim if same_shape else softmax.shape[softmax.dim] != classes(event)
+
+
+def _is_over_rows(event: LossComputed) -> bool:
+    """Whether it ran over the first dimension, while the targets are probabilities by row, or one for each row."""
+    softmax = _softmax(event)
+    if softmax is None or softmax.dim != 0 or softmax.shape != event.prediction.facts.shape or softmax.shape[0] < 2:
+        return False
+    target = event.target
+    if target.facts.shape != softmax.shape or sum_to_one(target.sums_over_softmax):
+        return False
+    alone = softmax.shape[1:] == [1] * (len(softmax.shape) - 1) and len(softmax.shape) > 1
+    return (len(softmax.shape) == 2 and are_probabilities(target)) or (alone and target.binary)
+
+
+def _finding(events: list[LossComputed]) -> Finding:
+    first = events[0]
+    softmax = _softmax(first)
+    assert softmax is not None and softmax.dim is not None
+    place = softmax.location or first.location
+    where = f"dimension {softmax.dim} of {shape(softmax.shape)}"
+    sums = first.prediction.sums
+    seen = f": the {classes(first)} classes of a row sum to {sums[0]:.3g} to {sums[1]:.3g}" if _sums(first) else ""
+    return RULE.finding(
+        f"`{softmax.operation}` ran over {where}, and `{first.operation}` takes "
+        f"{named(first.prediction, 'its result')} to hold the classes in another one{seen}",
+        subject=first.prediction.facts.name,
+        location=place,
+        help=f"name the dimension of the classes: `dim={_wanted(first, softmax)}`"
+        + ("; `cross_entropy` takes the scores without any softmax" if first.operation == "cross_entropy" else ""),
+        evidence={"softmax_dim": softmax.dim, "softmax_shape": shape(softmax.shape), "losses": len(events)},
+        related=elsewhere("this loss takes another dimension for that of the classes", first.location, place),
+        step_first=first.step + 1,
+        step_count=len(events),
+    )
+
+
+def _sums(event: LossComputed) -> bool:
+    low = event.prediction.facts.low
+    return bool(event.prediction.sums) and low is not None and low >= 0
+
+
+def _wanted(event: LossComputed, softmax: Shaping) -> int:
+    if softmax.shape == event.prediction.facts.shape and event.class_dim is not None:
+        return event.class_dim
+    return -1
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(8, 4)
+            self.softmax = nn.LogSoftmax(dim=0)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.softmax(self.layer(x))  # type: ignore[no-any-return]  # <- AD605
+
+    torch.manual_seed(0)
+    model, criterion = Net(), nn.NLLLoss()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(64, 8)
+        loss = criterion(model(x), x[:, :4].argmax(1))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_over_time() -> None:
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+
+    torch.manual_seed(0)
+    embedding, head = nn.Embedding(10, 8), nn.Linear(8, 10)
+    optimizer = torch.optim.Adam([*embedding.parameters(), *head.parameters()], lr=0.01)
+    for _ in range(10):
+        words = torch.randint(10, (4, 7))
+        guess = F.log_softmax(head(embedding(words)), dim=1)  # <- AD605
+        loss = F.nll_loss(guess.view(-1, 10), words.view(-1))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_one_hot() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(10):
+        x = torch.randn(32, 8)
+        wanted = nn.functional.one_hot(x[:, :4].argmax(1), 4).float()
+        given = torch.softmax(model(x), 0)  # <- AD605
+        loss = nn.functional.mse_loss(given, wanted)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, criterion = nn.Sequential(nn.Linear(8, 4), nn.LogSoftmax(dim=1)), nn.NLLLoss()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(64, 8)
+        loss = criterion(model(x), x[:, :4].argmax(1))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_both_ways() -> None:
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+
+    torch.manual_seed(0)
+    left, right = nn.Linear(8, 4), nn.Linear(8, 4)
+    optimizer = torch.optim.Adam([*left.parameters(), *right.parameters()], lr=0.01)
+    own = torch.arange(32)
+    for _ in range(10):
+        x = torch.randn(32, 8)
+        likeness = F.normalize(left(x), dim=1) @ F.normalize(right(x), dim=1).T / 0.2
+        across = F.nll_loss(F.log_softmax(likeness, dim=1), own) + F.nll_loss(F.log_softmax(likeness, dim=0), own)
+        optimizer.zero_grad()
+        across.backward()
+        optimizer.step()
+
+
+def good_attention_over_rows() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    attention, head, pick = nn.Linear(8, 1), nn.Linear(8, 3), nn.Linear(8, 1)
+    optimizer = torch.optim.Adam([*attention.parameters(), *head.parameters(), *pick.parameters()], lr=0.01)
+    for number in range(10):
+        bag = torch.randn(16, 8)
+        weights = torch.softmax(attention(bag), dim=0)
+        loss = nn.functional.cross_entropy(head((weights * bag).sum(0, keepdim=True)), torch.tensor([number % 3]))
+        chosen = nn.functional.one_hot(bag[:, 0].argmax(), 16).float().unsqueeze(1)
+        loss = loss + nn.functional.binary_cross_entropy(torch.softmax(pick(bag), dim=0), chosen)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD605",
+    name="softmax-over-batch",
+    severity="error",
+    title="a softmax ran over another dimension than the classes",
+    observes="The prediction of `cross_entropy` or `nll_loss` came out of a softmax or log-softmax over another "
+    "dimension than the one that the loss takes for the classes, and no row of classes sums to one. For losses by "
+    "value: over the first dimension, while the targets are probabilities by row.",
+    why="The samples of a batch, or the moments of a sequence, compete with one another for the probability that the "
+    "classes of each should share: what is predicted for one sample depends on which others are in its batch.",
+    fix="Name the dimension of the classes, `dim=1` or `dim=-1`. Without `dim`, torch takes the first one of three.",
+    fine="Attention, losses that take each row for a class of its own, and targets that are shared out likewise.",
+    needs=(BackwardRan, LossComputed),
+    examine=examine,
+    bad=(bad, bad_over_time, bad_one_hot),
+    good=(good, good_both_ways, good_attention_over_rows),
+    folds=("AD116", "AD407", "AD409", "AD410", "AD412"),
+)

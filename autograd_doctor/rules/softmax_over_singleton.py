@@ -1,0 +1,160 @@
+"""AD613 softmax-over-singleton: of a single number, a softmax is always one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import BackwardRan, LossComputed, Shaping
+from autograd_doctor.findings import Finding
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+from autograd_doctor.views.losses import SOFTMAXES, classes, elsewhere, faulty_losses, named
+from autograd_doctor.wording import shape
+
+_LOSSES = (
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "huber_loss", "kl_div", "l1_loss",
+    "mse_loss", "nll_loss", "smooth_l1_loss",
+)  # fmt: skip
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    for events in faulty_losses(trace, *_LOSSES, where=lambda event: _softmax(event) is not None):
+        yield _made_by_softmax(events)
+    for events in faulty_losses(trace, "cross_entropy", where=lambda event: _softmax(event) is None and _has_one(event)):
+        yield _one_class(events)
+
+
+def _softmax(event: LossComputed) -> Shaping | None:
+    """The softmax over a dimension of size one that made a prediction of several rows."""
+    shaping = event.prediction.shaping
+    while shaping is not None:
+        if shaping.operation in SOFTMAXES | {"log_softmax"} and shaping.dim is not None and shaping.shape:
+            return shaping if shaping.shape[shaping.dim] == 1 else None
+        shaping = shaping.behind if shaping.operation == "log" else None
+    return None
+
+
+def _has_one(event: LossComputed) -> bool:
+    return len(event.prediction.facts.shape) > 1 and classes(event) == 1
+
+
+def _made_by_softmax(events: list[LossComputed]) -> Finding:
+    first = events[0]
+    softmax = _softmax(first)
+    assert softmax is not None
+    place = softmax.location or first.location
+    value = "0" if softmax.operation == "log_softmax" else "1"
+    return RULE.finding(
+        f"`{softmax.operation}` ran over dimension {softmax.dim} of {shape(softmax.shape)}, which has size 1: "
+        f"{named(first.prediction, 'the prediction')} is {value} everywhere, and its gradient is zero",
+        subject=first.prediction.facts.name,
+        location=place,
+        help="for two classes by one output, use a sigmoid, or give the scores to `binary_cross_entropy_with_logits`; "
+        "a number to be predicted needs neither",
+        evidence={"softmax_shape": shape(softmax.shape), "softmax_dim": softmax.dim or 0, "losses": len(events)},
+        related=elsewhere("this loss is computed from it", first.location, place),
+        step_first=first.step + 1,
+        step_count=len(events),
+    )
+
+
+def _one_class(events: list[LossComputed]) -> Finding:
+    first = events[0]
+    facts = first.prediction.facts
+    return RULE.finding(
+        f"`cross_entropy` got {named(first.prediction, 'a prediction')} of shape {shape(facts.shape)}, one class: the "
+        "softmax over it is 1 whatever the model says, the loss is 0 and so is its gradient",
+        subject=facts.name,
+        location=first.location,
+        help="for two classes by one output, use `binary_cross_entropy_with_logits`; for a number to be predicted, "
+        "`mse_loss`; for more classes, one output each",
+        evidence={"prediction_shape": shape(facts.shape), "losses": len(events)},
+        related=elsewhere("the prediction is made here", facts.made_at, first.location),
+        step_first=first.step + 1,
+        step_count=len(events),
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, criterion = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 1)), nn.CrossEntropyLoss()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(32, 6)
+        label = (x.sum(1, keepdim=True) > 0).float()
+        loss = criterion(model(x), label)  # <- AD613
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_activation() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    hidden, output = nn.Linear(6, 16), nn.Linear(16, 1)
+    optimizer = torch.optim.Adam([*hidden.parameters(), *output.parameters()], lr=0.01)
+    for _ in range(10):
+        x = torch.randn(32, 6)
+        score = output(torch.relu(hidden(x)))
+        probability = torch.softmax(score, dim=1)  # <- AD613
+        loss = nn.functional.binary_cross_entropy(probability.squeeze(1), (x.sum(1) > 0).float())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, criterion = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 1)), nn.BCEWithLogitsLoss()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(32, 6)
+        loss = criterion(model(x), (x.sum(1, keepdim=True) > 0).float())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_attention_to_one() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    query, head = nn.Linear(6, 6), nn.Linear(6, 2)
+    optimizer = torch.optim.Adam([*query.parameters(), *head.parameters()], lr=0.01)
+    for number in range(12):
+        memory = torch.randn(16, 1 + number % 3, 6)
+        x = torch.randn(16, 6)
+        weights = torch.softmax((memory @ query(x).unsqueeze(2)).squeeze(2), dim=1)
+        read = (weights.unsqueeze(2) * memory).sum(1)
+        loss = nn.functional.cross_entropy(head(read + x), (x[:, 0] > 0).long())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD613",
+    name="softmax-over-singleton",
+    severity="error",
+    title="a softmax over a single number is always one",
+    observes="`cross_entropy` got predictions of one class, or the prediction of a loss came out of a softmax over a "
+    "dimension of size one, in every call that was looked at.",
+    why="The probability of the only class is 1 whatever the model computes: the output is constant, no gradient "
+    "comes back, and nothing is learned.",
+    fix="Two classes by one output: `nn.BCEWithLogitsLoss`. A number: `nn.MSELoss`. Classes: one output for each.",
+    fine="Attention that now and then has one thing to look at.",
+    needs=(BackwardRan, LossComputed),
+    examine=examine,
+    bad=(bad, bad_activation),
+    good=(good, good_attention_to_one),
+    folds=("AD111", "AD116", "AD407", "AD409", "AD410", "AD412"),
+)

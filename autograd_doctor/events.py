@@ -552,11 +552,13 @@ class LossOperand(Struct, frozen=True, omit_defaults=True):
 
 
 class LossComputed(Event, frozen=True):
-    """A loss function was called on a prediction and a target, and a backward went through what it gave.
+    """A loss was computed from a prediction and a target, and a backward went through it.
 
-    class_dim: the dimension of the classes, where the function knows one. log_target: of `kl_div`. in_order: the
-    targets are 0, 1, 2 … by row, as those of a contrastive loss. normalised_elsewhere: the logarithm of the sum of
-    exponentials of the same prediction was taken as well.
+    operation: a loss function, or what a loss that is written by hand begins with: a difference, or the product of a
+    logarithm with weights. class_dim: the dimension of the classes, as far as the operation tells. log_target: of
+    `kl_div`. in_order: the targets are 0, 1, 2 … by row, as those of a contrastive loss. normalised_elsewhere: the
+    logarithm of the sum of exponentials of the same prediction was taken as well. target_of_parameters: values of
+    parameters flow into the target.
     """
 
     backward: int
@@ -568,6 +570,7 @@ class LossComputed(Event, frozen=True):
     log_target: bool = False
     in_order: bool = False
     normalised_elsewhere: bool = False
+    target_of_parameters: bool = False
 
 
 class PairsReduced(Event, frozen=True):

@@ -1,6 +1,8 @@
-"""What reached a loss function: its prediction and its target, what made them, and what their values tell.
+"""What reached a loss: its prediction and its target, what made them, and what their values tell.
 
-Each call site is looked at a few times, and told of once a backward has gone through what the function gave.
+A loss is a function of torch, or written by hand: a difference between what has a graph and what has none, or the
+product of a logarithm with weights, followed value by value to a sum or a mean. Each line is looked at a few times, and
+told of once a backward has gone through what was computed there.
 """
 
 from __future__ import annotations
@@ -20,18 +22,22 @@ from autograd_doctor.instruments.ledger import Ledger
 from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.shapings import Shapings
 from autograd_doctor.instruments.tensors import Tensors
+from autograd_doctor.reading.linear import DIFFERENCES, PRODUCTS
 from autograd_doctor.reading.made import Made, has_graph
+from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.operand_values import Values, values_of
+from autograd_doctor.reading.pairs import ELEMENTWISE, REDUCTIONS
 from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.shaping import Shaped
+from autograd_doctor.reading.shaping import MOVES, Shaped
 from autograd_doctor.reading.tensor_facts import describe
+from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.operations import Operation
 
 _LOOKS = 4
-"""At each call site, for each way in which the prediction was made: what is wrong there is so from the start."""
+"""At each line, for each way in which the prediction was made: what is wrong there is so from the start."""
 _MOST_SITES = 1000
 """To be told apart: more come of code that is made anew all the time."""
 _OF_CLASSES = frozenset({"cross_entropy", "nll_loss"})
@@ -39,10 +45,11 @@ _LOSSES = _OF_CLASSES | {
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "gaussian_nll_loss", "huber_loss", "kl_div", "l1_loss",
     "mse_loss", "poisson_nll_loss", "smooth_l1_loss",
 }  # fmt: skip
+_LOGARITHMS = frozenset({"log", "log_softmax", "logsigmoid"})
 
 
-class _Call(NamedTuple):
-    """A call of a loss function that was looked at."""
+class _Loss(NamedTuple):
+    """A loss that was looked at."""
 
     place: Place | None
     operation: str
@@ -52,10 +59,11 @@ class _Call(NamedTuple):
     log_target: bool
     in_order: bool
     normalised_elsewhere: bool
+    target_of_parameters: bool
 
 
 class LossInputs(Instrument):
-    """Tells, when a backward begins, of the loss functions behind it."""
+    """Tells, when a backward begins, of the losses behind it."""
 
     emits: ClassVar[tuple[type[Event], ...]] = (LossComputed,)
 
@@ -75,21 +83,67 @@ class LossInputs(Instrument):
         self._tensors = tensors
         self._ledger = ledger
         self._shapings = shapings
-        self._calls: WeakKeyDictionary[Made, _Call] = WeakKeyDictionary()
+        self._losses: WeakKeyDictionary[Made, _Loss] = WeakKeyDictionary()
+        self._followed: IdentityTable[_Loss] = IdentityTable()
         self._looks: dict[object, int] = {}
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.operations.ended, self._operation_ended)
         self.listen(signals.backward.began, self._backward_began)
+        self.listen(self._detail.turned, self._turned)
+
+    def _turned(self, detail: Detail) -> None:
+        """What operations of light steps made is not known."""
+        self._followed = IdentityTable()
+
+    # --------------------------------------------------------------------------------------------------- operations
 
     def _operation_ended(self, operation: Operation) -> None:
         name, result = operation.name, operation.result
-        if name not in _LOSSES or not self._detail.closely or self._course.running is not None:
+        if not self._detail.closely or self._course.running is not None or not isinstance(result, torch.Tensor):
             return
-        made = self._tensors.get(result) if isinstance(result, torch.Tensor) and has_graph(result) else None
-        operands = _operands(operation)
+        if not has_graph(result):
+            return
+        if name in _LOSSES:
+            self._function_called(operation, result)
+        elif name in DIFFERENCES or name in PRODUCTS:
+            self._compared_by_hand(operation, result)
+        if self._followed and result not in self._followed:
+            self._follow(operation, result)
+
+    def _function_called(self, operation: Operation, result: torch.Tensor) -> None:
+        made, operands = self._tensors.get(result), _operands(operation)
         if made is not None and operands is not None and self._may_look(operation, operands[0]):
-            self._calls[made] = self._look(operation, *operands)
+            self._losses[made] = self._look(operation, *operands)
+
+    def _compared_by_hand(self, operation: Operation, result: torch.Tensor) -> None:
+        """A difference, or a weighted logarithm, of which the range of the prediction may tell something."""
+        operands = tensors_in(operation.args)
+        if len(operands) != 2 or operands[0].shape != operands[1].shape or result.numel() < 2:
+            return
+        given, wanted = operands if operands[0].requires_grad else operands[::-1]
+        shaped = self._shapings.of(given)
+        if shaped is None or wanted.requires_grad or not wanted.is_floating_point():
+            return
+        is_logarithm = shaped.operation in _LOGARITHMS
+        if is_logarithm if operation.name in PRODUCTS else shaped.is_bounded:
+            if self._may_look(operation, given):
+                self._followed.put(result, self._look(operation, given, wanted))
+
+    def _follow(self, operation: Operation, result: torch.Tensor) -> None:
+        """What is computed value by value, to where it is summed up."""
+        name = operation.name
+        if name not in ELEMENTWISE and name not in REDUCTIONS and name not in MOVES:
+            return
+        known = (self._followed.get(tensor) for tensor in tensors_in(operation.args))
+        loss = next((each for each in known if each is not None), None)
+        made = self._tensors.get(result)
+        if loss is not None and made is not None:
+            self._followed.put(result, loss)
+            if name in REDUCTIONS and result.numel() == 1:
+                self._losses[made] = loss
+
+    # ------------------------------------------------------------------------------------------------------- looking
 
     def _may_look(self, operation: Operation, prediction: torch.Tensor) -> bool:
         shaped = self._shapings.of(prediction)
@@ -99,7 +153,7 @@ class LossInputs(Instrument):
         self._looks[key] = self._looks.get(key, 0) + 1
         return self._looks[key] <= _LOOKS
 
-    def _look(self, operation: Operation, prediction: torch.Tensor, target: torch.Tensor) -> _Call:
+    def _look(self, operation: Operation, prediction: torch.Tensor, target: torch.Tensor) -> _Loss:
         class_dim = _class_dim(operation.name, prediction)
         shaped = self._shapings.of(prediction)
         over = shaped.dim if shaped is not None and shaped.shape == prediction.shape else None
@@ -111,7 +165,8 @@ class LossInputs(Instrument):
             over=None if is_indices or target.shape != prediction.shape else over,
             bounds=shaped.bounds if shaped is not None and shaped.is_bounded else None,
         )
-        return _Call(
+        known = self._tensors.get(target)
+        return _Loss(
             operation.place,
             operation.name,
             self._operand(prediction, given, shaped),
@@ -120,6 +175,7 @@ class LossInputs(Instrument):
             operation.kwargs.get("log_target") is True,
             is_indices and _is_in_order(target),
             self._shapings.is_normalised_elsewhere(prediction),
+            known is not None and known.values != 0,
         )
 
     def _operand(self, tensor: torch.Tensor, values: Values, shaped: Shaped | None) -> LossOperand:
@@ -143,16 +199,16 @@ class LossInputs(Instrument):
 
     def _backward_began(self, call: BackwardCall) -> None:
         walk = self._ledger.walk
-        if walk is None or not self._calls:
+        if walk is None or not self._losses:
             return
         for made in dict.fromkeys(made for made in walk.made.values() if made is not None):
-            seen = self._calls.get(made)
+            seen = self._losses.get(made)
             if seen is not None:
                 self._tell(seen, walk.backward)
                 if call.kind == "backward":
-                    del self._calls[made]
+                    del self._losses[made]
 
-    def _tell(self, seen: _Call, backward: int) -> None:
+    def _tell(self, seen: _Loss, backward: int) -> None:
         self.emit(
             LossComputed(
                 step=self._course.steps,
@@ -165,6 +221,7 @@ class LossInputs(Instrument):
                 log_target=seen.log_target,
                 in_order=seen.in_order,
                 normalised_elsewhere=seen.normalised_elsewhere,
+                target_of_parameters=seen.target_of_parameters,
             )
         )
 

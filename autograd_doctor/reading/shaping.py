@@ -24,7 +24,7 @@ _CLAMPS = frozenset({"clamp", "clamp_max", "clamp_min", "clip"})
 """Operations that leave values of a bounded range about where they are."""
 _EPSILON = 1e-3
 """What is added to keep a logarithm finite is no more than this."""
-_MOST_BEHIND = 3
+_MOST_BEHIND = 4
 """Activations one right behind the other: one more than anybody would put there by mistake."""
 
 _UNBOUNDED = (-math.inf, math.inf)

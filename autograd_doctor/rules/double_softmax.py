@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import BackwardRan, LossComputed
+from autograd_doctor.events import BackwardRan, LossComputed, Shaping
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.losses import (
     SOFTMAXES,
+    WEIGHTED,
     are_log_probabilities,
     are_probabilities,
     chain,
@@ -21,7 +22,7 @@ from autograd_doctor.views.losses import (
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    for events in faulty_losses(trace, "cross_entropy", "nll_loss", where=_is_double):
+    for events in faulty_losses(trace, "cross_entropy", "nll_loss", *WEIGHTED, where=_is_double):
         yield _double(events)
     for events in faulty_losses(trace, "cross_entropy", where=_is_idle):
         yield _idle(events)
@@ -38,7 +39,11 @@ def _is_double(event: LossComputed) -> bool:
 
 def _is_behind_log_softmax(operations: list[str]) -> bool:
     """Whether a softmax is right behind a log-softmax, or behind a softmax of which the logarithm was taken."""
-    return operations[:1] == ["log_softmax"] and operations[1:2] != [] and operations[1] in SOFTMAXES
+    if operations[:1] == ["log"] and operations[1:2] != [] and operations[1] in SOFTMAXES:
+        operations = operations[1:]
+    elif operations[:1] != ["log_softmax"]:
+        return False
+    return operations[1:2] != [] and operations[1] in SOFTMAXES
 
 
 def _is_idle(event: LossComputed) -> bool:
@@ -47,22 +52,18 @@ def _is_idle(event: LossComputed) -> bool:
 
 def _double(events: list[LossComputed]) -> Finding:
     first = events[0]
-    shaping = first.prediction.shaping
-    seen = shaping is not None and shaping.operation in SOFTMAXES
-    if shaping is not None and shaping.operation == "log_softmax":
-        shaping = shaping.behind
-    known = shaping is not None and shaping.operation in SOFTMAXES
-    place = shaping.location if shaping is not None and known else first.location
-    made = f"came out of `{shaping.operation}`" if shaping is not None and known else "holds rows that sum to one"
+    softmax = _first_softmax(first.prediction.shaping)
+    place = softmax.location if softmax is not None else first.location
+    made = f"came out of `{softmax.operation}`" if softmax is not None else "holds rows that sum to one"
     return RULE.finding(
-        f"{named(first.prediction, 'the prediction')} {made} and goes into `{_second(first, seen)}`, which takes the "
-        f"softmax of it once more: its values, {_range(first)}, can give none of {classes(first)} classes a "
-        f"probability above {_highest(classes(first)):.2g}",
+        f"{named(first.prediction, 'the prediction')} {made}, and the softmax of that is taken once more on the way "
+        f"into the loss: values {_range(first)} can give none of {classes(first)} classes a probability above "
+        f"{_highest(classes(first)):.2g}",
         subject=first.prediction.facts.name,
         location=place,
         help="give the loss the scores as the last layer makes them; take the softmax only where probabilities are "
         "shown or drawn from",
-        confidence="high" if known else "medium",
+        confidence="high" if softmax is not None else "medium",
         evidence={
             "low": first.prediction.facts.low or 0.0,
             "high": first.prediction.facts.high or 0.0,
@@ -75,8 +76,13 @@ def _double(events: list[LossComputed]) -> Finding:
     )
 
 
-def _second(event: LossComputed, directly: bool) -> str:
-    return event.operation if directly or event.operation == "cross_entropy" else "log_softmax"
+def _first_softmax(shaping: Shaping | None) -> Shaping | None:
+    """The softmax that is one too many: the one that others are taken of."""
+    found = None
+    while shaping is not None:
+        found = shaping if shaping.operation in SOFTMAXES else found
+        shaping = shaping.behind
+    return found
 
 
 def _range(event: LossComputed) -> str:

@@ -8,17 +8,15 @@ from autograd_doctor.events import BackwardRan, LossComputed
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.losses import SIGMOIDS, SOFTMAXES, SQUASHING, elsewhere, faulty_losses, named
+from autograd_doctor.views.losses import SIGMOIDS, SOFTMAXES, SQUARED, SQUASHING, elsewhere, faulty_losses, named
 from autograd_doctor.wording import value_range
-
-_LOSSES = ("huber_loss", "l1_loss", "mse_loss", "smooth_l1_loss")
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     def where(event: LossComputed) -> bool:
         return _is_excluded(event, tunables["share"], tunables["beyond"])
 
-    for events in faulty_losses(trace, *_LOSSES, where=where):
+    for events in faulty_losses(trace, *SQUARED, where=where):
         yield _finding(events)
 
 
@@ -26,7 +24,7 @@ def _is_excluded(event: LossComputed, share: float, beyond: float) -> bool:
     """Whether a good part of the targets cannot be reached, and some of them by far."""
     shaping, target = event.prediction.shaping, event.target
     low, high = target.facts.low, target.facts.high
-    if shaping is None or low is None or high is None or target.facts.requires_grad:
+    if shaping is None or low is None or high is None or event.target_of_parameters:
         return False
     if shaping.operation not in SQUASHING | SIGMOIDS | SOFTMAXES or target.outside < share:
         return False
@@ -127,7 +125,7 @@ RULE = Rule(
     why="What cannot be reached is approached until the activation saturates: the output sticks to its limit, its "
     "gradient goes to zero, and the loss keeps what is left of the distance.",
     fix="End with a linear layer, or scale the targets into the range of the activation and the output back.",
-    fine="Activations that are scaled or shifted behind, and targets a little beyond, as noise puts them.",
+    fine="Targets that the model itself gave, such as actions that were drawn, activations that are scaled or shifted behind, and targets a little beyond, as noise puts them.",
     needs=(BackwardRan, LossComputed),
     examine=examine,
     bad=(bad, bad_rectified),

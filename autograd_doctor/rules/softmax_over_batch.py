@@ -10,6 +10,8 @@ from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.losses import (
     SOFTMAXES,
+    SQUARED,
+    WEIGHTED,
     are_log_probabilities,
     are_probabilities,
     classes,
@@ -21,7 +23,7 @@ from autograd_doctor.views.losses import (
 from autograd_doctor.wording import shape
 
 _OF_CLASSES = ("cross_entropy", "nll_loss")
-_BY_VALUE = ("binary_cross_entropy", "huber_loss", "l1_loss", "mse_loss", "smooth_l1_loss")
+_BY_VALUE = ("binary_cross_entropy", *SQUARED, *WEIGHTED)
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -78,8 +80,8 @@ def _finding(events: list[LossComputed]) -> Finding:
     sums = first.prediction.sums
     seen = f": the {classes(first)} classes of a row sum to {sums[0]:.3g} to {sums[1]:.3g}" if _sums(first) else ""
     return RULE.finding(
-        f"`{softmax.operation}` ran over {where}, and `{first.operation}` takes "
-        f"{named(first.prediction, 'its result')} to hold the classes in another one{seen}",
+        f"`{softmax.operation}` ran over {where}, and the loss takes {named(first.prediction, 'its result')} to hold "
+        f"the classes in another one{seen}",
         subject=first.prediction.facts.name,
         location=place,
         help=f"name the dimension of the classes: `dim={_wanted(first, softmax)}`"

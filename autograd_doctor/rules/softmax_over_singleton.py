@@ -8,13 +8,13 @@ from autograd_doctor.events import BackwardRan, LossComputed, Shaping
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.losses import SOFTMAXES, classes, elsewhere, faulty_losses, named
+from autograd_doctor.views.losses import SOFTMAXES, SQUARED, WEIGHTED, classes, elsewhere, faulty_losses, named
 from autograd_doctor.wording import shape
 
 _LOSSES = (
-    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "huber_loss", "kl_div", "l1_loss",
-    "mse_loss", "nll_loss", "smooth_l1_loss",
-)  # fmt: skip
+    *("binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "kl_div", "nll_loss"),
+    *(*SQUARED, *WEIGHTED),
+)
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:

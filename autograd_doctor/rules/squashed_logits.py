@@ -8,13 +8,14 @@ from autograd_doctor.events import BackwardRan, LossComputed, Shaping
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.losses import SIGMOIDS, SQUASHING, classes, elsewhere, faulty_losses, named
+from autograd_doctor.views.losses import SIGMOIDS, SQUASHING, WEIGHTED, classes, elsewhere, faulty_losses, named
 
 _BINARY = "binary_cross_entropy_with_logits"
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    for events in faulty_losses(trace, "cross_entropy", "nll_loss", _BINARY, where=lambda event: _squashed(event) is not None):
+    losses = ("cross_entropy", "nll_loss", _BINARY, *WEIGHTED)
+    for events in faulty_losses(trace, *losses, where=lambda event: _squashed(event) is not None):
         yield _finding(events)
 
 
@@ -25,7 +26,7 @@ def _squashed(event: LossComputed) -> Shaping | None:
         return shaping if shaping is not None and shaping.operation in SQUASHING - SIGMOIDS else None
     if shaping is not None and shaping.operation == "log_softmax":
         shaping = shaping.behind
-    elif event.operation == "nll_loss":
+    elif event.operation != "cross_entropy":
         return None
     return shaping if shaping is not None and shaping.operation in SQUASHING and classes(event) > 1 else None
 

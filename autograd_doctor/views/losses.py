@@ -19,6 +19,12 @@ LAYERS = frozenset({
     "einsum", "elu", "embedding", "gelu", "leaky_relu", "linear", "matmul", "__matmul__", "mm", "silu",
 })  # fmt: skip
 """Operations that give scores of any size."""
+SQUARED = (
+    "__isub__", "__rsub__", "huber_loss", "l1_loss", "mse_loss", "rsub", "smooth_l1_loss", "sub", "sub_", "subtract",
+)  # fmt: skip
+"""Losses that compare by value, with the differences that those written by hand begin with."""
+WEIGHTED = ("__rmul__", "mul", "multiply")
+"""Products with which a cross entropy written by hand begins."""
 
 
 def trains(trace: Trace, backward: int | None) -> bool:

@@ -125,10 +125,9 @@ class LossInputs(Instrument):
         shaped = self._shapings.of(given)
         if shaped is None or wanted.requires_grad or not wanted.is_floating_point():
             return
-        is_logarithm = shaped.operation in _LOGARITHMS
-        if is_logarithm if operation.name in PRODUCTS else shaped.is_bounded:
-            if self._may_look(operation, given):
-                self._followed.put(result, self._look(operation, given, wanted))
+        tells = shaped.operation in _LOGARITHMS if operation.name in PRODUCTS else shaped.is_bounded
+        if tells and self._may_look(operation, given):
+            self._followed.put(result, self._look(operation, given, wanted))
 
     def _follow(self, operation: Operation, result: torch.Tensor) -> None:
         """What is computed value by value, to where it is summed up."""
@@ -247,4 +246,6 @@ def _class_dim(name: str, prediction: torch.Tensor) -> int | None:
 
 def _is_in_order(target: torch.Tensor) -> bool:
     """Whether the rows have the classes 0, 1, 2 …: each row is a class of its own."""
-    return target.dim() == 1 and torch.equal(target, torch.arange(len(target), device=target.device, dtype=target.dtype))
+    return target.dim() == 1 and torch.equal(
+        target, torch.arange(len(target), device=target.device, dtype=target.dtype)
+    )

@@ -50,8 +50,9 @@ def values_of(
     for dim in summed:
         found += [*torch.aminmax(seen.sum(dim)), *torch.aminmax(seen.logsumexp(dim))]
     low, high, binary, outside, *sums = torch.stack(found).tolist()
-    pairs = {dim: tuple(sums[4 * number : 4 * number + 4]) for number, dim in enumerate(summed)}
-    classes, others = pairs.get(class_dim, ()), pairs.get(over, ())  # type: ignore[call-overload]
+    pairs: dict[int | None, tuple[float, ...]] = {None: ()}
+    pairs |= {dim: tuple(sums[4 * number : 4 * number + 4]) for number, dim in enumerate(summed)}
+    classes, others = pairs.get(class_dim, ()), pairs.get(over, ())
     return Values(low, high, classes[:2], classes[2:], others[:2], bool(binary), outside)
 
 

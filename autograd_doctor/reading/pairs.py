@@ -23,8 +23,8 @@ COMBINES = COMPARISONS | ELEMENTWISE_LOSSES | _ARITHMETIC
 """Operations that take two tensors in element by element."""
 ELEMENTWISE = COMBINES | frozenset({
     "__abs__", "__neg__", "__pow__", "abs", "clamp", "clamp_max", "clamp_min", "clip", "cos", "elu", "exp", "expm1",
-    "leaky_relu", "log", "log1p", "log_sigmoid", "nan_to_num", "reciprocal", "relu", "rsqrt", "sigmoid", "sin", "softplus",
-    "sqrt", "square", "tanh", "where",
+    "leaky_relu", "log", "log1p", "log_sigmoid", "nan_to_num", "reciprocal", "relu", "rsqrt", "sigmoid", "sin",
+    "softplus", "sqrt", "square", "tanh", "where",
 })  # fmt: skip
 """Operations that work on each value by itself."""
 SMALLEST_OR_LARGEST = frozenset({"max", "min"})

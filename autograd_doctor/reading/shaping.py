@@ -130,4 +130,3 @@ def _bounds(operation: str, kwargs: Mapping[str, Any]) -> tuple[float, float]:
     if operation == "hardtanh":
         return float(kwargs.get("min_val", -1.0)), float(kwargs.get("max_val", 1.0))
     return _BOUNDS.get(operation, _UNBOUNDED)
-

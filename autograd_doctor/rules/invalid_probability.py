@@ -52,7 +52,11 @@ def _of_target(events: list[LossComputed]) -> Finding:
         subject=target.facts.name,
         location=first.location,
         help="bring the targets to 0 and 1; for several classes use `cross_entropy`, for other numbers `mse_loss`",
-        evidence={"target_low": target.facts.low or 0.0, "target_high": target.facts.high or 0.0, "losses": len(events)},
+        evidence={
+            "target_low": target.facts.low or 0.0,
+            "target_high": target.facts.high or 0.0,
+            "losses": len(events),
+        },
         related=elsewhere("the target comes from here", target.facts.made_at, first.location),
         step_first=first.step + 1,
         step_count=len(events),

@@ -83,15 +83,15 @@ def bad() -> None:
 def bad_one_hot() -> None:
     import torch
     from torch import nn
-    from torch.nn import functional as F
+    from torch.nn import functional
 
     torch.manual_seed(0)
     model = nn.Linear(6, 3)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     for _ in range(10):
         x = torch.randn(32, 6)
-        wanted = F.one_hot(x[:, :3].argmax(1), 3).float()
-        loss = F.cross_entropy(wanted, model(x))  # <- AD612
+        wanted = functional.one_hot(x[:, :3].argmax(1), 3).float()
+        loss = functional.cross_entropy(wanted, model(x))  # <- AD612
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -100,7 +100,7 @@ def bad_one_hot() -> None:
 def bad_divergence() -> None:
     import torch
     from torch import nn
-    from torch.nn import functional as F
+    from torch.nn import functional
 
     torch.manual_seed(0)
     teacher, student = nn.Linear(6, 3), nn.Linear(6, 3)
@@ -108,8 +108,8 @@ def bad_divergence() -> None:
     for _ in range(10):
         x = torch.randn(32, 6)
         with torch.no_grad():
-            soft = F.softmax(teacher(x), dim=1)
-        loss = F.kl_div(soft, F.softmax(student(x), dim=1), reduction="batchmean")  # <- AD612
+            soft = functional.softmax(teacher(x), dim=1)
+        loss = functional.kl_div(soft, functional.softmax(student(x), dim=1), reduction="batchmean")  # <- AD612
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -133,19 +133,26 @@ def good() -> None:
 def good_either_way() -> None:
     import torch
     from torch import nn
-    from torch.nn import functional as F
+    from torch.nn import functional
 
     torch.manual_seed(0)
     first, second, teacher = nn.Linear(6, 3), nn.Linear(6, 3), nn.Linear(6, 3)
     optimizer = torch.optim.Adam([*first.parameters(), *second.parameters()], lr=0.01)
     for _ in range(10):
         x = torch.randn(32, 6)
-        ours, theirs = F.log_softmax(first(x), dim=1), F.log_softmax(second(x), dim=1)
+        ours, theirs = functional.log_softmax(first(x), dim=1), functional.log_softmax(second(x), dim=1)
         with torch.no_grad():
-            known = F.log_softmax(teacher(x), dim=1)
-        mutual = F.kl_div(ours, theirs.exp(), reduction="batchmean") + F.kl_div(theirs, ours.exp(), reduction="batchmean")
-        backwards = F.kl_div(known, ours, log_target=True, reduction="batchmean")
-        loss = mutual + backwards + F.mse_loss(x[:, :3], first(x)) + F.kl_div(known, theirs.exp(), reduction="batchmean")
+            known = functional.log_softmax(teacher(x), dim=1)
+        mutual = functional.kl_div(ours, theirs.exp(), reduction="batchmean") + functional.kl_div(
+            theirs, ours.exp(), reduction="batchmean"
+        )
+        backwards = functional.kl_div(known, ours, log_target=True, reduction="batchmean")
+        loss = (
+            mutual
+            + backwards
+            + functional.mse_loss(x[:, :3], first(x))
+            + functional.kl_div(known, theirs.exp(), reduction="batchmean")
+        )
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -156,8 +163,8 @@ RULE = Rule(
     name="loss-arguments-swapped",
     severity="error",
     title="prediction and target of a loss are exchanged",
-    observes="Of a loss that is not symmetric, the argument taken for the target has a gradient to what is trained, the "
-    "one taken for the prediction has none and holds what only targets hold: zeros and ones, probabilities where "
+    observes="Of a loss that is not symmetric, the argument taken for the target has a gradient to what is trained, "
+    "the one taken for the prediction has none and holds what only targets hold: zeros and ones, probabilities where "
     "scores or log-probabilities are taken, counts.",
     why="The loss is another function then: its logarithm, or softmax, is taken of the labels, and the prediction only "
     "enters as a weight, so that it is pushed to an end and never to the labels.",

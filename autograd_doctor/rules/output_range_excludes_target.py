@@ -42,8 +42,8 @@ def _finding(events: list[LossComputed]) -> Finding:
     floor = f"{shaping.low:g}" if shaping.low is not None else "minus infinity"
     ceiling = f"{shaping.high:g}" if shaping.high is not None else "infinity"
     return RULE.finding(
-        f"{named(first.prediction, 'the prediction')} came out of `{shaping.operation}`, which gives values from {floor} "
-        f"to {ceiling}, and {target.outside:.0%} of the targets lie outside: they range from "
+        f"{named(first.prediction, 'the prediction')} came out of `{shaping.operation}`, which gives values from "
+        f"{floor} to {ceiling}, and {target.outside:.0%} of the targets lie outside: they range from "
         f"{value_range(target.facts)}",
         subject=first.prediction.facts.name,
         location=place,
@@ -125,7 +125,8 @@ RULE = Rule(
     why="What cannot be reached is approached until the activation saturates: the output sticks to its limit, its "
     "gradient goes to zero, and the loss keeps what is left of the distance.",
     fix="End with a linear layer, or scale the targets into the range of the activation and the output back.",
-    fine="Targets that the model itself gave, such as actions that were drawn, activations that are scaled or shifted behind, and targets a little beyond, as noise puts them.",
+    fine="Targets that the model itself gave, such as actions that were drawn, activations that are scaled or shifted "
+    "behind, and targets a little beyond, as noise puts them.",
     needs=(BackwardRan, LossComputed),
     examine=examine,
     bad=(bad, bad_rectified),

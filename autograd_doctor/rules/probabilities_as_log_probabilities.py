@@ -110,7 +110,9 @@ def _finding(mistake: _Mistake, events: list[LossComputed]) -> Finding:
     operand = mistake.operand(first)
     facts, shaping = operand.facts, operand.shaping
     made = f", made by `{shaping.operation}`," if shaping is not None else ""
-    is_to_blame = shaping is not None and mistake.holds is _has_probabilities and shaping.operation in SIGMOIDS | SOFTMAXES
+    is_to_blame = (
+        shaping is not None and mistake.holds is _has_probabilities and shaping.operation in SIGMOIDS | SOFTMAXES
+    )
     place = (shaping.location if is_to_blame and shaping is not None else None) or first.location
     seen = f"its values range from {facts.low:.3g} to {facts.high:.3g}" if facts.low is not None else ""
     return RULE.finding(
@@ -140,7 +142,7 @@ def _sums(operand: LossOperand) -> str:
 def bad() -> None:
     import torch
     from torch import nn
-    from torch.nn import functional as F
+    from torch.nn import functional
 
     class Tagger(nn.Module):
         def __init__(self) -> None:
@@ -148,7 +150,7 @@ def bad() -> None:
             self.embedding, self.head = nn.Embedding(20, 8), nn.Linear(8, 5)
 
         def forward(self, words: torch.Tensor) -> torch.Tensor:
-            return F.softmax(self.head(self.embedding(words)), dim=1)  # <- AD603
+            return functional.softmax(self.head(self.embedding(words)), dim=1)  # <- AD603
 
     torch.manual_seed(0)
     model, criterion = Tagger(), nn.NLLLoss()
@@ -179,7 +181,7 @@ def bad_scores() -> None:
 def bad_divergence() -> None:
     import torch
     from torch import nn
-    from torch.nn import functional as F
+    from torch.nn import functional
 
     torch.manual_seed(0)
     teacher, student = nn.Linear(8, 4), nn.Linear(8, 4)
@@ -187,9 +189,9 @@ def bad_divergence() -> None:
     for _ in range(10):
         x = torch.randn(64, 8)
         with torch.no_grad():
-            wanted = F.softmax(teacher(x), dim=1)
-        given = F.softmax(student(x), dim=1)  # <- AD603
-        loss = F.kl_div(given, wanted, reduction="batchmean")
+            wanted = functional.softmax(teacher(x), dim=1)
+        given = functional.softmax(student(x), dim=1)  # <- AD603
+        loss = functional.kl_div(given, wanted, reduction="batchmean")
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -198,7 +200,7 @@ def bad_divergence() -> None:
 def bad_log_target() -> None:
     import torch
     from torch import nn
-    from torch.nn import functional as F
+    from torch.nn import functional
 
     torch.manual_seed(0)
     teacher, student = nn.Linear(8, 4), nn.Linear(8, 4)
@@ -206,8 +208,8 @@ def bad_log_target() -> None:
     criterion = nn.KLDivLoss(reduction="batchmean", log_target=True)
     for _ in range(10):
         x = torch.randn(64, 8)
-        wanted = F.softmax(teacher(x), dim=1).detach()
-        loss = criterion(F.log_softmax(student(x), dim=1), wanted)  # <- AD603
+        wanted = functional.softmax(teacher(x), dim=1).detach()
+        loss = criterion(functional.log_softmax(student(x), dim=1), wanted)  # <- AD603
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -216,7 +218,7 @@ def bad_log_target() -> None:
 def good() -> None:
     import torch
     from torch import nn
-    from torch.nn import functional as F
+    from torch.nn import functional
 
     torch.manual_seed(0)
     teacher, student = nn.Linear(8, 4), nn.Linear(8, 4)
@@ -224,10 +226,14 @@ def good() -> None:
     for _ in range(10):
         x = torch.randn(64, 8)
         with torch.no_grad():
-            wanted = F.log_softmax(teacher(x) / 2, dim=1)
-        given = F.log_softmax(student(x) / 2, dim=1)
-        divergence = F.kl_div(given, wanted, reduction="batchmean", log_target=True)
-        loss = F.nll_loss(given, x[:, :4].argmax(1)) + divergence + F.kl_div(given, wanted.exp(), reduction="sum") / 64
+            wanted = functional.log_softmax(teacher(x) / 2, dim=1)
+        given = functional.log_softmax(student(x) / 2, dim=1)
+        divergence = functional.kl_div(given, wanted, reduction="batchmean", log_target=True)
+        loss = (
+            functional.nll_loss(given, x[:, :4].argmax(1))
+            + divergence
+            + functional.kl_div(given, wanted.exp(), reduction="sum") / 64
+        )
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -236,7 +242,7 @@ def good() -> None:
 def good_by_hand() -> None:
     import torch
     from torch import nn
-    from torch.nn import functional as F
+    from torch.nn import functional
 
     torch.manual_seed(0)
     model = nn.Linear(8, 4)
@@ -247,9 +253,9 @@ def good_by_hand() -> None:
         scores = model(x)
         log_probabilities = scores - scores.logsumexp(1, keepdim=True)
         weighted = (1 - log_probabilities.exp()).square() * log_probabilities
-        cautious = torch.log(0.9 * F.softmax(scores, 1) + 0.025)
-        picked = F.nll_loss(scores, labels) + scores.logsumexp(1).mean()
-        loss = F.nll_loss(weighted, labels) + F.nll_loss(cautious, labels) + picked
+        cautious = torch.log(0.9 * functional.softmax(scores, 1) + 0.025)
+        picked = functional.nll_loss(scores, labels) + scores.logsumexp(1).mean()
+        loss = functional.nll_loss(weighted, labels) + functional.nll_loss(cautious, labels) + picked
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -74,7 +74,7 @@ def _is_over_rows(event: LossComputed) -> bool:
 def _finding(events: list[LossComputed]) -> Finding:
     first = events[0]
     softmax = _softmax(first)
-    assert softmax is not None and softmax.dim is not None
+    assert softmax is not None
     place = softmax.location or first.location
     where = f"dimension {softmax.dim} of {shape(softmax.shape)}"
     sums = first.prediction.sums
@@ -86,7 +86,7 @@ def _finding(events: list[LossComputed]) -> Finding:
         location=place,
         help=f"name the dimension of the classes: `dim={_wanted(first, softmax)}`"
         + ("; `cross_entropy` takes the scores without any softmax" if first.operation == "cross_entropy" else ""),
-        evidence={"softmax_dim": softmax.dim, "softmax_shape": shape(softmax.shape), "losses": len(events)},
+        evidence={"softmax_dim": softmax.dim or 0, "softmax_shape": shape(softmax.shape), "losses": len(events)},
         related=elsewhere("this loss takes another dimension for that of the classes", first.location, place),
         step_first=first.step + 1,
         step_count=len(events),
@@ -131,15 +131,15 @@ def bad() -> None:
 def bad_over_time() -> None:
     import torch
     from torch import nn
-    from torch.nn import functional as F
+    from torch.nn import functional
 
     torch.manual_seed(0)
     embedding, head = nn.Embedding(10, 8), nn.Linear(8, 10)
     optimizer = torch.optim.Adam([*embedding.parameters(), *head.parameters()], lr=0.01)
     for _ in range(10):
         words = torch.randint(10, (4, 7))
-        guess = F.log_softmax(head(embedding(words)), dim=1)  # <- AD605
-        loss = F.nll_loss(guess.view(-1, 10), words.view(-1))
+        guess = functional.log_softmax(head(embedding(words)), dim=1)  # <- AD605
+        loss = functional.nll_loss(guess.view(-1, 10), words.view(-1))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -180,7 +180,7 @@ def good() -> None:
 def good_both_ways() -> None:
     import torch
     from torch import nn
-    from torch.nn import functional as F
+    from torch.nn import functional
 
     torch.manual_seed(0)
     left, right = nn.Linear(8, 4), nn.Linear(8, 4)
@@ -188,8 +188,10 @@ def good_both_ways() -> None:
     own = torch.arange(32)
     for _ in range(10):
         x = torch.randn(32, 8)
-        likeness = F.normalize(left(x), dim=1) @ F.normalize(right(x), dim=1).T / 0.2
-        across = F.nll_loss(F.log_softmax(likeness, dim=1), own) + F.nll_loss(F.log_softmax(likeness, dim=0), own)
+        likeness = functional.normalize(left(x), dim=1) @ functional.normalize(right(x), dim=1).T / 0.2
+        across = functional.nll_loss(functional.log_softmax(likeness, dim=1), own) + functional.nll_loss(
+            functional.log_softmax(likeness, dim=0), own
+        )
         optimizer.zero_grad()
         across.backward()
         optimizer.step()

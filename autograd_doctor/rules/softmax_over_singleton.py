@@ -20,7 +20,9 @@ _LOSSES = (
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for events in faulty_losses(trace, *_LOSSES, where=lambda event: _softmax(event) is not None):
         yield _made_by_softmax(events)
-    for events in faulty_losses(trace, "cross_entropy", where=lambda event: _softmax(event) is None and _has_one(event)):
+    for events in faulty_losses(
+        trace, "cross_entropy", where=lambda event: _softmax(event) is None and _has_one(event)
+    ):
         yield _one_class(events)
 
 

@@ -61,7 +61,7 @@ def _meaning(event: LossComputed, shaping: Shaping) -> str:
 def bad() -> None:
     import torch
     from torch import nn
-    from torch.nn import functional as F
+    from torch.nn import functional
 
     class Net(nn.Module):
         def __init__(self) -> None:
@@ -69,15 +69,15 @@ def bad() -> None:
             self.first, self.last = nn.Linear(8, 32), nn.Linear(32, 4)
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
-            x = F.relu(self.first(x))
-            return F.relu(self.last(x))  # <- AD615
+            x = functional.relu(self.first(x))
+            return functional.relu(self.last(x))  # <- AD615
 
     torch.manual_seed(0)
     model = Net()
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     for _ in range(10):
         x = torch.randn(64, 8)
-        loss = F.cross_entropy(model(x), x[:, :4].argmax(1))
+        loss = functional.cross_entropy(model(x), x[:, :4].argmax(1))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -133,7 +133,7 @@ def good() -> None:
 def good_bounded_by_design() -> None:
     import torch
     from torch import nn
-    from torch.nn import functional as F
+    from torch.nn import functional
 
     torch.manual_seed(0)
     embed, centers = nn.Linear(8, 6), nn.Parameter(torch.randn(4, 6))
@@ -142,9 +142,9 @@ def good_bounded_by_design() -> None:
     for _ in range(10):
         x = torch.randn(64, 8)
         labels = x[:, :4].argmax(1)
-        cosine = F.normalize(embed(x), dim=1) @ F.normalize(centers, dim=1).T
+        cosine = functional.normalize(embed(x), dim=1) @ functional.normalize(centers, dim=1).T
         clipped = 10 * torch.tanh(pointer(x))
-        loss = F.cross_entropy(cosine / 0.1, labels) + F.cross_entropy(clipped, labels)
+        loss = functional.cross_entropy(cosine / 0.1, labels) + functional.cross_entropy(clipped, labels)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -33,7 +33,9 @@ def trains(trace: Trace, backward: int | None) -> bool:
     return ran is not None and bool(set(ran.reached) - trace.frozen)
 
 
-def faulty_losses(trace: Trace, *operations: str, where: Callable[[LossComputed], bool]) -> Iterator[list[LossComputed]]:
+def faulty_losses(
+    trace: Trace, *operations: str, where: Callable[[LossComputed], bool]
+) -> Iterator[list[LossComputed]]:
     """Calls of loss functions that train something and of which this is true, by their lines and what shaped them.
 
     Where it is not true of every call at that line that was looked at, made in the same way, it is an accident.

@@ -558,7 +558,7 @@ class LossComputed(Event, frozen=True):
     logarithm with weights. class_dim: the dimension of the classes, as far as the operation tells. log_target: of
     `kl_div`. in_order: the targets are 0, 1, 2 … by row, as those of a contrastive loss. normalised_elsewhere: the
     logarithm of the sum of exponentials of the same prediction was taken as well. target_of_parameters: values of
-    parameters flow into the target.
+    parameters flow into the target. whole: all of its values count alike; none was weighted or left out before the sum.
     """
 
     backward: int
@@ -571,6 +571,7 @@ class LossComputed(Event, frozen=True):
     in_order: bool = False
     normalised_elsewhere: bool = False
     target_of_parameters: bool = False
+    whole: bool = True
 
 
 class PairsReduced(Event, frozen=True):

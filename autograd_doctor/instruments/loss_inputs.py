@@ -7,8 +7,7 @@ told of once a backward has gone through what was computed there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 from weakref import WeakKeyDictionary
 
 import torch
@@ -23,6 +22,7 @@ from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.shapings import Shapings
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.linear import DIFFERENCES, PRODUCTS
+from autograd_doctor.reading.loss_arguments import PICKS, is_in_order, operands_of, picked_classes, usual_class_dim
 from autograd_doctor.reading.made import Made, has_graph
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.operand_values import Values, values_of
@@ -40,11 +40,12 @@ _LOOKS = 4
 """At each line, for each way in which the prediction was made: what is wrong there is so from the start."""
 _MOST_SITES = 1000
 """To be told apart: more come of code that is made anew all the time."""
-_OF_CLASSES = frozenset({"cross_entropy", "nll_loss"})
-_LOSSES = _OF_CLASSES | {
-    "binary_cross_entropy", "binary_cross_entropy_with_logits", "gaussian_nll_loss", "huber_loss", "kl_div", "l1_loss",
-    "mse_loss", "poisson_nll_loss", "smooth_l1_loss",
-}  # fmt: skip
+_LOSSES = frozenset({
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "gaussian_nll_loss", "huber_loss",
+    "kl_div", "l1_loss", "mse_loss", "nll_loss", "poisson_nll_loss", "smooth_l1_loss",
+})  # fmt: skip
+_CHOOSES = frozenset({"__getitem__", "gather", "index_select", "masked_select", "take_along_dim", "where"})
+"""Operations that may leave values of their input out."""
 _LOGARITHMS = frozenset({"log", "log_softmax", "logsigmoid"})
 
 
@@ -60,6 +61,7 @@ class _Loss(NamedTuple):
     in_order: bool
     normalised_elsewhere: bool
     target_of_parameters: bool
+    whole: bool
 
 
 class LossInputs(Instrument):
@@ -108,13 +110,16 @@ class LossInputs(Instrument):
             self._function_called(operation, result)
         elif name in DIFFERENCES or name in PRODUCTS:
             self._compared_by_hand(operation, result)
+        elif name in PICKS:
+            self._picked_by_hand(operation, result)
         if self._followed and result not in self._followed:
             self._follow(operation, result)
 
     def _function_called(self, operation: Operation, result: torch.Tensor) -> None:
-        made, operands = self._tensors.get(result), _operands(operation)
+        made, operands = self._tensors.get(result), operands_of(operation.args, operation.kwargs)
         if made is not None and operands is not None and self._may_look(operation, operands[0]):
-            self._losses[made] = self._look(operation, *operands)
+            is_whole = result.dim() == 0 and operation.kwargs.get("weight") is None
+            self._losses[made] = self._look(operation, *operands, is_whole=is_whole)
 
     def _compared_by_hand(self, operation: Operation, result: torch.Tensor) -> None:
         """A difference, or a weighted logarithm, of which the range of the prediction may tell something."""
@@ -127,17 +132,29 @@ class LossInputs(Instrument):
             return
         tells = shaped.operation in _LOGARITHMS if operation.name in PRODUCTS else shaped.is_bounded
         if tells and self._may_look(operation, given):
-            self._followed.put(result, self._look(operation, given, wanted))
+            self._followed.put(result, self._look(operation, given, wanted, is_whole=True))
+
+    def _picked_by_hand(self, operation: Operation, result: torch.Tensor) -> None:
+        """The probabilities, or their logarithms, of one class in each row."""
+        source, picked = operation.args[0], picked_classes(operation.name, operation.args, operation.kwargs)
+        shaped = self._shapings.of(source) if isinstance(source, torch.Tensor) else None
+        if picked is None or shaped is None or not (shaped.dim is not None or shaped.operation == "log"):
+            return
+        if self._may_look(operation, source):
+            class_dim, target = picked
+            self._followed.put(result, self._look(operation, source, target, class_dim=class_dim, is_whole=False))
 
     def _follow(self, operation: Operation, result: torch.Tensor) -> None:
         """What is computed value by value, to where it is summed up."""
         name = operation.name
         if name not in ELEMENTWISE and name not in REDUCTIONS and name not in MOVES:
             return
-        known = (self._followed.get(tensor) for tensor in tensors_in(operation.args))
-        loss = next((each for each in known if each is not None), None)
+        inputs = tensors_in(operation.args)
+        loss = next((each for each in map(self._followed.get, inputs) if each is not None), None)
         made = self._tensors.get(result)
         if loss is not None and made is not None:
+            if name in _CHOOSES or any(not tensor.requires_grad and tensor.numel() > 1 for tensor in inputs):
+                loss = loss._replace(whole=False)
             self._followed.put(result, loss)
             if name in REDUCTIONS and result.numel() == 1:
                 self._losses[made] = loss
@@ -152,8 +169,16 @@ class LossInputs(Instrument):
         self._looks[key] = self._looks.get(key, 0) + 1
         return self._looks[key] <= _LOOKS
 
-    def _look(self, operation: Operation, prediction: torch.Tensor, target: torch.Tensor) -> _Loss:
-        class_dim = _class_dim(operation.name, prediction)
+    def _look(
+        self,
+        operation: Operation,
+        prediction: torch.Tensor,
+        target: torch.Tensor,
+        *,
+        is_whole: bool,
+        class_dim: int | None = None,
+    ) -> _Loss:
+        class_dim = usual_class_dim(operation.name, prediction) if class_dim is None else class_dim
         shaped = self._shapings.of(prediction)
         over = shaped.dim if shaped is not None and shaped.shape == prediction.shape else None
         is_indices = not target.is_floating_point()
@@ -172,9 +197,10 @@ class LossInputs(Instrument):
             self._operand(target, wanted, self._shapings.of(target)),
             class_dim,
             operation.kwargs.get("log_target") is True,
-            is_indices and _is_in_order(target),
+            is_indices and is_in_order(target),
             self._shapings.is_normalised_elsewhere(prediction),
             known is not None and known.values != 0,
+            is_whole,
         )
 
     def _operand(self, tensor: torch.Tensor, values: Values, shaped: Shaped | None) -> LossOperand:
@@ -221,31 +247,6 @@ class LossInputs(Instrument):
                 in_order=seen.in_order,
                 normalised_elsewhere=seen.normalised_elsewhere,
                 target_of_parameters=seen.target_of_parameters,
+                whole=seen.whole,
             )
         )
-
-
-def _operands(operation: Operation) -> tuple[torch.Tensor, torch.Tensor] | None:
-    """The prediction and the target of a call."""
-    args: Sequence[Any] = operation.args
-    prediction = args[0] if args else operation.kwargs.get("input")
-    target = args[1] if len(args) > 1 else operation.kwargs.get("target")
-    if isinstance(prediction, torch.Tensor) and isinstance(target, torch.Tensor):
-        return prediction, target
-    return None
-
-
-def _class_dim(name: str, prediction: torch.Tensor) -> int | None:
-    """The dimension that a loss function takes for that of the classes; `kl_div` knows none, but all use the last."""
-    if not prediction.dim():
-        return None
-    if name in _OF_CLASSES:
-        return min(1, prediction.dim() - 1)
-    return prediction.dim() - 1
-
-
-def _is_in_order(target: torch.Tensor) -> bool:
-    """Whether the rows have the classes 0, 1, 2 …: each row is a class of its own."""
-    return target.dim() == 1 and torch.equal(
-        target, torch.arange(len(target), device=target.device, dtype=target.dtype)
-    )

@@ -51,7 +51,10 @@ _RAISES = frozenset({"__getitem__", "reshape", "unsqueeze", "unsqueeze_", "view"
 
 @dataclass(frozen=True, slots=True)
 class _Pairs:
-    """met: a tensor with a graph took part, so that the pairs are in its loss and not in its targets alone."""
+    """met: a tensor with a graph took part, so that the pairs are in its loss and not in its targets alone.
+
+    shown: without a graph, the sum of them is a number to be looked at: labels were compared with what a model made.
+    """
 
     operation: str
     place: Place | None
@@ -60,6 +63,7 @@ class _Pairs:
     shape: list[int]
     values: int
     met: bool
+    shown: bool
 
 
 class _Raised(NamedTuple):
@@ -123,7 +127,9 @@ class Pairs(Instrument):
 
     def _combined(self, operation: Operation, result: torch.Tensor) -> None:
         operands = tensors_in(operation.args)[:2]
-        if len(operands) < 2 or not are_paired(*operands) or self._is_meant(operation, *operands):
+        if len(operands) < 2 or not are_paired(*operands, in_loss=operation.name in ELEMENTWISE_LOSSES):
+            return
+        if self._is_meant(operation, *operands):
             return
         if self._looks.get(operation.place, 0) >= _LOOKS:
             return
@@ -136,7 +142,8 @@ class Pairs(Instrument):
             self._facts(right),
             paired_shape(left.shape, right.shape),
             left.numel(),
-            met=left.requires_grad or right.requires_grad or operation.name in COMPARISONS,
+            met=left.requires_grad or right.requires_grad,
+            shown=operation.name in COMPARISONS or self._is_of_model(left) != self._is_of_model(right),
         )
         self._pairs.put(result, pairs)
         if operation.name in ELEMENTWISE_LOSSES and result.dim() == 0:
@@ -153,6 +160,10 @@ class Pairs(Instrument):
             if (on_this_line or fitted) and operation.name not in ELEMENTWISE_LOSSES:
                 return True
         return False
+
+    def _is_of_model(self, tensor: torch.Tensor) -> bool:
+        made = self._tensors.get(tensor)
+        return made is not None and made.values != 0
 
     def _facts(self, tensor: torch.Tensor) -> TensorFacts:
         made = self._tensors.get(tensor)
@@ -174,7 +185,7 @@ class Pairs(Instrument):
         pairs = known[0]
         if name in REDUCTIONS:
             self._pairs.put(result, pairs)
-            if result.numel() == 1 and pairs.met:
+            if result.numel() == 1:
                 self._summed(operation, result, pairs)
         elif name in MOVES:
             self._pairs.put(result, pairs)
@@ -184,17 +195,16 @@ class Pairs(Instrument):
                 met = pairs.met or any(other.requires_grad and other.numel() == pairs.values for other in others)
                 self._pairs.put(result, replace(pairs, met=met))
                 if name in ELEMENTWISE_LOSSES and result.dim() == 0 and met:
-                    self._summed(operation, result, pairs)
+                    self._summed(operation, result, replace(pairs, met=met))
 
     # ---------------------------------------------------------------------------------------------------------- sums
 
     def _summed(self, operation: Operation, result: torch.Tensor, pairs: _Pairs) -> None:
-        if pairs.operation in COMPARISONS:
-            self._tell(_Sum(pairs, operation.place), None)
-            return
         made = self._tensors.get(result)
-        if made is not None and result.requires_grad:
+        if result.requires_grad and made is not None and pairs.met:
             self._sums[made] = _Sum(pairs, operation.place)
+        elif pairs.shown and not result.requires_grad:
+            self._tell(_Sum(pairs, operation.place), None)
 
     def _backward_began(self, call: BackwardCall) -> None:
         walk = self._ledger.walk

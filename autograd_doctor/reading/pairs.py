@@ -22,23 +22,27 @@ _ARITHMETIC = frozenset({
 COMBINES = COMPARISONS | ELEMENTWISE_LOSSES | _ARITHMETIC
 """Operations that take two tensors in element by element."""
 ELEMENTWISE = COMBINES | frozenset({
-    "__abs__", "__neg__", "__pow__", "abs", "clamp", "clamp_max", "clamp_min", "clip", "cos", "elu", "exp", "expm1",
-    "leaky_relu", "log", "log1p", "log_sigmoid", "nan_to_num", "reciprocal", "relu", "rsqrt", "sigmoid", "sin",
-    "softplus", "sqrt", "square", "tanh", "where",
+    "__abs__", "__neg__", "__pow__", "abs", "clamp", "clamp_max", "clamp_min", "clip", "cos", "cosh", "elu", "erf",
+    "exp", "expm1", "leaky_relu", "log", "log10", "log1p", "log2", "log_sigmoid", "nan_to_num", "neg", "negative",
+    "reciprocal", "relu", "rsqrt", "sigmoid", "sin", "sinh", "softplus", "sqrt", "square", "tanh", "where",
 })  # fmt: skip
 """Operations that work on each value by itself."""
 SMALLEST_OR_LARGEST = frozenset({"max", "min"})
 """Of two tensors value by value; of one tensor, a single one of its values."""
-REDUCTIONS = frozenset({"linalg_norm", "linalg_vector_norm", "mean", "nanmean", "nansum", "norm", "sum"})
+REDUCTIONS = frozenset(
+    {"count_nonzero", "linalg_norm", "linalg_vector_norm", "mean", "nanmean", "nansum", "norm", "sum"}
+)
 
 
-def are_paired(left: torch.Tensor, right: torch.Tensor) -> bool:
+def are_paired(left: torch.Tensor, right: torch.Tensor, *, in_loss: bool = False) -> bool:
     """Whether two tensors hold as many values, in the same order of dimensions, and broadcasting makes more of them.
 
     One has dimensions of size one that the other lacks, as a column has beside a row of numbers. Two of as many
-    dimensions were put across each other by somebody; a tensor beside a view of itself is compared with itself.
+    dimensions were put across each other by somebody, if not by a loss function that got a column and a row. A tensor
+    beside a view of itself is compared with itself.
     """
-    if left.dim() == right.dim() or left.numel() != right.numel() or left.numel() < 2:
+    are_across = left.dim() == right.dim() and not (in_loss and left.dim() == 2)
+    if are_across or left.numel() != right.numel() or left.numel() < 2:
         return False
     if _without_ones(left.shape) != _without_ones(right.shape):
         return False

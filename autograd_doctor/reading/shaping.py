@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from autograd_doctor.events import Shaping
-from autograd_doctor.reading.linear import REARRANGEMENTS
+from autograd_doctor.reading.linear import PRODUCTS, REARRANGEMENTS
 from autograd_doctor.reading.operation_kinds import changes_input
 from autograd_doctor.reading.places import Place, locate
 
@@ -96,6 +96,8 @@ def shaped(
         return before
     if before is not None and before.is_bounded and (operation in _CLAMPS or _adds_epsilon(operation, args)):
         return before
+    if before is not None and not before.is_bounded and (_scales(operation, args) or _adds_bias(operation, before)):
+        return before
     behind = before if before is not None and (before.is_bounded or before.operation == "log") else None
     if behind is not None and behind.depth >= _MOST_BEHIND:
         behind = None
@@ -116,6 +118,16 @@ def _adds_epsilon(operation: str, args: Sequence[Any]) -> bool:
         and len(args) == 2
         and any(type(value) in (int, float) and abs(value) <= _EPSILON for value in args)
     )
+
+
+def _scales(operation: str, args: Sequence[Any]) -> bool:
+    """Whether a tensor is multiplied with a number, as scores are divided by a temperature."""
+    return operation in PRODUCTS and len(args) == 2 and any(type(value) in (int, float) for value in args)
+
+
+def _adds_bias(operation: str, before: Shaped) -> bool:
+    """Whether something is added to a product of matrices, as a layer that is written by hand does."""
+    return operation in ("add", "__iadd__", "__radd__") and before.operation in ("__matmul__", "matmul", "mm")
 
 
 def _dim(args: Sequence[Any], kwargs: Mapping[str, Any], output: torch.Tensor) -> int:

@@ -13,11 +13,12 @@ from autograd_doctor.wording import shape
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    for events in pairs_by_line(trace, lambda event: event.backward is None):
+    in_losses = {event.location for event in trace.of(PairsReduced) if event.backward is not None}
+    for events in pairs_by_line(trace, lambda event: event.backward is None and event.location not in in_losses):
         first = events[0]
         yield RULE.finding(
             f"`{_sign(first.operation)}` compares {described(first.left)} with {described(first.right)} as "
-            f"{shape(first.shape)}, and all of these are counted: each prediction with every label",
+            f"{shape(first.shape)}, and all of these are summed up: each prediction with every label",
             subject=first.left.name or first.right.name,
             location=first.location,
             help="give both the same shape before they are compared: `.squeeze(…)` on the one with the dimension of "
@@ -30,7 +31,25 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 
 def _sign(operation: str) -> str:
-    return "==" if operation in ("__eq__", "eq") else "!="
+    return {"__eq__": "==", "eq": "==", "__ne__": "!=", "ne": "!=", "sub": "-"}.get(operation, operation)
+
+
+def bad_error() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, criterion = nn.Linear(5, 1), nn.L1Loss()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    x, held_out = torch.randn(60, 5), torch.randn(30, 5)
+    for _ in range(10):
+        loss = criterion(model(x).squeeze(1), x.sum(1))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        with torch.no_grad():
+            error = criterion(model(held_out), held_out.sum(1))  # <- AD616
+        print(float(error))
 
 
 def bad() -> None:
@@ -119,13 +138,14 @@ RULE = Rule(
     severity="warning",
     title="a metric compares every prediction with every label",
     observes="`==` or `!=` between two tensors of as many values and different numbers of dimensions, such as (N, 1) "
-    "and (N,), the N×N outcomes of which were summed or averaged.",
+    "and (N,), the N×N outcomes of which were summed or averaged; without gradients, also a difference or a loss "
+    "function between what a model made and what it did not make.",
     why="The count can be N times too large, and the mean tells how often any prediction is like any label: the "
     "metric says nothing about the model, and may choose a checkpoint or stop the training all the same.",
     fix="Give both the same shape: `prediction.squeeze(1) == labels`.",
     fine="Masks of pairs: a tensor compared with itself, or with a dimension that was put in on the spot.",
     needs=(PairsReduced,),
     examine=examine,
-    bad=(bad, bad_validation),
+    bad=(bad, bad_validation, bad_error),
     good=(good, good_pairs_of_one_class),
 )

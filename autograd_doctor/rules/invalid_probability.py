@@ -40,7 +40,7 @@ def _is_of_target(crash: Crash) -> bool:
 
 def _is_beyond(event: LossComputed, slack: float) -> bool:
     low, high = event.target.facts.low, event.target.facts.high
-    return low is not None and high is not None and (low < -slack or high > 1 + slack)
+    return event.whole and low is not None and high is not None and (low < -slack or high > 1 + slack)
 
 
 def _of_target(events: list[LossComputed]) -> Finding:
@@ -129,6 +129,9 @@ def good() -> None:
         smooth = 0.9 * label + 0.05
         noisy = label * (0.8 + 0.4 * torch.rand(32, 1))
         loss = criterion(model(x), label) + criterion(model(x), smooth) + criterion(model(x), noisy)
+        known = torch.rand(32, 1) < 0.8
+        each = nn.functional.binary_cross_entropy_with_logits(model(x), label.where(known, -1), reduction="none")
+        loss = loss + each[known].mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -144,7 +147,8 @@ RULE = Rule(
     why="With such targets the loss is no longer bounded below: it falls without end while predictions are driven "
     "to the extremes. Labels of -1 and 1, classes 0 to 9 and pixels up to 255 do that without a word from torch.",
     fix="Map labels to 0 and 1 and divide pixels by 255. Take the sigmoid of scores, or use the loss with logits.",
-    fine="Smoothed and noisy labels a little beyond 0 and 1, as for discriminators.",
+    fine="Smoothed and noisy labels a little beyond 0 and 1, as for discriminators, and labels that stand for none and "
+    "are weighted or left out before the mean.",
     needs=(BackwardRan, LossComputed, OperationFailed, ProgramRaised),
     examine=examine,
     bad=(bad, bad_scores),

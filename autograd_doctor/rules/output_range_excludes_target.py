@@ -24,7 +24,7 @@ def _is_excluded(event: LossComputed, share: float, beyond: float) -> bool:
     """Whether a good part of the targets cannot be reached, and some of them by far."""
     shaping, target = event.prediction.shaping, event.target
     low, high = target.facts.low, target.facts.high
-    if shaping is None or low is None or high is None or event.target_of_parameters:
+    if shaping is None or low is None or high is None or event.target_of_parameters or not event.whole:
         return False
     if shaping.operation not in SQUASHING | SIGMOIDS | SOFTMAXES or target.outside < share:
         return False

@@ -9,6 +9,7 @@ from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.losses import (
+    PICKED,
     SOFTMAXES,
     SQUARED,
     WEIGHTED,
@@ -22,7 +23,7 @@ from autograd_doctor.views.losses import (
 )
 from autograd_doctor.wording import shape
 
-_OF_CLASSES = ("cross_entropy", "nll_loss")
+_OF_CLASSES = ("cross_entropy", "nll_loss", *PICKED)
 _BY_VALUE = ("binary_cross_entropy", *SQUARED, *WEIGHTED)
 
 
@@ -231,5 +232,5 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_over_time, bad_one_hot),
     good=(good, good_both_ways, good_attention_over_rows),
-    folds=("AD116", "AD407", "AD409", "AD410", "AD412"),
+    folds=("AD116", "AD407", "AD409", "AD410", "AD412", "AD614"),
 )

@@ -25,6 +25,8 @@ SQUARED = (
 """Losses that compare by value, with the differences that those written by hand begin with."""
 WEIGHTED = ("__rmul__", "mul", "multiply")
 """Products with which a cross entropy written by hand begins."""
+PICKED = ("__getitem__", "gather", "take_along_dim")
+"""Choices of one class for each row, with which others begin."""
 
 
 def trains(trace: Trace, backward: int | None) -> bool:

@@ -59,7 +59,7 @@ class _Loss(NamedTuple):
     class_dim: int | None
     log_target: bool
     in_order: bool
-    normalised_elsewhere: bool
+    shaped: Shaped | None
     target_of_parameters: bool
     whole: bool
 
@@ -198,7 +198,7 @@ class LossInputs(Instrument):
             class_dim,
             operation.kwargs.get("log_target") is True,
             is_indices and is_in_order(target),
-            self._shapings.is_normalised_elsewhere(prediction),
+            shaped,
             known is not None and known.values != 0,
             is_whole,
         )
@@ -245,7 +245,7 @@ class LossInputs(Instrument):
                 class_dim=seen.class_dim,
                 log_target=seen.log_target,
                 in_order=seen.in_order,
-                normalised_elsewhere=seen.normalised_elsewhere,
+                normalised_elsewhere=seen.shaped is not None and seen.shaped.is_normalised_elsewhere,
                 target_of_parameters=seen.target_of_parameters,
                 whole=seen.whole,
             )

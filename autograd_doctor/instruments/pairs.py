@@ -46,7 +46,6 @@ from autograd_doctor.signals.operations import Operation
 
 _LOOKS = 4
 """At each line: what broadcasts there does so in every step."""
-_RAISES = frozenset({"__getitem__", "reshape", "unsqueeze", "unsqueeze_", "view"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,15 +114,19 @@ class Pairs(Instrument):
             return
         if name in COMBINES:
             self._combined(operation, result)
-        elif name in _RAISES:
+        elif name in MOVES:
             self._moved(operation, result)
         if self._pairs:
             self._follow(operation, result)
 
     def _moved(self, operation: Operation, result: torch.Tensor) -> None:
-        source = operation.args[0]
-        if result.dim() > source.dim():
-            self._raised.put(result, _Raised(operation.place, tuple(source.shape)))
+        source = operation.args[0] if operation.args else None
+        if isinstance(source, torch.Tensor):
+            before = self._raised.get(source)
+            if result.dim() > source.dim():
+                self._raised.put(result, _Raised(operation.place, tuple(source.shape)))
+            elif before is not None and result.dim() == source.dim():
+                self._raised.put(result, before)
 
     def _combined(self, operation: Operation, result: torch.Tensor) -> None:
         operands = tensors_in(operation.args)[:2]

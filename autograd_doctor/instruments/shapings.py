@@ -27,7 +27,6 @@ class Shapings(Instrument):
         self._course = course
         self._detail = detail
         self._shaped: IdentityTable[Shaped] = IdentityTable()
-        self._summed: IdentityTable[bool] = IdentityTable()
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.operations.ended, self._operation_ended)
@@ -36,13 +35,9 @@ class Shapings(Instrument):
     def of(self, tensor: torch.Tensor) -> Shaped | None:
         return self._shaped.get(tensor)
 
-    def is_normalised_elsewhere(self, tensor: torch.Tensor) -> bool:
-        """Whether the logarithm of the sum of its exponentials was taken."""
-        return tensor in self._summed
-
     def _turned(self, detail: Detail) -> None:
         """What operations of light steps did in place is not known."""
-        self._shaped, self._summed = IdentityTable(), IdentityTable()
+        self._shaped = IdentityTable()
 
     def _operation_ended(self, operation: Operation) -> None:
         if not self._detail.closely or self._course.running is not None or operation.kind is not Kind.OPERATION:
@@ -67,8 +62,8 @@ class Shapings(Instrument):
         elif name in JOINS:
             self._put(output, self._common(values))
         else:
-            if name == "logsumexp" and values:
-                self._summed.put(values[0], True)
+            if name == "logsumexp" and before is not None:
+                before.is_normalised_elsewhere = True
             self._put(output, shaped(name, args, operation.kwargs, operation.place, output, before))
 
     def _common(self, values: list[torch.Tensor]) -> Shaped | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -31,19 +31,20 @@ _UNBOUNDED = (-math.inf, math.inf)
 _UNIT, _POSITIVE, _NEGATIVE, _BOTH = (0.0, 1.0), (0.0, math.inf), (-math.inf, 0.0), (-1.0, 1.0)
 _BOUNDS = {
     "softmax": _UNIT, "gumbel_softmax": _UNIT, "softmin": _UNIT, "sigmoid": _UNIT, "hardsigmoid": _UNIT,
-    "tanh": _BOTH, "softsign": _BOTH, "relu": _POSITIVE, "softplus": _POSITIVE, "exp": _POSITIVE,
+    "tanh": _BOTH, "softsign": _BOTH, "relu": _POSITIVE, "relu6": (0.0, 6.0), "softplus": _POSITIVE, "exp": _POSITIVE,
     "log_softmax": _NEGATIVE, "logsigmoid": _NEGATIVE,
 }  # fmt: skip
 _SOFTMAXES = frozenset({"softmax", "gumbel_softmax", "softmin", "log_softmax"})
 _NAMES = {"expit": "sigmoid", "log_sigmoid": "logsigmoid", "sin_": "sin"}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Shaped:
     """An operation that gave a tensor its values.
 
     dim: over which a softmax ran. bounds: of what it can give. behind: what gave its input its values, if the range of
-    that is bounded, or a logarithm of it.
+    that is bounded, or a logarithm of it. is_normalised_elsewhere: the logarithm of the sum of the exponentials of these
+    values was taken.
     """
 
     operation: str
@@ -52,6 +53,7 @@ class Shaped:
     dim: int | None = None
     bounds: tuple[float, float] = _UNBOUNDED
     behind: Shaped | None = None
+    is_normalised_elsewhere: bool = False
 
     @property
     def is_bounded(self) -> bool:
@@ -100,7 +102,7 @@ def shaped(
         return before
     behind = before if before is not None and (before.is_bounded or before.operation == "log") else None
     if behind is not None and behind.depth >= _MOST_BEHIND:
-        behind = None
+        behind = replace(behind, behind=None)
     takes_one = operation in _BOUNDS or operation in ("log", "hardtanh")
     return Shaped(
         operation,

@@ -13,7 +13,7 @@ _ROUNDING = 0.01
 
 SOFTMAXES = frozenset({"softmax", "gumbel_softmax", "softmin"})
 SIGMOIDS = frozenset({"sigmoid", "hardsigmoid"})
-SQUASHING = SIGMOIDS | {"hardtanh", "relu", "softsign", "tanh"}
+SQUASHING = SIGMOIDS | {"hardtanh", "relu", "relu6", "softsign", "tanh"}
 LAYERS = frozenset({
     "addmm", "baddbmm", "bilinear", "bmm", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
     "einsum", "elu", "embedding", "gelu", "leaky_relu", "linear", "matmul", "__matmul__", "mm", "silu",

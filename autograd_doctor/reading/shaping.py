@@ -43,8 +43,7 @@ class Shaped:
     """An operation that gave a tensor its values.
 
     dim: over which a softmax ran. bounds: of what it can give. behind: what gave its input its values, if the range of
-    that is bounded, or a logarithm of it. is_normalised_elsewhere: the logarithm of the sum of the exponentials of these
-    values was taken.
+    that is bounded, or a logarithm of it. is_normalised_elsewhere: `logsumexp` of these values was taken.
     """
 
     operation: str

@@ -42,7 +42,7 @@ _MOST_SITES = 1000
 """To be told apart: more come of code that is made anew all the time."""
 _LOSSES = frozenset({
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "gaussian_nll_loss", "huber_loss",
-    "kl_div", "l1_loss", "mse_loss", "nll_loss", "poisson_nll_loss", "smooth_l1_loss",
+    "kl_div", "l1_loss", "mse_loss", "multilabel_soft_margin_loss", "nll_loss", "poisson_nll_loss", "smooth_l1_loss",
 })  # fmt: skip
 _CHOOSES = frozenset({"__getitem__", "gather", "index_select", "masked_select", "take_along_dim", "where"})
 """Operations that may leave values of their input out."""
@@ -108,12 +108,12 @@ class LossInputs(Instrument):
             return
         if name in _LOSSES:
             self._function_called(operation, result)
+        elif self._followed and self._is_followed(operation, result):
+            return
         elif name in DIFFERENCES or name in PRODUCTS:
             self._compared_by_hand(operation, result)
         elif name in PICKS:
             self._picked_by_hand(operation, result)
-        if self._followed and result not in self._followed:
-            self._follow(operation, result)
 
     def _function_called(self, operation: Operation, result: torch.Tensor) -> None:
         made, operands = self._tensors.get(result), operands_of(operation.args, operation.kwargs)
@@ -144,20 +144,22 @@ class LossInputs(Instrument):
             class_dim, target = picked
             self._followed.put(result, self._look(operation, source, target, class_dim=class_dim, is_whole=False))
 
-    def _follow(self, operation: Operation, result: torch.Tensor) -> None:
-        """What is computed value by value, to where it is summed up."""
+    def _is_followed(self, operation: Operation, result: torch.Tensor) -> bool:
+        """Go after what is computed value by value, to where it is summed up."""
         name = operation.name
         if name not in ELEMENTWISE and name not in REDUCTIONS and name not in MOVES:
-            return
+            return False
         inputs = tensors_in(operation.args)
         loss = next((each for each in map(self._followed.get, inputs) if each is not None), None)
         made = self._tensors.get(result)
-        if loss is not None and made is not None:
-            if name in _CHOOSES or any(not tensor.requires_grad and tensor.numel() > 1 for tensor in inputs):
-                loss = loss._replace(whole=False)
-            self._followed.put(result, loss)
-            if name in REDUCTIONS and result.numel() == 1:
-                self._losses[made] = loss
+        if loss is None or made is None:
+            return False
+        if name in _CHOOSES or any(not tensor.requires_grad and tensor.numel() > 1 for tensor in inputs):
+            loss = loss._replace(whole=False)
+        self._followed.put(result, loss)
+        if name in REDUCTIONS and result.numel() == 1:
+            self._losses[made] = loss
+        return True
 
     # ------------------------------------------------------------------------------------------------------- looking
 

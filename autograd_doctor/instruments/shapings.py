@@ -12,7 +12,7 @@ from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.reading.linear import JOINS
 from autograd_doctor.reading.numbers import IdentityTable
-from autograd_doctor.reading.operation_kinds import Kind
+from autograd_doctor.reading.operation_kinds import Kind, traits
 from autograd_doctor.reading.shaping import MOVES, Shaped, shaped
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
@@ -49,9 +49,14 @@ class Shapings(Instrument):
             if result.requires_grad:
                 self._made(operation, result)
         elif isinstance(result, tuple | list) and name in MOVES:
-            for output in tensors_in(result):
-                if output.requires_grad:
-                    self._made(operation, output)
+            self._moved(operation, tensors_in((result,)))
+
+    def _moved(self, operation: Operation, outputs: list[torch.Tensor]) -> None:
+        """Several views of one tensor, or one of each."""
+        inputs = tensors_in(operation.args)
+        one_by_one = traits(operation.name).one_by_one
+        for source, output in zip(inputs if one_by_one else inputs[:1] * len(outputs), outputs, strict=False):
+            self._put(output, self._shaped.get(source))
 
     def _made(self, operation: Operation, output: torch.Tensor) -> None:
         name, args = operation.name, operation.args
@@ -64,7 +69,8 @@ class Shapings(Instrument):
         else:
             if name == "logsumexp" and before is not None:
                 before.is_normalised_elsewhere = True
-            self._put(output, shaped(name, args, operation.kwargs, operation.place, output, before))
+            second = self._shaped.get(values[1]) if len(values) > 1 else None
+            self._put(output, shaped(name, args, operation.kwargs, operation.place, output, before, second))
 
     def _common(self, values: list[torch.Tensor]) -> Shaped | None:
         """What gave all of these their values, if it was the same operation."""

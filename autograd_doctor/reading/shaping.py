@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from autograd_doctor.events import Shaping
-from autograd_doctor.reading.linear import PRODUCTS, REARRANGEMENTS
+from autograd_doctor.reading.linear import DIFFERENCES, PRODUCTS, REARRANGEMENTS
 from autograd_doctor.reading.operation_kinds import changes_input
 from autograd_doctor.reading.places import Place, locate
 
@@ -34,7 +34,7 @@ _BOUNDS = {
     "tanh": _BOTH, "softsign": _BOTH, "relu": _POSITIVE, "relu6": (0.0, 6.0), "softplus": _POSITIVE, "exp": _POSITIVE,
     "log_softmax": _NEGATIVE, "logsigmoid": _NEGATIVE,
 }  # fmt: skip
-_SOFTMAXES = frozenset({"softmax", "gumbel_softmax", "softmin", "log_softmax"})
+_OVER_A_DIMENSION = frozenset({"softmax", "gumbel_softmax", "softmin", "log_softmax", "logsumexp"})
 _NAMES = {"expit": "sigmoid", "log_sigmoid": "logsigmoid", "sin_": "sin"}
 
 
@@ -89,9 +89,12 @@ def canonical(name: str) -> str:
 
 def shaped(
     name: str, args: Sequence[Any], kwargs: Mapping[str, Any], place: Place | None, output: torch.Tensor,
-    before: Shaped | None,
+    before: Shaped | None, subtracted: Shaped | None = None,
 ) -> Shaped:  # fmt: skip
-    """What an operation of this name made of an input that was shaped before."""
+    """What an operation of this name made of an input that was shaped before.
+
+    subtracted: what shaped the second input; a log-softmax may be written as the difference that it is.
+    """
     operation = canonical(name)
     if before is not None and operation in _DROPOUTS:
         return before
@@ -99,6 +102,8 @@ def shaped(
         return before
     if before is not None and not before.is_bounded and (_scales(operation, args) or _adds_bias(operation, before)):
         return before
+    if operation in DIFFERENCES and subtracted is not None and subtracted.operation == "logsumexp":
+        operation, kwargs = "log_softmax", {"dim": subtracted.dim}
     behind = before if before is not None and (before.is_bounded or before.operation == "log") else None
     if behind is not None and behind.depth >= _MOST_BEHIND:
         behind = replace(behind, behind=None)
@@ -107,7 +112,7 @@ def shaped(
         operation,
         place,
         tuple(output.shape),
-        _dim(args, kwargs, output) if operation in _SOFTMAXES else None,
+        _dim(args, kwargs, output) if operation in _OVER_A_DIMENSION else None,
         _bounds(operation, kwargs),
         behind if takes_one else None,
     )
@@ -134,6 +139,8 @@ def _adds_bias(operation: str, before: Shaped) -> bool:
 def _dim(args: Sequence[Any], kwargs: Mapping[str, Any], output: torch.Tensor) -> int:
     """The dimension of a softmax; where none is given, torch takes the first of one or three, else the second."""
     dim = kwargs.get("dim", args[1] if len(args) > 1 else None)
+    if isinstance(dim, list | tuple) and len(dim) == 1:
+        dim = dim[0]
     if type(dim) is not int:
         return 0 if output.dim() in (0, 1, 3) else 1
     return dim % output.dim() if output.dim() else 0

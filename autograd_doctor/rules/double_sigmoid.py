@@ -10,11 +10,11 @@ from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.losses import SIGMOIDS, SOFTMAXES, elsewhere, faulty_losses, named
 
-_LOSS = "binary_cross_entropy_with_logits"
+_LOSSES = ("binary_cross_entropy_with_logits", "multilabel_soft_margin_loss")
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    for events in faulty_losses(trace, _LOSS, where=_is_double):
+    for events in faulty_losses(trace, *_LOSSES, where=_is_double):
         yield _finding(events)
 
 
@@ -31,8 +31,8 @@ def _finding(events: list[LossComputed]) -> Finding:
     seen = f"{facts.low:.2g} to {facts.high:.2g}" if facts.low is not None else "between 0 and 1"
     place = shaping.location or first.location
     return RULE.finding(
-        f"{named(first.prediction, 'the prediction')} came out of `{shaping.operation}` and goes into `{_LOSS}`, which "
-        f"takes the sigmoid of it: its values, {seen}, become probabilities from 0.5 to 0.73",
+        f"{named(first.prediction, 'the prediction')} came out of `{shaping.operation}` and goes into "
+        f"`{first.operation}`, which takes the sigmoid of it: {seen} become probabilities from 0.5 to 0.73",
         subject=facts.name,
         location=place,
         help="give the loss the scores as the last layer makes them, or use `binary_cross_entropy` (`nn.BCELoss`)",
@@ -140,8 +140,8 @@ RULE = Rule(
     name="double-sigmoid",
     severity="error",
     title="a sigmoid of a sigmoid is what the loss is computed from",
-    observes="The prediction of `binary_cross_entropy_with_logits` (`nn.BCEWithLogitsLoss`) came out of a sigmoid or a "
-    "softmax.",
+    observes="The prediction of `binary_cross_entropy_with_logits` (`nn.BCEWithLogitsLoss`) or of "
+    "`multilabel_soft_margin_loss` came out of a sigmoid or a softmax.",
     why="The second sigmoid turns values from 0 to 1 into probabilities from 0.5 to 0.73: none can be predicted to be "
     "less likely than not, and the loss stays near log 2.",
     fix="Let the model return scores, and take the sigmoid outside, where probabilities are wanted. Or keep it, and "

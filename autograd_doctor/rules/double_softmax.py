@@ -9,6 +9,7 @@ from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.losses import (
+    PICKED,
     SOFTMAXES,
     WEIGHTED,
     are_log_probabilities,
@@ -22,7 +23,7 @@ from autograd_doctor.views.losses import (
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    for events in faulty_losses(trace, "cross_entropy", "nll_loss", *WEIGHTED, where=_is_double):
+    for events in faulty_losses(trace, "cross_entropy", "nll_loss", *WEIGHTED, *PICKED, where=_is_double):
         yield _double(events)
     for events in faulty_losses(trace, "cross_entropy", where=_is_idle):
         yield _idle(events)
@@ -154,6 +155,26 @@ def bad_before_log_softmax() -> None:
         optimizer.step()
 
 
+def bad_policy() -> None:
+    import torch
+    from torch import nn
+    from torch.distributions import Categorical
+
+    torch.manual_seed(0)
+    policy = nn.Linear(6, 3)
+    optimizer = torch.optim.Adam(policy.parameters(), lr=0.01)
+    for _ in range(10):
+        state = torch.randn(40, 6)
+        chances = torch.softmax(policy(state), dim=1)  # <- AD601
+        choice = Categorical(logits=chances)
+        action = choice.sample()
+        reward = (action == state[:, :3].argmax(1)).float()
+        loss = -(choice.log_prob(action) * (reward - reward.mean())).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 def bad_idle() -> None:
     import torch
     from torch import nn
@@ -230,9 +251,9 @@ RULE = Rule(
     name="double-softmax",
     severity="error",
     title="a softmax of a softmax is what the loss is computed from",
-    observes="The prediction of `cross_entropy`, or of a log-softmax that goes into `nll_loss`, came out of a softmax "
-    "over the classes, or holds probabilities that sum to one in every row. Log-probabilities, of which a log-softmax "
-    "changes nothing, are worth a word only.",
+    observes="The prediction of `cross_entropy`, or of a log-softmax that goes into `nll_loss`, a loss written by hand "
+    "or the log-probability of a distribution, came out of a softmax over the classes, or holds probabilities that sum "
+    "to one in every row. Log-probabilities, of which a log-softmax changes nothing, are worth a word only.",
     why="Probabilities lie between 0 and 1, so that the second softmax can tell them hardly apart: the loss stays "
     "high whatever is learned, gradients are small, and a sure prediction is punished like an unsure one.",
     fix="Let the model return the scores of its last layer, and take the softmax outside, where probabilities are "
@@ -240,7 +261,7 @@ RULE = Rule(
     fine="A softmax that makes the targets, weighs values inside the model, or is scaled before the loss.",
     needs=(BackwardRan, LossComputed),
     examine=examine,
-    bad=(bad, bad_before_log_softmax, bad_idle),
+    bad=(bad, bad_before_log_softmax, bad_policy, bad_idle),
     good=(good, good_distillation, good_gated_and_scaled),
     folds=("AD116", "AD407", "AD409", "AD410", "AD412"),
 )

@@ -11,6 +11,8 @@ from autograd_doctor.trace import Trace
 from autograd_doctor.views.losses import SIGMOIDS, SQUASHING, WEIGHTED, classes, elsewhere, faulty_losses, named
 
 _BINARY = "binary_cross_entropy_with_logits"
+_ROOM = 4.0
+"""Between the highest and the lowest score: with so much, the surest of two classes has 98 percent."""
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -23,12 +25,19 @@ def _squashed(event: LossComputed) -> Shaping | None:
     """The activation that made the scores of which a loss, or the log-softmax before it, takes the softmax."""
     shaping = event.prediction.shaping
     if event.operation == _BINARY:
-        return shaping if shaping is not None and shaping.operation in SQUASHING - SIGMOIDS else None
+        is_squashing = shaping is not None and shaping.operation in SQUASHING - SIGMOIDS and _is_narrow(shaping)
+        return shaping if is_squashing else None
     if shaping is not None and shaping.operation == "log_softmax":
         shaping = shaping.behind
     elif event.operation != "cross_entropy":
         return None
-    return shaping if shaping is not None and shaping.operation in SQUASHING and classes(event) > 1 else None
+    is_squashing = shaping is not None and shaping.operation in SQUASHING and _is_narrow(shaping)
+    return shaping if is_squashing and classes(event) > 1 else None
+
+
+def _is_narrow(shaping: Shaping) -> bool:
+    """Whether it leaves little room; scores that are cut off far out are so on purpose."""
+    return shaping.low is None or shaping.low >= 0 or shaping.high is None or shaping.high - shaping.low <= _ROOM
 
 
 def _finding(events: list[LossComputed]) -> Finding:

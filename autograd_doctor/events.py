@@ -812,6 +812,25 @@ class LengthShortened(Event, frozen=True):
     told: int
 
 
+class SeedRepeated(Event, frozen=True):
+    """A line went on to give a global generator the same seed, in one training step after the other.
+
+    steps: in how many so far, from `since` on. times: how often in all of them. repeated: after how many of these steps
+    the generator stood just where it stood after the step before, although numbers had been drawn since the seed.
+    called_from: the line that called the function of this line. shared: that function was called from elsewhere, too.
+    """
+
+    location: Location | None
+    called_from: Location | None
+    shared: bool
+    generator: Literal["torch", "Python", "NumPy"]
+    seed: str
+    since: int
+    steps: int
+    times: int
+    repeated: int
+
+
 # --------------------------------------------------------------------------------------------------- graph lifetime
 
 

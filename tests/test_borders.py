@@ -21,7 +21,7 @@ from tests.harness import ROOT, body_of, marks
 PACKAGE = ROOT / "autograd_doctor"
 RULES = pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.code)
 CHILD_SIDE = ("runner", "signals", "instruments", "reading")
-LAST_OF_ITS_HUNDRED = {1: 116, 2: 220, 3: 310, 4: 413, 5: 512, 6: 617, 7: 711, 8: 806, 9: 906}
+LAST_OF_ITS_HUNDRED = {1: 116, 2: 220, 3: 310, 4: 413, 5: 512, 6: 617, 7: 713, 8: 806, 9: 906}
 CATALOGUE = {
     f"AD{code}" for hundred, last in LAST_OF_ITS_HUNDRED.items() for code in range(100 * hundred + 1, last + 1)
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -908,3 +909,11 @@ def test_states():
     assert heard[4][1].keep_vars
     assert (heard[-2][1].module, heard[-2][1].state) == (model, state)
     assert heard[-1][1] is state["0.weight"]
+
+
+def test_seeds():
+    with Heard("seeds") as heard:
+        torch.manual_seed(3)
+        random.seed(a=4)
+        numpy.random.seed(None)
+    assert [(call.generator, call.seed) for _, call in heard] == [("torch", 3), ("Python", 4), ("NumPy", None)]

@@ -22,6 +22,7 @@ from autograd_doctor.signals.reads import GradientReads, ValueReads
 from autograd_doctor.signals.registration import Registration
 from autograd_doctor.signals.scalers import Scalers
 from autograd_doctor.signals.schedulers import Schedulers
+from autograd_doctor.signals.seeds import Seeds
 from autograd_doctor.signals.signal import Seam
 from autograd_doctor.signals.states import States
 from autograd_doctor.signals.warned import Warnings
@@ -50,6 +51,7 @@ class Signals:
         self.hooks = Hooks(guard)
         self.states = States(guard)
         self.registration = Registration(guard)
+        self.seeds = Seeds(guard)
         self.warned = Warnings(guard)
         self.distributions = Distributions(guard)
         self.checkpoints = Checkpoints(guard, self.operations)

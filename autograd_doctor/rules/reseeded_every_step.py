@@ -1,0 +1,190 @@
+"""AD709: a generator is given the same seed in every training step, so that each step draws the same numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import SeedRepeated
+from autograd_doctor.findings import Finding, Related
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+from autograd_doctor.wording import plural
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    latest: dict[tuple[object, ...], SeedRepeated] = {}
+    for event in trace.of(SeedRepeated):
+        if event.repeated >= tunables["steps"] and 2 * event.repeated >= event.steps - 2:
+            latest[event.generator, event.location, event.called_from] = event
+    by_caller: dict[tuple[object, ...], list[SeedRepeated]] = {}
+    for event in latest.values():
+        function = event.location and (event.location.path, event.location.function)
+        by_caller.setdefault((function, event.called_from), []).append(event)
+    for events in by_caller.values():
+        yield _finding(events)
+
+
+def _finding(events: list[SeedRepeated]) -> Finding:
+    """Of several generators that a function seeds, torch's is the one to name.
+
+    A function that sets several seeds, or is called from elsewhere as well, is there to set seeds: what is wrong is to
+    call it there.
+    """
+    event = max(events, key=lambda each: (each.generator == "torch", each.repeated))
+    generators = " and ".join(sorted({each.generator for each in events}, key=lambda name: name != event.generator))
+    by_helper = event.called_from is not None and (event.shared or len(events) > 1)
+    helper = (Related("sets the seed", event.location),) if by_helper and event.location is not None else ()
+    return RULE.finding(
+        f"{generators} got the seed {event.seed} anew in each of {plural(event.steps, 'step')}, and "
+        f"{event.repeated} of these left the generator just where the step before had left it: all that was drawn in "
+        "them was the same",
+        subject="seed",
+        location=event.called_from if by_helper else event.location,
+        help="set the seed once, before training; to repeat only some draws, give these a generator of their own",
+        evidence={
+            "seed": event.seed,
+            "generators": sorted({each.generator for each in events}),
+            "steps": event.steps,
+            "steps_repeated": event.repeated,
+            "times": event.times,
+        },
+        related=helper,
+        step_first=event.since + 1,
+        step_count=event.steps,
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Dropout(0.3), nn.Linear(32, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    data = torch.randn(400, 8)
+    for _ in range(16):
+        torch.manual_seed(0)  # <- AD709
+        x = data[torch.randint(0, 400, (16,))]
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_numpy() -> None:
+    import numpy as np
+    import torch
+    from torch import nn
+
+    def draw(count: int) -> torch.Tensor:
+        np.random.seed(42)  # <- AD709
+        return torch.from_numpy(np.random.randn(count, 8)).float()
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(16):
+        x = draw(16)
+        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Dropout(0.3), nn.Linear(32, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    data = torch.randn(400, 8)
+    for _ in range(16):
+        x = data[torch.randint(0, 400, (16,))]
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_seed_per_epoch_and_per_step() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Dropout(0.3), nn.Linear(32, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    torch.manual_seed(3)
+    data = torch.randn(80, 8)
+    for epoch in range(4):
+        torch.manual_seed(0)
+        for number, chosen in enumerate(torch.randperm(80).split(16)):
+            torch.manual_seed(1000 * epoch + number)
+            x = data[chosen]
+            loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
+def good_evaluation_that_restores_the_generator() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Dropout(0.3), nn.Linear(32, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(16):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        model.eval()
+        with torch.random.fork_rng(), torch.no_grad():
+            torch.manual_seed(7)
+            noise = torch.randn(32, 8)
+            nn.functional.mse_loss(model(noise), noise.sum(1, keepdim=True)).item()
+        model.train()
+
+
+def good_seed_without_draws() -> None:
+    import random
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    x = torch.randn(16, 8)
+    for _ in range(16):
+        random.seed(0)
+        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD709",
+    name="reseeded-every-step",
+    severity="warning",
+    title="the random seed is set to the same value in every step",
+    observes="A line that gives a generator the same seed in one training step after the other, and a generator that "
+    "stands at the end of each step just where it stood at the end of the one before, after numbers were drawn.",
+    why="Dropout masks, noise and the choice of a batch are the same in every step: what looks random is a constant, "
+    "and the model learns it.",
+    fix="Set the seed once, before the loop.",
+    fine="Seeds that are set once per epoch, per worker or per evaluation, another seed in each step, a generator that "
+    "is put back afterwards, and steps that draw nothing.",
+    needs=(SeedRepeated,),
+    examine=examine,
+    bad=(bad, bad_numpy),
+    good=(
+        good,
+        good_seed_per_epoch_and_per_step,
+        good_evaluation_that_restores_the_generator,
+        good_seed_without_draws,
+    ),
+    # Steps whose end is the same as that of the step before. An epoch of one step may be seeded a few times by chance.
+    tunables={"steps": 4},
+)

@@ -831,6 +831,33 @@ class SeedRepeated(Event, frozen=True):
     repeated: int
 
 
+class StateLoaded(Event, frozen=True):
+    """`load_state_dict` went through. It names the first few of the keys that found no counterpart.
+
+    module: the number of what it was loaded into, among such modules. keys, elements: of the module; loaded: those of
+    them that the state gave a value to; given: what the state held. renamed: how keys of the state would have to begin,
+    or not to begin, for so many of them to fit (`fitting`); nested_in: the entry of the state that holds such keys.
+    """
+
+    module: int
+    name: str
+    location: Location | None
+    keys: int
+    elements: int
+    loaded_keys: int
+    loaded_elements: int
+    given_keys: int
+    given_elements: int
+    missing: list[str] = []
+    unexpected: list[str] = []
+    missing_keys: int = 0
+    unexpected_keys: int = 0
+    renamed: Literal["", "remove", "add"] = ""
+    prefix: str = ""
+    fitting: int = 0
+    nested_in: str = ""
+
+
 # --------------------------------------------------------------------------------------------------- graph lifetime
 
 

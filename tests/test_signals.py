@@ -904,10 +904,11 @@ def test_states():
         pickle.dumps(state["0.weight"])
     names = heard.names
     assert names[:4] == ["taking", "taking", "taken", "taken"]
-    assert names[-2:] == ["loading", "pickling"]
+    assert names[-3:] == ["loading", "loaded", "pickling"]
     assert (heard[3][1].module, heard[3][1].state is state, heard[3][1].keep_vars) == (model, True, False)
     assert heard[4][1].keep_vars
     assert (heard[-2][1].module, heard[-2][1].state) == (model, state)
+    assert (heard[-2][1].missing, heard[-2][1].unexpected) == ([], [])
     assert heard[-1][1] is state["0.weight"]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
@@ -26,20 +26,24 @@ class StateCall:
 
 @dataclass(eq=False, slots=True)
 class StateLoad:
-    """A `load_state_dict(state)` that is about to run."""
+    """A `load_state_dict(state)`. missing, unexpected: the keys that it named when it was through, None before."""
 
     module: nn.Module
     state: Any
+    missing: Sequence[str] | None = None
+    unexpected: Sequence[str] | None = None
 
 
 class States(Seam):
-    """`taking` and `taken` around `state_dict`; `loading` before `load_state_dict`; `pickling` before a tensor is."""
+    """`taking` and `taken` around `state_dict`; `loading` and `loaded` around `load_state_dict`, the latter unless it
+    raised; `pickling` before a tensor is."""
 
     def __init__(self, guard: Guard) -> None:
         super().__init__(guard)
         self.taking: Signal[StateCall] = Signal(guard, self)
         self.taken: Signal[StateCall] = Signal(guard, self)
         self.loading: Signal[StateLoad] = Signal(guard, self)
+        self.loaded: Signal[StateLoad] = Signal(guard, self)
         self.pickling: Signal[torch.Tensor] = Signal(guard, self)
 
     def patch(self, patches: Patches) -> None:
@@ -63,8 +67,12 @@ class States(Seam):
     def _loading(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(original)
         def load_state_dict(module: nn.Module, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
-            self.loading.send(StateLoad(module, state_dict))
-            return original(module, state_dict, *args, **kwargs)
+            load = StateLoad(module, state_dict)
+            self.loading.send(load)
+            result = original(module, state_dict, *args, **kwargs)
+            load.missing, load.unexpected = result if isinstance(result, tuple) else ((), ())
+            self.loaded.send(load)
+            return result
 
         return load_state_dict
 

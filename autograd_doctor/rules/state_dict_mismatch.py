@@ -1,0 +1,242 @@
+"""AD710: `load_state_dict(strict=False)` left most of the model as it was, because the keys do not match."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import StateLoaded
+from autograd_doctor.findings import Finding
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+from autograd_doctor.wording import plural
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    latest = {event.module: event for event in trace.of(StateLoaded)}
+    for event in latest.values():
+        share = tunables["loaded_share"]
+        is_mismatch = event.missing_keys and event.unexpected_keys
+        if event.missing_keys and not event.given_keys and not event.unexpected_keys:
+            yield _empty(event)
+        elif is_mismatch and max(_share_of_model(event), _share_of_state(event)) < share:
+            yield _finding(event)
+
+
+def _share_of_model(event: StateLoaded) -> float:
+    return event.loaded_elements / max(event.elements, 1)
+
+
+def _share_of_state(event: StateLoaded) -> float:
+    return event.loaded_elements / max(event.given_elements, 1)
+
+
+def _empty(event: StateLoaded) -> Finding:
+    return RULE.finding(
+        f"an empty state was loaded into `{event.name}`, so that all of its {plural(event.keys, 'key')} stayed as they "
+        "were",
+        subject=event.name,
+        location=event.location,
+        severity="warning",
+        confidence="medium",
+        help="look at how the keys of the checkpoint begin, before those are chosen that the model has as well",
+        evidence={"loaded_keys": 0, "missing_keys": event.missing_keys, "missing": event.missing},
+        step_first=event.step + 1,
+    )
+
+
+def _finding(event: StateLoaded) -> Finding:
+    is_explained = event.fitting > 0 and 2 * event.fitting >= min(event.missing_keys, max(event.given_keys, 1))
+    is_sure = is_explained or event.loaded_keys == 0
+    return RULE.finding(
+        f"{event.loaded_keys} of the {plural(event.keys, 'key')} of `{event.name}` were loaded: {event.missing_keys} "
+        f"are missing from the state (`{event.missing[0]}` …), and {event.unexpected_keys} of the state's are not the "
+        f"model's (`{event.unexpected[0]}` …){_explanation(event) if is_explained else ''}",
+        subject=event.name,
+        location=event.location,
+        severity="error" if is_sure else "warning",
+        confidence="high" if is_sure else "medium",
+        help=_help(event)
+        if is_explained
+        else "rename the keys of the state so that they match, and load it with "
+        "`strict=True`, which names those that do not",
+        evidence={
+            "loaded_share": round(_share_of_model(event), 4),
+            "loaded_keys": event.loaded_keys,
+            "missing_keys": event.missing_keys,
+            "unexpected_keys": event.unexpected_keys,
+            "missing": event.missing,
+            "unexpected": event.unexpected,
+            "prefix": event.prefix,
+        },
+        step_first=event.step + 1,
+    )
+
+
+def _explanation(event: StateLoaded) -> str:
+    if event.nested_in:
+        return f"; the weights are one level down, in its entry `{event.nested_in}`, where {event.fitting} keys fit"
+    lacking = "begin with" if event.renamed == "remove" else "lack"
+    return f"; they {lacking} `{event.prefix}`, but for which {event.fitting} of them fit"
+
+
+def _help(event: StateLoaded) -> str:
+    if event.nested_in:
+        return f'load `state["{event.nested_in}"]`, with `strict=True`'
+    if event.renamed == "remove":
+        return f'take the prefix off, `{{key.removeprefix("{event.prefix}"): value for key, value in state.items()}}`'
+    return (
+        f"load the state into the part of the model that it belongs to, `{event.prefix.rstrip('.')}`, or put the "
+        "prefix before its keys"
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    def build() -> nn.Sequential:
+        return nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+
+    saved = nn.ModuleDict({"module": build()}).state_dict()
+    model = build()
+    model.load_state_dict(saved, strict=False)  # <- AD710
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_whole_checkpoint() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    checkpoint = {"epoch": 3, "model": nn.Linear(8, 1).state_dict(), "best": 0.5}
+    model = nn.Linear(8, 1)
+    model.load_state_dict(checkpoint, strict=False)  # <- AD710
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    def build() -> nn.Sequential:
+        return nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+
+    saved = nn.ModuleDict({"module": build()}).state_dict()
+    model = build()
+    model.load_state_dict({key.removeprefix("module."): value for key, value in saved.items()})
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_backbone_of_another_head() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    def build(classes: int, head: str) -> nn.ModuleDict:
+        return nn.ModuleDict({"body": nn.Linear(8, 32), head: nn.Linear(32, classes)})
+
+    model = build(3, "head")
+    model.load_state_dict(build(10, "classifier").state_dict(), strict=False)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        loss = nn.functional.cross_entropy(model["head"](model["body"](x).relu()), x[:, :3].argmax(1))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_adapters_only() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 1))
+    print(model.load_state_dict({"4.weight": torch.zeros(1, 64)}, strict=False))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_nothing_chosen() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    saved = {f"net.{key}": value for key, value in nn.Linear(8, 1).state_dict().items()}
+    model = nn.Linear(8, 1)
+    known = model.state_dict()
+    model.load_state_dict({key: value for key, value in saved.items() if key in known}, strict=False)  # <- AD710
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_loaded_again_after_a_look() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    saved = {f"net.{key}": value for key, value in nn.Linear(8, 1).state_dict().items()}
+    model = nn.Linear(8, 1)
+    if model.load_state_dict(saved, strict=False).missing_keys:
+        model.load_state_dict({key.removeprefix("net."): value for key, value in saved.items()})
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD710",
+    name="state-dict-mismatch",
+    severity="error",
+    title="most of a loaded state found no place in the model",
+    observes="What `load_state_dict` gave a value to, as a share of the model and of the state, where keys are missing "
+    "and others are left over; and the prefix, or the entry of the checkpoint, that makes them fit.",
+    why="With `strict=False` keys that do not match are skipped without a word: training starts from random weights "
+    "that everybody takes for trained ones.",
+    fix="Make the keys match, and load with `strict=True`.",
+    fine="A backbone that is loaded without its old head, a few weights such as adapters, a smaller model that takes "
+    "its part of a larger state, and loads that are put right by a second one.",
+    needs=(StateLoaded,),
+    examine=examine,
+    bad=(bad, bad_whole_checkpoint, bad_nothing_chosen),
+    good=(good, good_backbone_of_another_head, good_adapters_only, good_loaded_again_after_a_look),
+    # Of the elements of the model and of those of the state: where either is reached, a part was loaded that fits.
+    tunables={"loaded_share": 0.5},
+)

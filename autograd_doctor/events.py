@@ -812,6 +812,24 @@ class LengthShortened(Event, frozen=True):
     told: int
 
 
+class BatchRepeated(Event, frozen=True):
+    """One training step after the other saw the same samples, to the bit, although they were fetched anew.
+
+    how: each step took the first batch of a new pass over a loader, or the same slice of a tensor. location: where the
+    pass began, or the module was called. name: of the loader or the module. steps: in how many so far, from `since` on.
+    samples: in the batch. of: in all. rest_used: the program called a module with other rows of the tensor, too.
+    """
+
+    how: Literal["new pass", "same slice"]
+    location: Location | None
+    name: str
+    since: int
+    steps: int
+    samples: int
+    of: int
+    rest_used: bool = False
+
+
 class SeedRepeated(Event, frozen=True):
     """A line went on to give a global generator the same seed, in one training step after the other.
 

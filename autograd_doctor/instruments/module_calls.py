@@ -90,6 +90,15 @@ class _Running(threading.local):
 
 
 @dataclass(eq=False, slots=True)
+class RootBegan:
+    """A root is about to run: its number, and the line that calls it."""
+
+    call: ModuleCall
+    module: int
+    where: Place | None
+
+
+@dataclass(eq=False, slots=True)
 class RootPassed:
     """A root returned: the call, and those of its outputs that have a graph."""
 
@@ -102,8 +111,9 @@ class ModuleCalls(Instrument):
     """A root is a module that is not called inside another one's forward on the same thread.
 
     Inner calls only cost a look-up; modules replicated by DataParallel, run under a function transform, or recomputed
-    in backward are no roots. `root_passed` is sent when one has returned. The register introduces what this one meets.
-    In light steps nothing is said of them: under new conditions, they make a step a full one.
+    in backward are no roots. `root_began` is sent before one runs, `root_passed` when one has returned. The register
+    introduces what this one meets. In light steps only `root_began` is: under new conditions, they make a step a full
+    one.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (ForwardRan, ModuleSeen)
@@ -121,6 +131,7 @@ class ModuleCalls(Instrument):
         norm_values: NormValues,
     ) -> None:
         super().__init__(site)
+        self.root_began: Signal[RootBegan] = Signal(site.signals.guard)
         self.root_passed: Signal[RootPassed] = Signal(site.signals.guard)
         self._guard = site.signals.guard
         self._course = course
@@ -185,6 +196,8 @@ class ModuleCalls(Instrument):
         where = place()
         most = None if call.grad_enabled else _PASSES_IN_A_STEP
         self._detail.met(("forward", number, module.training, call.grad_enabled, where), most)
+        if self.root_began:
+            self.root_began.relay(RootBegan(call, number, where))
         if not self._detail.full:
             call.alone = True
             return None

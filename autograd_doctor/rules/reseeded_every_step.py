@@ -176,6 +176,7 @@ RULE = Rule(
     fix="Set the seed once, before the loop.",
     fine="Seeds that are set once per epoch, per worker or per evaluation, another seed in each step, a generator that "
     "is put back afterwards, and steps that draw nothing.",
+    folds=("AD701",),
     needs=(SeedRepeated,),
     examine=examine,
     bad=(bad, bad_numpy),

@@ -32,12 +32,13 @@ class BatchAsked:
     """The program asks for the next batch. A listener to `asked` may end the pass here by setting `stop`.
 
     only_the_last: of the batches that no worker was asked for yet, only the last one is to come. It is for loaders of
-    map-style data sets alone, whose sampler says what comes.
+    map-style data sets alone, whose sampler says what comes. batch: what came.
     """
 
     iterator: _BaseDataLoaderIter
     stop: bool = False
     only_the_last: bool = False
+    batch: Any = None
 
 
 @dataclass(eq=False, slots=True)
@@ -96,7 +97,9 @@ class Loaders(Seam):
             except StopIteration:
                 self.exhausted.send(call)
                 raise
+            call.batch = batch
             self.drawn.send(call)
+            call.batch = None
             return batch
 
         return __next__

@@ -1,0 +1,209 @@
+"""Batches that come again in every training step, although they are fetched anew and there is more to fetch."""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import torch
+
+from autograd_doctor.events import BatchRepeated, Event
+from autograd_doctor.findings import Location
+from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.module_calls import ModuleCalls, RootBegan
+from autograd_doctor.instruments.modules import Modules
+from autograd_doctor.instruments.sources import Source, Sources, samples
+from autograd_doctor.reading.consumers import is_within
+from autograd_doctor.reading.fingerprint import key_of, row_keys
+from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.places import Place, here, locate
+from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
+from autograd_doctor.reading.variable_names import variable_name
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.loaders import BatchAsked, PassBegan
+
+_FIRST_TOLD = 8
+"""Steps in a row; from there on it is told whenever their number has doubled, and at the end."""
+_MOST_FIELDS = 4
+"""Of a batch, to compare: if these are the same, so are the others."""
+_MOST_LINES = 1000
+"""That call modules with slices."""
+
+
+@dataclass
+class _Passes:
+    """Passes over one loader, of which each ended with its first batch. trained: steps that used a batch of it."""
+
+    name: str
+    samples: int
+    location: Location | None = None
+    of: int = 0
+    key: int | None = None
+    step: int = -1
+    since: int = 0
+    steps: int = 0
+    batches: int = 0
+    trained: set[int] = field(default_factory=set)
+    told: int = 0
+
+
+@dataclass
+class _Slices:
+    """The part of a tensor with which a line calls a module in each step. last: the view itself, of the latest one."""
+
+    name: str
+    part: Source
+    key: int
+    last: weakref.ref[torch.Tensor]
+    since: int
+    step: int
+    steps: int = 1
+
+
+class Batches(Instrument):
+    """Compares the first batches of passes of which nothing else was drawn, and slices with which modules are called.
+
+    In light steps, too: a pass that begins anew in every step costs more than a look at its batch.
+    """
+
+    emits: ClassVar[tuple[type[Event], ...]] = (BatchRepeated,)
+
+    def __init__(
+        self, site: Site, course: Course, module_calls: ModuleCalls, modules: Modules, sources: Sources
+    ) -> None:
+        super().__init__(site)
+        self._course = course
+        self._module_calls = module_calls
+        self._modules = modules
+        self._sources = sources
+        self._passes: dict[int, _Passes] = {}
+        self._running: IdentityTable[_Passes] = IdentityTable()
+        self._slices: dict[tuple[int, Place | None, int], _Slices] = {}
+        self._ranges: dict[int, set[tuple[int, int]]] = {}
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(signals.loaders.began, self._pass_began)
+        self.listen(signals.loaders.drawn, self._drawn)
+        self.listen(self._module_calls.root_began, self._root_began)
+
+    def finish(self) -> None:
+        for passes in self._passes.values():
+            if passes.told < passes.steps:
+                self._tell(passes)
+        for slices in self._slices.values():
+            if slices.steps >= _FIRST_TOLD:
+                self._tell_slices(slices)
+
+    # ------------------------------------------------------------------------------------------------------- passes
+
+    def _pass_began(self, began: PassBegan) -> None:
+        loader = began.loader
+        if is_within(("lightning", "pytorch_lightning")):
+            return  # which has settings to train on one batch
+        number = self._sources.loaders.number(loader)
+        passes = self._passes.get(number)
+        if passes is None:
+            passes = self._passes[number] = _Passes(variable_name(loader), 0, of=samples(loader))
+        passes.location = here()
+        passes.batches, before = 0, passes.batches
+        if before > 1:
+            passes.key, passes.steps = None, 0
+        self._running.put(began.iterator, passes)
+
+    def _drawn(self, asked: BatchAsked) -> None:
+        passes = self._running.get(asked.iterator)
+        if passes is None:
+            return
+        passes.batches += 1
+        if passes.batches > 1:
+            passes.key, passes.steps = None, 0
+            return
+        tensors = [tensor for tensor in tensors_in([asked.batch], EVERYTHING)[:_MOST_FIELDS] if tensor.dim()]
+        keys = [row_keys(tensor) for tensor in tensors]
+        key = hash(tuple(key_of(rows) for rows in keys if rows is not None)) if all(keys) and keys else None
+        step = self._course.steps
+        if key is not None and key == passes.key and step == passes.step + 1:
+            passes.steps += 1
+        elif key is None or key != passes.key or step != passes.step:
+            passes.key, passes.since, passes.steps = key, step, int(key is not None)
+        passes.step, passes.samples = step, tensors[0].shape[0] if tensors else 0
+        if passes.steps >= max(_FIRST_TOLD, 2 * passes.told):
+            self._tell(passes)
+
+    def _tell(self, passes: _Passes) -> None:
+        if passes.steps < _FIRST_TOLD or len(passes.trained) < 2 or passes.samples >= passes.of:
+            return
+        passes.told = passes.steps
+        self.emit(
+            BatchRepeated(
+                step=self._course.steps,
+                how="new pass",
+                location=passes.location,
+                name=passes.name,
+                since=passes.since,
+                steps=passes.steps,
+                samples=passes.samples,
+                of=passes.of,
+            )
+        )
+
+    # ------------------------------------------------------------------------------------------------------- slices
+
+    def _root_began(self, began: RootBegan) -> None:
+        call = began.call
+        trains = call.grad_enabled and call.module.training
+        for position, tensor in enumerate(tensors_in((call.args, call.kwargs), 2)[:_MOST_FIELDS]):
+            if tensor.requires_grad:
+                continue
+            for source in self._sources.of(tensor):
+                if source.kind == "drawn" and trains:
+                    self._trained(source.number)
+                elif source.kind == "chosen":
+                    self._ranges.setdefault(source.number, set()).add((source.low, source.high))
+                    if trains:
+                        self._called(began, position, tensor, source)
+            whole = self._sources.whole(tensor)
+            if whole is not None:
+                self._ranges.setdefault(whole, set()).add((0, tensor.shape[0]))
+
+    def _trained(self, loader: int) -> None:
+        passes = self._passes.get(loader)
+        if passes is not None and len(passes.trained) < _FIRST_TOLD:
+            passes.trained.add(self._course.steps)
+
+    def _called(self, began: RootBegan, position: int, tensor: torch.Tensor, source: Source) -> None:
+        line = (began.module, began.where, position)
+        known = self._slices.get(line)
+        if known is not None and known.step == self._course.steps:
+            return
+        rows = row_keys(tensor)
+        if rows is None or len(self._slices) >= _MOST_LINES or tensor.shape[0] != source.high - source.low:
+            return
+        key, step = key_of(rows), self._course.steps
+        is_same = known is not None and known.key == key and known.part.selection == source.selection
+        if known is not None and is_same and known.last() is not tensor and known.part.number == source.number:
+            known.steps += 1
+            known.step, known.last = step, weakref.ref(tensor)
+        else:
+            name = self._modules.name_of(began.module)
+            self._slices[line] = _Slices(name, source, key, weakref.ref(tensor), step, step)
+
+    def _tell_slices(self, slices: _Slices) -> None:
+        part = slices.part
+        ranges = self._ranges[part.number]
+        where = next(where for (_, where, _), each in self._slices.items() if each is slices)
+        self.emit(
+            BatchRepeated(
+                step=self._course.steps,
+                how="same slice",
+                location=locate(part.place or where),
+                name=slices.name,
+                since=slices.since,
+                steps=slices.steps,
+                samples=part.high - part.low,
+                of=part.rows,
+                rest_used=any(low < part.low or high > part.high for low, high in ranges),
+            )
+        )

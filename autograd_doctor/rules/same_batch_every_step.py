@@ -1,0 +1,214 @@
+"""AD701: every training step saw the same batch, though the data set holds more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import BatchRepeated
+from autograd_doctor.findings import Finding
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+from autograd_doctor.wording import plural
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    latest = {(event.location, event.how): event for event in trace.of(BatchRepeated)}
+    has_ended = trace.end is not None and trace.end.reason == "finished"
+    for event in latest.values():
+        if event.steps < tunables["steps"]:
+            continue
+        if event.how == "new pass":
+            yield _new_pass(event)
+        elif has_ended and not event.rest_used and event.samples <= tunables["share_of_rows"] * event.of:
+            yield _same_slice(event)
+
+
+def _new_pass(event: BatchRepeated) -> Finding:
+    loader = f"`{event.name}`" if event.name else "a `DataLoader`"
+    return RULE.finding(
+        f"{event.steps} training steps in a row began a new pass over {loader} and took its first batch: the same "
+        f"{plural(event.samples, 'sample')} of {event.of:,} each time, to the bit",
+        subject=event.name or "DataLoader",
+        location=event.location,
+        help="go on with one pass, `for batch in loader:`, or make the iterator once, outside the loop, and a new one "
+        "when it is exhausted; shuffle, so that no pass begins like the other",
+        evidence=_evidence(event),
+        step_first=event.since + 1,
+        step_count=event.steps,
+    )
+
+
+def _same_slice(event: BatchRepeated) -> Finding:
+    return RULE.finding(
+        f"`{event.name}` was trained on the same {plural(event.samples, 'row')} of {event.of:,} in each of "
+        f"{event.steps} steps that were recorded, sliced anew each time; the program used no others until its end",
+        subject=event.name,
+        location=event.location,
+        severity="warning",
+        confidence="medium",
+        help="let the bounds of the slice go on with the steps, or draw the rows at random",
+        evidence=_evidence(event),
+        step_first=event.since + 1,
+        step_count=event.steps,
+    )
+
+
+def _evidence(event: BatchRepeated) -> dict[str, int | float | str | list[str]]:
+    return {"steps": event.steps, "samples": event.samples, "of": event.of, "how": event.how}
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    x = torch.randn(160, 8)
+    loader = DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=16)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(20):
+        inputs, targets = next(iter(loader))  # <- AD701
+        loss = nn.functional.mse_loss(model(inputs), targets)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_index_never_advanced() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(160, 8)
+    y = x.sum(1, keepdim=True)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    begin, size = 0, 16
+    for _ in range(20):
+        inputs = x[begin : begin + size]  # <- AD701
+        loss = nn.functional.mse_loss(model(inputs), y[begin : begin + size])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    x = torch.randn(160, 8)
+    loader = DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=16, shuffle=True)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(2):
+        for inputs, targets in loader:
+            loss = nn.functional.mse_loss(model(inputs), targets)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
+def good_one_batch_on_purpose() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    x = torch.randn(160, 8)
+    loader = DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=16)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    inputs, targets = next(iter(loader))
+    for _ in range(20):
+        loss = nn.functional.mse_loss(model(inputs), targets)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_whole_data_set_as_one_batch() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    x = torch.randn(100, 8)
+    loader = DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=100)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(20):
+        inputs, targets = next(iter(loader))
+        loss = nn.functional.mse_loss(model(inputs), targets)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_new_pass_that_shuffles() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    x = torch.randn(160, 8)
+    y = x.sum(1, keepdim=True)
+    loader = DataLoader(TensorDataset(x, y), batch_size=16, shuffle=True)
+    probe = DataLoader(TensorDataset(x, y), batch_size=16)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(20):
+        inputs, targets = next(iter(loader))
+        loss = nn.functional.mse_loss(model(inputs), targets)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        with torch.no_grad():
+            inputs, targets = next(iter(probe))
+            nn.functional.mse_loss(model(inputs), targets).item()
+
+
+def good_first_rows_for_training() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(160, 8)
+    y = x.sum(1, keepdim=True)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(20):
+        loss = nn.functional.mse_loss(model(x[:40]), y[:40])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    with torch.no_grad():
+        print(nn.functional.mse_loss(model(x[40:]), y[40:]).item())
+
+
+RULE = Rule(
+    code="AD701",
+    name="same-batch-every-step",
+    severity="error",
+    title="every training step saw the same batch, though there is more data",
+    observes="Training steps that each begin a new pass over a loader and draw its first batch, the same to the bit; "
+    "or that call a module with the same slice of a tensor, taken anew, while its other rows are never used.",
+    why="The model sees a handful of samples, learns them by heart, and its loss on them looks splendid.",
+    fix="Go on with a pass instead of beginning a new one, and let indices advance.",
+    fine="One batch that is fetched once, a data set of one batch, full-batch training, passes that shuffle, and "
+    "slices whose rest is used elsewhere.",
+    needs=(BatchRepeated,),
+    examine=examine,
+    bad=(bad, bad_index_never_advanced),
+    good=(
+        good,
+        good_one_batch_on_purpose,
+        good_whole_data_set_as_one_batch,
+        good_new_pass_that_shuffles,
+        good_first_rows_for_training,
+    ),
+    # A slice of more than half of the rows is what people hold out a validation set from.
+    tunables={"steps": 8, "share_of_rows": 0.5},
+)

@@ -830,6 +830,53 @@ class BatchRepeated(Event, frozen=True):
     rest_used: bool = False
 
 
+class TargetsSeen(Event, frozen=True):
+    """What the targets of a loss were at one line, over all steps that were looked at so far.
+
+    operation: the loss. steps, elements: how many. classes: how often each came, of whole numbers, with the most
+    frequent first. class_count: how many there were. low, high: extremes. logits: classes that the model tells apart.
+    all_ignored: steps in which each target was the ignored one. weighted: classes or samples have weights.
+    per_sample: there is one target for each sample. stateful: the model was given what it computed in an earlier step.
+    source: whether they came from a loader, or a larger tensor, of `rows` in all, read `in_order`; `loader` names it.
+    chosen_at: the line that built the loader, or took them out of the tensor. clustered, deviations: see
+    `reading.clustering`.
+    """
+
+    location: Location | None
+    operation: str
+    name: str
+    since: int
+    steps: int
+    elements: int
+    classes: dict[int, int]
+    class_count: int
+    low: float | None
+    high: float | None
+    logits: int
+    all_ignored: int
+    ignore_index: int | None
+    weighted: bool
+    per_sample: bool
+    stateful: bool
+    source: Literal["", "drawn", "chosen"]
+    chosen_at: Location | None
+    rows: int
+    in_order: bool
+    loader: str
+    clustered: float
+    deviations: float
+
+
+class MaskedOut(Event, frozen=True):
+    """A boolean mask left nothing of a tensor with a graph: in so many of the steps that took anything at that line."""
+
+    location: Location | None
+    name: str
+    shape: list[int]
+    empty: int
+    steps: int
+
+
 class SeedRepeated(Event, frozen=True):
     """A line went on to give a global generator the same seed, in one training step after the other.
 

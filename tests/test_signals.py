@@ -688,6 +688,8 @@ def test_loaders():
         heard.signals.loaders.length_asked.connect(lambda asked: setattr(asked, "length", 1), owner="test")
         assert list(data) == []
         assert len(data) == 1
+        other = torch.utils.data.DataLoader(torch.ones(3, 1))  # type: ignore[arg-type]
+        assert [each for name, each in heard if name == "built"] == [other]
         assert lengths < heard.names.count("length_asked")
     assert len(data) == 3
 

@@ -9,14 +9,16 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import torch
+from torch.utils.data import BatchSampler, SequentialSampler
 
 from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.reading.fingerprint import key_of, row_keys
 from autograd_doctor.reading.numbers import IdentityTable, Numbers
 from autograd_doctor.reading.operation_kinds import FROM_DATA, Kind, traits
-from autograd_doctor.reading.places import Place
+from autograd_doctor.reading.places import Place, place
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
+from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.reading.without_running import is_a
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.loaders import BatchAsked, Loader, PassBegan
@@ -48,7 +50,11 @@ _Sources = tuple[Source, ...]
 
 
 class Sources(Instrument):
-    """The sources of living tensors. `loaders`: the numbers of loaders."""
+    """The sources of living tensors.
+
+    loaders: the numbers of loaders; names: theirs; built_at: where they were made. in_order: those that draw from the
+    first sample to the last.
+    """
 
     def __init__(self, site: Site, detail: Detail) -> None:
         super().__init__(site)
@@ -57,8 +63,12 @@ class Sources(Instrument):
         self._wholes = Numbers()
         self._iterators: IdentityTable[Source] = IdentityTable()
         self.loaders = Numbers()
+        self.names: dict[int, str] = {}
+        self.built_at: dict[int, Place | None] = {}
+        self.in_order: set[int] = set()
 
     def connect(self, signals: Signals) -> None:
+        self.listen(signals.loaders.built, self._built)
         self.listen(signals.loaders.began, self._pass_began)
         self.listen(signals.loaders.drawn, self._drawn)
         self.listen(signals.operations.ended, self._operation_ended)
@@ -74,8 +84,16 @@ class Sources(Instrument):
             known = () if slice_of is None else (slice_of,)
         return known
 
+    def _built(self, loader: Loader) -> None:
+        self.built_at[self.loaders.add(loader)] = place()
+
     def _pass_began(self, began: PassBegan) -> None:
-        self._iterators.put(began.iterator, Source("drawn", self.loaders.number(began.loader), samples(began.loader)))
+        number = self.loaders.number(began.loader)
+        if number not in self.names:
+            self.names[number] = variable_name(began.loader)
+        if type(began.loader.sampler) is SequentialSampler and type(began.loader.batch_sampler) is BatchSampler:
+            self.in_order.add(number)
+        self._iterators.put(began.iterator, Source("drawn", number, samples(began.loader)))
 
     def _drawn(self, asked: BatchAsked) -> None:
         source = self._iterators.get(asked.iterator)
@@ -162,7 +180,7 @@ def samples(loader: Loader) -> int:
     sampler = loader.sampler
     source = getattr(sampler, "data_source", None)
     sized: Any = source if source is not None else loader.dataset
-    if not is_a(loader.batch_sampler, torch.utils.data.BatchSampler) or not hasattr(type(sized), "__len__"):
+    if not is_a(loader.batch_sampler, BatchSampler) or not hasattr(type(sized), "__len__"):
         return 0
     try:
         return len(sized)

@@ -50,10 +50,11 @@ class LengthAsked:
 
 
 class Loaders(Seam):
-    """`began` with a pass; `asked`, then `drawn` or `exhausted` for each batch; `length_asked`."""
+    """`built`; `began` with a pass; `asked`, then `drawn` or `exhausted` for each batch; `length_asked`."""
 
     def __init__(self, guard: Guard) -> None:
         super().__init__(guard)
+        self.built: Signal[Loader] = Signal(guard, self)
         self.began: Signal[PassBegan] = Signal(guard, self)
         self.asked: Signal[BatchAsked] = Signal(guard, self)
         self.drawn: Signal[BatchAsked] = Signal(guard, self)
@@ -61,9 +62,18 @@ class Loaders(Seam):
         self.length_asked: Signal[LengthAsked] = Signal(guard, self)
 
     def patch(self, patches: Patches) -> None:
+        patches.replace(DataLoader, "__init__", self._building(DataLoader.__init__))
         patches.replace(DataLoader, "__iter__", self._iterating(DataLoader.__iter__))
         patches.replace(DataLoader, "__len__", self._measuring(DataLoader.__len__))
         patches.replace(_BaseDataLoaderIter, "__next__", self._drawing(_BaseDataLoaderIter.__next__))
+
+    def _building(self, original: Callable[..., None]) -> Callable[..., None]:
+        @wraps(original)
+        def __init__(loader: Loader, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+            original(loader, *args, **kwargs)
+            self.built.send(loader)
+
+        return __init__
 
     def _iterating(self, original: Callable[[Loader], _BaseDataLoaderIter]) -> Callable[[Loader], _BaseDataLoaderIter]:
         @wraps(original)

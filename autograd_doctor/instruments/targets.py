@@ -1,0 +1,280 @@
+"""What the targets of losses are: their classes and extremes, in which order they come, and whether any counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import torch
+
+from autograd_doctor.events import Event, MaskedOut, TargetsSeen
+from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.detail import Detail
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.module_calls import ModuleCalls, RootBegan
+from autograd_doctor.instruments.sources import Source, Sources
+from autograd_doctor.instruments.tensors import Tensors
+from autograd_doctor.reading.clustering import clustering
+from autograd_doctor.reading.made import has_graph
+from autograd_doctor.reading.module_tree import parameters_in
+from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.tensor_facts import readable
+from autograd_doctor.reading.tensors_in import tensors_in
+from autograd_doctor.reading.variable_names import variable_name
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.operations import Operation
+
+_CLASSES = frozenset({"cross_entropy", "nll_loss"})
+_BINARY = frozenset({"binary_cross_entropy", "binary_cross_entropy_with_logits"})
+_REGRESSION = frozenset({"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"})
+_LOSSES = _CLASSES | _BINARY | _REGRESSION
+_IGNORED = -100
+"""What `cross_entropy` ignores if it is told nothing else."""
+_MOST_STEPS = 64
+"""Whose classes are kept apart; beyond, they are only counted."""
+_MOST_ELEMENTS = 2**20
+_MOST_CLASSES = 1000
+_NAMED_CLASSES = 10
+_MOST_LINES = 200
+_FIRST_TOLD = 8
+"""Steps; from there on it is told whenever their number has doubled, and at the end."""
+
+
+@dataclass
+class _Targets:
+    """What came at one line. counts: in the latest step there was a target that is not ignored.
+
+    order: for each step the rows of the whole that came in it, where they are a range.
+    """
+
+    place: Place | None
+    operation: str
+    name: str
+    since: int
+    logits: int
+    step: int = -1
+    steps: int = 0
+    elements: int = 0
+    low: float | None = None
+    high: float | None = None
+    by_step: list[Counter[int]] = field(default_factory=list)
+    classes: Counter[int] = field(default_factory=Counter)
+    all_ignored: int = 0
+    counts: bool = False
+    ignore_index: int | None = None
+    weighted: bool = False
+    per_sample: bool = True
+    source: Source | None = None
+    order: list[tuple[int, int]] = field(default_factory=list)
+    told: int = 0
+
+    @property
+    def is_consecutive(self) -> bool:
+        """Whether slices of a tensor followed one another, from its first row to its last."""
+        pairs = list(zip(self.order, self.order[1:], strict=False))
+        going_on = sum(before[1] == after[0] or after[0] == 0 for before, after in pairs)
+        return len(set(self.order)) > 1 and len(self.order) == self.steps and going_on >= 0.7 * len(pairs)
+
+
+@dataclass
+class _Mask:
+    """A line that takes out what a mask leaves. left: in the latest step it left something."""
+
+    name: str
+    shape: list[int]
+    left: bool = False
+    step: int = -1
+    steps: int = 0
+    empty: int = 0
+
+
+class Targets(Instrument):
+    """Listens to losses with a graph, in full steps, and to boolean masks; values are read on the CPU only."""
+
+    emits: ClassVar[tuple[type[Event], ...]] = (TargetsSeen, MaskedOut)
+
+    def __init__(
+        self,
+        site: Site,
+        course: Course,
+        detail: Detail,
+        tensors: Tensors,
+        module_calls: ModuleCalls,
+        sources: Sources,
+    ) -> None:
+        super().__init__(site)
+        self._course = course
+        self._detail = detail
+        self._tensors = tensors
+        self._module_calls = module_calls
+        self._sources = sources
+        self._targets: dict[tuple[Place | None, str], _Targets] = {}
+        self._masks: dict[Place | None, _Mask] = {}
+        self._samples: set[int] = set()
+        self._samples_of = -1
+        self._stateful = False
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(self._module_calls.root_began, self._root_began)
+        self.listen(signals.operations.ended, self._operation_ended)
+
+    def finish(self) -> None:
+        for targets in self._targets.values():
+            if targets.told < targets.steps:
+                self._tell(targets)
+        for place, mask in self._masks.items():
+            if mask.empty:
+                self.emit(
+                    MaskedOut(
+                        step=self._course.steps,
+                        location=locate(place),
+                        name=mask.name,
+                        shape=mask.shape,
+                        empty=mask.empty,
+                        steps=mask.steps,
+                    )
+                )
+
+    def _root_began(self, began: RootBegan) -> None:
+        """How many samples a batch has, and whether a model is given what was computed of parameters before."""
+        call = began.call
+        if not (self._detail.full and call.grad_enabled) or next(parameters_in(call.module), None) is None:
+            return
+        if self._samples_of != self._course.steps:
+            self._samples_of, self._samples = self._course.steps, set()
+        for tensor in tensors_in((call.args, call.kwargs), 2):
+            made = self._tensors.get(tensor)
+            if not tensor.requires_grad and tensor.dim():
+                self._samples.add(tensor.shape[0])
+                self._stateful |= made is not None and made.values != 0 and made.step < self._course.steps
+
+    # --------------------------------------------------------------------------------------------------- operations
+
+    def _operation_ended(self, operation: Operation) -> None:
+        if operation.name in _LOSSES:
+            if self._course.running is None and self._detail.full:
+                self._loss(operation)
+        elif operation.name in ("__getitem__", "masked_select") and len(operation.args) == 2:
+            mask, result = operation.args[1], operation.result
+            if type(mask) is torch.Tensor and mask.dtype is torch.bool and isinstance(result, torch.Tensor):
+                self._masked(operation, result)
+
+    def _masked(self, operation: Operation, result: torch.Tensor) -> None:
+        if not has_graph(result) or not operation.args[0].numel() or not operation.grad_enabled:
+            return
+        mask = self._masks.get(operation.place)
+        if mask is None:
+            name, shape = variable_name(operation.args[0]), list(operation.args[1].shape)
+            mask = self._masks[operation.place] = _Mask(name, shape)
+        if mask.step != self._course.steps:
+            mask.step = self._course.steps
+            mask.steps += 1
+            mask.empty += 1
+            mask.left = False
+        if result.numel() and not mask.left:
+            mask.left = True
+            mask.empty -= 1
+
+    def _loss(self, operation: Operation) -> None:
+        arguments = dict(zip(("input", "target", "weight"), operation.args, strict=False)) | operation.kwargs
+        logits, target = arguments.get("input"), arguments.get("target")
+        if not (isinstance(logits, torch.Tensor) and isinstance(target, torch.Tensor) and has_graph(logits)):
+            return
+        if target.requires_grad or target.device.type != "cpu" or not readable(target) or not target.numel():
+            return
+        known = self._line(operation, logits, target)
+        if known is None or target.numel() > _MOST_ELEMENTS:
+            return
+        is_new = known.step != self._course.steps
+        known.step, known.steps = self._course.steps, known.steps + is_new
+        known.elements += target.numel()
+        known.weighted |= _is_weighted(arguments)
+        known.per_sample &= target.dim() == 1 or target.numel() == target.shape[0]
+        known.per_sample &= not self._samples or target.shape[0] in self._samples
+        self._source(known, target, is_new=is_new)
+        self._values(known, target, arguments, is_new=is_new)
+        if known.steps >= max(_FIRST_TOLD, 2 * known.told) and is_new:
+            self._tell(known)
+
+    def _line(self, operation: Operation, logits: torch.Tensor, target: torch.Tensor) -> _Targets | None:
+        key = (operation.place, operation.name)
+        if key not in self._targets and len(self._targets) < _MOST_LINES:
+            classes = logits.shape[1] if operation.name in _CLASSES and logits.dim() > 1 else 0
+            name = variable_name(target)
+            self._targets[key] = _Targets(operation.place, operation.name, name, self._course.steps, classes)
+        return self._targets.get(key)
+
+    def _source(self, known: _Targets, target: torch.Tensor, *, is_new: bool) -> None:
+        for source in self._sources.of(target)[:1]:
+            known.source = known.source or source
+            if is_new and source.kind == "chosen" and source.high - source.low == target.shape[0]:
+                known.order.append((source.low, source.high))
+
+    def _values(self, known: _Targets, target: torch.Tensor, arguments: dict[str, Any], *, is_new: bool) -> None:
+        low, high = (float(end) for end in torch.aminmax(target.float() if target.dtype is torch.bool else target))
+        known.low = low if known.low is None else min(known.low, low)
+        known.high = high if known.high is None else max(known.high, high)
+        if target.is_floating_point() and (known.operation in _REGRESSION or low < 0 or high > 1):
+            return
+        values, counts = torch.unique(target, return_counts=True)
+        if values.numel() > _MOST_CLASSES or (
+            target.is_floating_point() and not bool((values == values.round()).all())
+        ):
+            return
+        found = Counter(dict(zip((int(value) for value in values), counts.tolist(), strict=True)))
+        if known.operation in _CLASSES:
+            known.ignore_index = arguments.get("ignore_index", _IGNORED)
+            found.pop(known.ignore_index, None)
+            known.all_ignored += is_new
+            known.counts &= not is_new
+            if found and not known.counts:
+                known.counts = True
+                known.all_ignored -= 1
+        known.classes.update(found)
+        if is_new and len(known.by_step) < _MOST_STEPS:
+            known.by_step.append(found)
+        elif not is_new and known.by_step:
+            known.by_step[-1].update(found)
+
+    # ------------------------------------------------------------------------------------------------------- telling
+
+    def _tell(self, known: _Targets) -> None:
+        known.told = known.steps
+        source, found = known.source, clustering([batch for batch in known.by_step if batch])
+        drawn = source is not None and source.kind == "drawn"
+        begins = self._sources.built_at.get(source.number) if source and drawn else source and source.place
+        self.emit(
+            TargetsSeen(
+                step=self._course.steps,
+                location=locate(known.place),
+                operation=known.operation,
+                name=known.name,
+                since=known.since,
+                steps=known.steps,
+                elements=known.elements,
+                classes=dict(known.classes.most_common(_NAMED_CLASSES)),
+                class_count=len(known.classes),
+                low=known.low,
+                high=known.high,
+                logits=known.logits,
+                all_ignored=known.all_ignored,
+                ignore_index=known.ignore_index,
+                weighted=known.weighted,
+                per_sample=known.per_sample,
+                stateful=self._stateful,
+                source=source.kind if source is not None else "",
+                chosen_at=locate(begins),
+                rows=source.rows if source is not None else 0,
+                in_order=source.number in self._sources.in_order if source and drawn else known.is_consecutive,
+                loader=self._sources.names[source.number] if source and drawn else "",
+                clustered=found.share,
+                deviations=found.deviations,
+            )
+        )
+
+
+def _is_weighted(arguments: dict[str, Any]) -> bool:
+    """Whether some elements count more than others, or may be made to by what is done with them one by one."""
+    weights = (arguments.get("weight"), arguments.get("pos_weight"))
+    return any(weight is not None for weight in weights) or arguments.get("reduction") == "none"

@@ -877,6 +877,24 @@ class MaskedOut(Event, frozen=True):
     steps: int
 
 
+class FirstLayerFed(Event, frozen=True):
+    """A layer with weights took in data that no weight had worked on, and no normalisation took its output over.
+
+    Of a second step, if both were alike. location: the line that called the module, applied_at: that of the layer.
+    mean, deviation: of the step in which each was smaller. low, high: of both.
+    """
+
+    location: Location | None
+    applied_at: Location | None
+    operation: str
+    name: str
+    shape: list[int]
+    mean: float
+    deviation: float
+    low: float
+    high: float
+
+
 class SeedRepeated(Event, frozen=True):
     """A line went on to give a global generator the same seed, in one training step after the other.
 

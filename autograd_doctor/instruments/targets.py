@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from itertools import pairwise
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 
@@ -16,7 +17,7 @@ from autograd_doctor.instruments.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.sources import Source, Sources
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.clustering import clustering
-from autograd_doctor.reading.made import has_graph
+from autograd_doctor.reading.made import Made, has_graph
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.tensor_facts import readable
@@ -39,6 +40,14 @@ _NAMED_CLASSES = 10
 _MOST_LINES = 200
 _FIRST_TOLD = 8
 """Steps; from there on it is told whenever their number has doubled, and at the end."""
+
+
+class _Rows(NamedTuple):
+    """Rows that came in one step."""
+
+    step: int
+    low: int
+    high: int
 
 
 @dataclass
@@ -66,15 +75,15 @@ class _Targets:
     weighted: bool = False
     per_sample: bool = True
     source: Source | None = None
-    order: list[tuple[int, int]] = field(default_factory=list)
+    order: list[_Rows] = field(default_factory=list)
     told: int = 0
 
     @property
     def is_consecutive(self) -> bool:
         """Whether slices of a tensor followed one another, from its first row to its last."""
-        pairs = list(zip(self.order, self.order[1:], strict=False))
-        going_on = sum(before[1] == after[0] or after[0] == 0 for before, after in pairs)
-        return len(set(self.order)) > 1 and len(self.order) == self.steps and going_on >= 0.7 * len(pairs)
+        pairs = [(one, next_one) for one, next_one in pairwise(self.order) if next_one.step == one.step + 1]
+        going_on = sum(one.high == next_one.low or next_one.low == 0 for one, next_one in pairs)
+        return len({one.low for one in self.order}) > 1 and len(pairs) > 1 and going_on == len(pairs)
 
 
 @dataclass
@@ -90,7 +99,8 @@ class _Mask:
 
 
 class Targets(Instrument):
-    """Listens to losses with a graph, in full steps, and to boolean masks; values are read on the CPU only."""
+    """Listens to losses with a graph, and to boolean masks, in full steps; on an accelerator, where those are looked at
+    closely."""
 
     emits: ClassVar[tuple[type[Event], ...]] = (TargetsSeen, MaskedOut)
 
@@ -147,7 +157,10 @@ class Targets(Instrument):
             made = self._tensors.get(tensor)
             if not tensor.requires_grad and tensor.dim():
                 self._samples.add(tensor.shape[0])
-                self._stateful |= made is not None and made.values != 0 and made.step < self._course.steps
+                self._stateful |= made is not None and made.values != 0 and self._is_left_over(made)
+
+    def _is_left_over(self, made: Made) -> bool:
+        return made.step < self._course.steps or made.operation in ("detach", "data")
 
     # --------------------------------------------------------------------------------------------------- operations
 
@@ -181,7 +194,8 @@ class Targets(Instrument):
         logits, target = arguments.get("input"), arguments.get("target")
         if not (isinstance(logits, torch.Tensor) and isinstance(target, torch.Tensor) and has_graph(logits)):
             return
-        if target.requires_grad or target.device.type != "cpu" or not readable(target) or not target.numel():
+        is_cheap = target.device.type == "cpu" or self._detail.closely
+        if target.requires_grad or not is_cheap or not readable(target) or not target.numel():
             return
         known = self._line(operation, logits, target)
         if known is None or target.numel() > _MOST_ELEMENTS:
@@ -208,8 +222,9 @@ class Targets(Instrument):
     def _source(self, known: _Targets, target: torch.Tensor, *, is_new: bool) -> None:
         for source in self._sources.of(target)[:1]:
             known.source = known.source or source
-            if is_new and source.kind == "chosen" and source.high - source.low == target.shape[0]:
-                known.order.append((source.low, source.high))
+            is_range = source.kind == "chosen" and source.high - source.low == target.shape[0]
+            if is_new and is_range and len(known.order) < _MOST_STEPS:
+                known.order.append(_Rows(known.step, source.low, source.high))
 
     def _values(self, known: _Targets, target: torch.Tensor, arguments: dict[str, Any], *, is_new: bool) -> None:
         low, high = (float(end) for end in torch.aminmax(target.float() if target.dtype is torch.bool else target))

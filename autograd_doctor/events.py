@@ -895,6 +895,26 @@ class FirstLayerFed(Event, frozen=True):
     high: float
 
 
+class StoredDataChanged(Event, frozen=True):
+    """Reading samples of a data set has changed what it stores in a field.
+
+    location: the line that did, if it was `seen`, else the one that reads. samples: how many were changed so far;
+    again: those of them that another reading changed once more. index, times: one of them; size_before, size: the mean
+    of its absolute values at first and after its latest reading.
+    """
+
+    dataset: str
+    field: str
+    location: Location | None
+    seen: bool
+    samples: int
+    again: int
+    index: int
+    times: int
+    size_before: float
+    size: float
+
+
 class SeedRepeated(Event, frozen=True):
     """A line went on to give a global generator the same seed, in one training step after the other.
 

@@ -694,6 +694,16 @@ def test_loaders():
     assert len(data) == 3
 
 
+def test_fetches():
+    data = torch.utils.data.DataLoader(torch.arange(4), batch_size=2)  # type: ignore[arg-type]
+    with Heard("fetches") as heard:
+        batches = list(data)
+    assert heard.names == ["began", "ended"] * 2
+    assert [call.index for name, call in heard if name == "ended"] == [[0, 1], [2, 3]]
+    assert all(call.batch is batch for (_, call), batch in zip(heard[1::2], batches, strict=True))
+    assert heard[0][1].dataset is data.dataset
+
+
 def test_batches_are_handed_on() -> None:
     data = torch.utils.data.DataLoader(torch.arange(4), batch_size=2)  # type: ignore[arg-type]
     with Heard("loaders"):

@@ -11,6 +11,7 @@ from autograd_doctor.signals.checkpoints import Checkpoints
 from autograd_doctor.signals.clipping import Clipping
 from autograd_doctor.signals.custom_functions import CustomFunctions
 from autograd_doctor.signals.distributions import Distributions
+from autograd_doctor.signals.fetches import Fetches
 from autograd_doctor.signals.grad_modes import GradModes
 from autograd_doctor.signals.guard import Failed, Guard
 from autograd_doctor.signals.hooks import Hooks
@@ -48,6 +49,7 @@ class Signals:
         self.scalers = Scalers(guard)
         self.schedulers = Schedulers(guard)
         self.loaders = Loaders(guard)
+        self.fetches = Fetches(guard)
         self.hooks = Hooks(guard)
         self.states = States(guard)
         self.registration = Registration(guard)

@@ -1,0 +1,190 @@
+"""AD712: reading a sample changes the data set, so that the next epoch reads other values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import StoredDataChanged
+from autograd_doctor.findings import Finding
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+from autograd_doctor.wording import plural
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    latest = {(event.dataset, event.field): event for event in trace.of(StoredDataChanged)}
+    for event in latest.values():
+        if event.again >= tunables["samples"]:
+            yield _finding(event)
+
+
+def _finding(event: StoredDataChanged) -> Finding:
+    line = "" if event.seen else "; the line was not seen, this is where samples are read"
+    return RULE.finding(
+        f"reading samples of `{event.dataset}` changes what it stores in `{event.field}`: of "
+        f"{plural(event.samples, 'sample')} that a reading changed, {event.again} were changed again by the next one; "
+        f"sample {event.index} went from {event.size_before:.4g} to {event.size:.4g} (mean of absolute values) in "
+        f"{plural(event.times, 'reading')}{line}",
+        subject=f"{event.dataset}.{event.field}",
+        location=event.location,
+        confidence="high" if event.seen else "medium",
+        help="make a new value instead of writing in place (`x = x / s` instead of `x /= s`), or copy the sample "
+        "first, with `.clone()` or `.copy()`",
+        evidence={
+            "field": event.field,
+            "samples_changed": event.samples,
+            "samples_changed_again": event.again,
+            "sample": event.index,
+            "mean_before": event.size_before,
+            "mean_after": event.size,
+            "readings": event.times,
+        },
+        step_first=1,
+        step_count=event.step,
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, Dataset
+
+    class Pictures(Dataset[torch.Tensor]):
+        def __init__(self) -> None:
+            self.pixels = 255 * torch.rand(60, 8)
+
+        def __len__(self) -> int:
+            return len(self.pixels)
+
+        def __getitem__(self, index: int) -> torch.Tensor:
+            picture = self.pixels[index]
+            picture /= 255  # <- AD712
+            return picture
+
+    torch.manual_seed(0)
+    loader = DataLoader(Pictures(), batch_size=10, shuffle=True)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(4):
+        for x in loader:
+            loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
+def bad_numpy() -> None:
+    import numpy as np
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, Dataset
+
+    def normalised(signal: np.ndarray) -> np.ndarray:
+        signal -= signal.mean()
+        signal *= 0.5  # <- AD712
+        return signal
+
+    class Signals(Dataset[torch.Tensor]):
+        def __init__(self) -> None:
+            values = np.random.default_rng(0).normal(size=(60, 8)).astype(np.float32)
+            self.signals = [row - row.mean() for row in values]
+
+        def __len__(self) -> int:
+            return len(self.signals)
+
+        def __getitem__(self, index: int) -> torch.Tensor:
+            return torch.from_numpy(normalised(self.signals[index]))
+
+    torch.manual_seed(0)
+    loader = DataLoader(Signals(), batch_size=10)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(4):
+        for x in loader:
+            loss = nn.functional.mse_loss(model(x), x[:, :4].sum(1, keepdim=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, Dataset
+
+    class Pictures(Dataset[torch.Tensor]):
+        def __init__(self) -> None:
+            self.pixels = 255 * torch.rand(60, 8)
+
+        def __len__(self) -> int:
+            return len(self.pixels)
+
+        def __getitem__(self, index: int) -> torch.Tensor:
+            picture = self.pixels[index].clone()
+            picture /= 255
+            picture += 0.1 * torch.randn(8)
+            return picture
+
+    torch.manual_seed(0)
+    loader = DataLoader(Pictures(), batch_size=10, shuffle=True)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(4):
+        for x in loader:
+            loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
+def good_normalised_once() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, Dataset
+
+    class Pictures(Dataset[torch.Tensor]):
+        def __init__(self) -> None:
+            self.pixels = 255 * torch.rand(60, 8)
+            self.is_ready = torch.zeros(60, dtype=torch.bool)
+            self.times = torch.zeros(60, dtype=torch.long)
+
+        def __len__(self) -> int:
+            return len(self.pixels)
+
+        def __getitem__(self, index: int) -> torch.Tensor:
+            if not self.is_ready[index]:
+                self.pixels[index] /= 255
+                self.is_ready[index] = True
+            self.times[index] += 1
+            return self.pixels[index]
+
+    torch.manual_seed(0)
+    loader = DataLoader(Pictures(), batch_size=10, shuffle=True)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(4):
+        for x in loader:
+            loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
+RULE = Rule(
+    code="AD712",
+    name="dataset-changes-under-reading",
+    severity="error",
+    title="reading a sample changes the data set",
+    observes="The rows that a data set stores, before and after a batch is read from them in the program's own "
+    "process, and the line that changes them, by looking after each line of a later reading.",
+    why="An index of a tensor, an array or a list is no copy. What is written to it in place stays: each epoch scales, "
+    "shifts or augments what the epoch before has left, until pixels are 0 or noise.",
+    fix="Copy the sample before writing to it, or compute a new one.",
+    fine="Work on copies, data sets that bring a sample to its final form once, counters beside the samples, and data "
+    "that change between readings.",
+    needs=(StoredDataChanged,),
+    examine=examine,
+    bad=(bad, bad_numpy),
+    good=(good, good_normalised_once),
+    tunables={"samples": 1},
+)

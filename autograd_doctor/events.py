@@ -868,7 +868,10 @@ class TargetsSeen(Event, frozen=True):
 
 
 class MaskedOut(Event, frozen=True):
-    """A boolean mask left nothing of a tensor with a graph: in so many of the steps that took anything at that line."""
+    """A boolean mask left nothing of a tensor with a graph, of which a loss, a sum or a mean was then computed.
+
+    empty: in how many of the steps in which the mask was used.
+    """
 
     location: Location | None
     name: str

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import torch
 
-from autograd_doctor.events import Event, MaskedOut, TargetsSeen
+from autograd_doctor.events import Event, TargetsSeen
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
@@ -17,6 +17,7 @@ from autograd_doctor.instruments.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.sources import Source, Sources
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.clustering import clustering
+from autograd_doctor.reading.losses import CLASSES, LOSSES, REGRESSION
 from autograd_doctor.reading.made import Made, has_graph
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.places import Place, locate
@@ -26,10 +27,6 @@ from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.operations import Operation
 
-_CLASSES = frozenset({"cross_entropy", "nll_loss"})
-_BINARY = frozenset({"binary_cross_entropy", "binary_cross_entropy_with_logits"})
-_REGRESSION = frozenset({"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"})
-_LOSSES = _CLASSES | _BINARY | _REGRESSION
 _IGNORED = -100
 """What `cross_entropy` ignores if it is told nothing else."""
 _MOST_STEPS = 64
@@ -86,23 +83,10 @@ class _Targets:
         return len({one.low for one in self.order}) > 1 and len(pairs) > 1 and going_on == len(pairs)
 
 
-@dataclass
-class _Mask:
-    """A line that takes out what a mask leaves. left: in the latest step it left something."""
-
-    name: str
-    shape: list[int]
-    left: bool = False
-    step: int = -1
-    steps: int = 0
-    empty: int = 0
-
-
 class Targets(Instrument):
-    """Listens to losses with a graph, and to boolean masks, in full steps; on an accelerator, where those are looked at
-    closely."""
+    """Listens to losses with a graph in full steps; on an accelerator, only where those are looked at closely."""
 
-    emits: ClassVar[tuple[type[Event], ...]] = (TargetsSeen, MaskedOut)
+    emits: ClassVar[tuple[type[Event], ...]] = (TargetsSeen,)
 
     def __init__(
         self,
@@ -120,7 +104,6 @@ class Targets(Instrument):
         self._module_calls = module_calls
         self._sources = sources
         self._targets: dict[tuple[Place | None, str], _Targets] = {}
-        self._masks: dict[Place | None, _Mask] = {}
         self._samples: set[int] = set()
         self._samples_of = -1
         self._stateful = False
@@ -133,18 +116,6 @@ class Targets(Instrument):
         for targets in self._targets.values():
             if targets.told < targets.steps:
                 self._tell(targets)
-        for place, mask in self._masks.items():
-            if mask.empty:
-                self.emit(
-                    MaskedOut(
-                        step=self._course.steps,
-                        location=locate(place),
-                        name=mask.name,
-                        shape=mask.shape,
-                        empty=mask.empty,
-                        steps=mask.steps,
-                    )
-                )
 
     def _root_began(self, began: RootBegan) -> None:
         """How many samples a batch has, and whether a model is given what was computed of parameters before."""
@@ -165,29 +136,8 @@ class Targets(Instrument):
     # --------------------------------------------------------------------------------------------------- operations
 
     def _operation_ended(self, operation: Operation) -> None:
-        if operation.name in _LOSSES:
-            if self._course.running is None and self._detail.full:
-                self._loss(operation)
-        elif operation.name in ("__getitem__", "masked_select") and len(operation.args) == 2:
-            mask, result = operation.args[1], operation.result
-            if type(mask) is torch.Tensor and mask.dtype is torch.bool and isinstance(result, torch.Tensor):
-                self._masked(operation, result)
-
-    def _masked(self, operation: Operation, result: torch.Tensor) -> None:
-        if not has_graph(result) or not operation.args[0].numel() or not operation.grad_enabled:
-            return
-        mask = self._masks.get(operation.place)
-        if mask is None:
-            name, shape = variable_name(operation.args[0]), list(operation.args[1].shape)
-            mask = self._masks[operation.place] = _Mask(name, shape)
-        if mask.step != self._course.steps:
-            mask.step = self._course.steps
-            mask.steps += 1
-            mask.empty += 1
-            mask.left = False
-        if result.numel() and not mask.left:
-            mask.left = True
-            mask.empty -= 1
+        if operation.name in LOSSES and self._course.running is None and self._detail.full:
+            self._loss(operation)
 
     def _loss(self, operation: Operation) -> None:
         arguments = dict(zip(("input", "target", "weight"), operation.args, strict=False)) | operation.kwargs
@@ -214,7 +164,7 @@ class Targets(Instrument):
     def _line(self, operation: Operation, logits: torch.Tensor, target: torch.Tensor) -> _Targets | None:
         key = (operation.place, operation.name)
         if key not in self._targets and len(self._targets) < _MOST_LINES:
-            classes = logits.shape[1] if operation.name in _CLASSES and logits.dim() > 1 else 0
+            classes = logits.shape[1] if operation.name in CLASSES and logits.dim() > 1 else 0
             name = variable_name(target)
             self._targets[key] = _Targets(operation.place, operation.name, name, self._course.steps, classes)
         return self._targets.get(key)
@@ -230,7 +180,7 @@ class Targets(Instrument):
         low, high = (float(end) for end in torch.aminmax(target.float() if target.dtype is torch.bool else target))
         known.low = low if known.low is None else min(known.low, low)
         known.high = high if known.high is None else max(known.high, high)
-        if target.is_floating_point() and (known.operation in _REGRESSION or low < 0 or high > 1):
+        if target.is_floating_point() and (known.operation in REGRESSION or low < 0 or high > 1):
             return
         values, counts = torch.unique(target, return_counts=True)
         if values.numel() > _MOST_CLASSES or (
@@ -238,7 +188,7 @@ class Targets(Instrument):
         ):
             return
         found = Counter(dict(zip((int(value) for value in values), counts.tolist(), strict=True)))
-        if known.operation in _CLASSES:
+        if known.operation in CLASSES:
             known.ignore_index = arguments.get("ignore_index", _IGNORED)
             found.pop(known.ignore_index, None)
             known.all_ignored += is_new

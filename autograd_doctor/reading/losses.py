@@ -1,0 +1,8 @@
+"""The functions of torch that compare an input with a target, by their names."""
+
+from __future__ import annotations
+
+CLASSES = frozenset({"cross_entropy", "nll_loss"})
+"""Of which the target may be the number of a class."""
+REGRESSION = frozenset({"huber_loss", "l1_loss", "mse_loss", "smooth_l1_loss"})
+LOSSES = CLASSES | REGRESSION | {"binary_cross_entropy", "binary_cross_entropy_with_logits"}

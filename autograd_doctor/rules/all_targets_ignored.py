@@ -1,0 +1,165 @@
+"""AD707: no target of a batch counts, in step after step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import MaskedOut, TargetsSeen
+from autograd_doctor.findings import Finding
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+from autograd_doctor.wording import plural, shape
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    latest = {(event.location, event.operation): event for event in trace.of(TargetsSeen)}
+    for event in latest.values():
+        if event.all_ignored >= max(tunables["steps"], tunables["share"] * event.steps):
+            yield _ignored(event)
+    masks = {event.location: event for event in trace.of(MaskedOut)}
+    for mask in masks.values():
+        if mask.empty >= max(tunables["steps"], tunables["share"] * mask.steps):
+            yield _masked(mask)
+
+
+def _ignored(event: TargetsSeen) -> Finding:
+    name = f"`{event.name}`" if event.name else "the targets"
+    return RULE.finding(
+        f"in {event.all_ignored} of {plural(event.steps, 'step')} that were recorded, every target in {name} was "
+        f"{event.ignore_index}, which `{event.operation}` ignores: the loss is a mean over nothing",
+        subject=event.name or "targets",
+        location=event.location,
+        help="look at how the targets are made: the labels that should count were overwritten by those that should "
+        "not, or `ignore_index` is the number of a real class",
+        evidence={
+            "steps_ignored": event.all_ignored,
+            "steps": event.steps,
+            "ignore_index": event.ignore_index if event.ignore_index is not None else "",
+            "targets": event.elements,
+        },
+        step_first=event.since + 1,
+        step_count=event.all_ignored,
+    )
+
+
+def _masked(event: MaskedOut) -> Finding:
+    name = f"`{event.name}`" if event.name else "a tensor with a graph"
+    return RULE.finding(
+        f"in {event.empty} of {plural(event.steps, 'step')} that were recorded, the mask of shape {shape(event.shape)} "
+        f"left nothing of {name}, of which a loss was to be computed",
+        subject=event.name or "mask",
+        location=event.location,
+        help="look at how the mask is made: it may be the wrong way round, or compare with a value that never comes",
+        evidence={"steps_empty": event.empty, "steps": event.steps},
+        step_count=event.empty,
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Embedding(20, 8), nn.Linear(8, 20))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(10):
+        tokens = torch.randint(0, 20, (4, 6))
+        labels = tokens.clone()
+        labels[labels >= 0] = -100
+        loss = nn.functional.cross_entropy(model(tokens).flatten(0, 1), labels.flatten())  # <- AD707
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_mask() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        is_known = x[:, 0] > 100
+        scores = model(x)[is_known]  # <- AD707
+        loss = nn.functional.cross_entropy(scores, x[is_known, :3].argmax(1), reduction="sum")
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Embedding(20, 8), nn.Linear(8, 20))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(10):
+        tokens = torch.randint(0, 20, (4, 6))
+        labels = tokens.clone()
+        labels[torch.rand(4, 6) < 0.5] = -100
+        loss = nn.functional.cross_entropy(model(tokens).flatten(0, 1), labels.flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_expert_without_tokens() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    first, second, head = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 3)
+    embed = nn.Linear(8, 8)
+    second.requires_grad_(False)
+    optimizer = torch.optim.SGD([*embed.parameters(), *first.parameters(), *head.parameters()], lr=0.05)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        hidden = embed(x)
+        out = hidden.clone()
+        to_second = x[:, 0] > 100
+        out[to_second] = second(hidden[to_second])
+        out[~to_second] = first(hidden[~to_second])
+        loss = nn.functional.cross_entropy(head(out), x[:, :3].argmax(1))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_single_empty_masks() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for step in range(10):
+        x = torch.randn(16, 8)
+        is_known = x[:, 0] > (100 if step == 3 else 0)
+        scores = model(x)[is_known]
+        loss = nn.functional.cross_entropy(scores, x[is_known, :3].argmax(1), reduction="sum")
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD707",
+    name="all-targets-ignored",
+    severity="error",
+    title="no target of a batch counts",
+    observes="Losses all of whose targets are the one that they ignore, and boolean masks that leave a loss nothing, "
+    "in most of the steps that were recorded.",
+    why="The loss is 0, or NaN as the mean of nothing, and teaches nothing.",
+    fix="Repair how targets or masks are made.",
+    fine="Single batches without a target, masks that are empty now and then, and those of an expert without tokens.",
+    needs=(TargetsSeen, MaskedOut),
+    examine=examine,
+    folds=("AD116", "AD401", "AD402", "AD410", "AD111", "AD203"),
+    bad=(bad, bad_mask),
+    good=(good, good_expert_without_tokens, good_single_empty_masks),
+    # Of the steps that were recorded, a share in which chance or a warm-up has no part.
+    tunables={"steps": 3, "share": 0.9},
+)

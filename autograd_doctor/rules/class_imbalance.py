@@ -1,0 +1,120 @@
+"""AD713: targets of one class make up nearly everything, and no class counts more than another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import TargetsSeen
+from autograd_doctor.findings import Finding
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+from autograd_doctor.wording import plural
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    latest = {(event.location, event.operation): event for event in trace.of(TargetsSeen)}
+    for event in latest.values():
+        seen = event.elements
+        is_data = event.source and event.per_sample and not event.weighted
+        if is_data and event.class_count > 1 and seen >= tunables["targets"] and event.steps >= tunables["steps"]:
+            label, count = next(iter(event.classes.items()))
+            if count >= tunables["share"] * sum(event.classes.values()):
+                yield _finding(event, label, count)
+
+
+def _finding(event: TargetsSeen, label: int, count: int) -> Finding:
+    share = count / sum(event.classes.values())
+    return RULE.finding(
+        f"{share:.1%} of the {plural(event.elements, 'target')} that were seen are of class {label}, and "
+        f"`{event.operation}` gives all classes the same weight: who always says {label} is right {share:.1%} of the "
+        "time",
+        subject=event.name or "targets",
+        location=event.location,
+        help="look at the other classes by themselves (recall, average precision); weigh them (`weight`, `pos_weight`) "
+        "or draw them more often (`WeightedRandomSampler`)",
+        evidence={
+            "share": round(share, 4),
+            "class": label,
+            "targets": event.elements,
+            "classes": event.class_count,
+            "counts": [f"{each}: {times}" for each, times in event.classes.items()],
+        },
+        step_first=event.since + 1,
+        step_count=event.steps,
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    x = torch.randn(640, 8)
+    y = (x[:, 0] > 2.2).long()
+    loader = DataLoader(TensorDataset(x, y), batch_size=64, shuffle=True)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(2):
+        for inputs, targets in loader:
+            loss = nn.functional.cross_entropy(model(inputs), targets)  # <- AD713
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    x = torch.randn(640, 8)
+    y = (x[:, 0] > 2.2).long()
+    loader = DataLoader(TensorDataset(x, y), batch_size=64, shuffle=True)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    criterion = nn.CrossEntropyLoss(weight=torch.tensor([0.02, 0.98]))
+    for _ in range(2):
+        for inputs, targets in loader:
+            loss = criterion(model(inputs), targets)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
+def good_many_rare_labels() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    x = torch.randn(640, 8)
+    y = (torch.rand(640, 40) < 0.03).float()
+    loader = DataLoader(TensorDataset(x, y), batch_size=64, shuffle=True)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 40))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(2):
+        for inputs, targets in loader:
+            loss = nn.functional.binary_cross_entropy_with_logits(model(inputs), targets)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
+RULE = Rule(
+    code="AD713",
+    name="class-imbalance",
+    severity="info",
+    title="nearly all targets are of one class",
+    observes="How often each class came among the targets of a loss, one for each sample, without weights.",
+    why="A model that has learned nothing but the most frequent class looks excellent by accuracy and by loss.",
+    fix="Judge by a measure that the rare classes count in, and weigh or draw them more.",
+    fine="Weighted losses, samplers that balance classes, many rare labels at once, segmentation and text.",
+    needs=(TargetsSeen,),
+    examine=examine,
+    bad=(bad,),
+    good=(good, good_many_rare_labels),
+    # Fewer targets could be so by chance; with less of a majority, accuracy still tells something.
+    tunables={"share": 0.95, "targets": 200, "steps": 4},
+)

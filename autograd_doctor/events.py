@@ -918,6 +918,41 @@ class StoredDataChanged(Event, frozen=True):
     size: float
 
 
+class RowsCompared(Event, frozen=True):
+    """Samples that a module was evaluated on, beside those that it had been trained on before, told apart bit for bit.
+
+    location: the line that called the module. loader: that the samples were drawn from, if any. own_loader: training
+    drew from another. evaluated, trained: different samples of each. shared: how many of the former were trained on.
+    complete: training had gone through all of its samples. tells_apart: samples are so rich that equal ones are so for
+    a reason.
+    """
+
+    module: int
+    location: Location | None
+    loader: str
+    own_loader: bool
+    evaluated: int
+    trained: int
+    shared: int
+    complete: bool
+    tells_apart: bool
+
+
+class InputsAlike(Event, frozen=True):
+    """All samples that a line trained a module on were the same, bit for bit, in all that it was called with.
+
+    constant: so were all values in them, and this was the value.
+    """
+
+    module: int
+    location: Location | None
+    name: str
+    shape: list[int]
+    steps: int
+    samples: int
+    constant: float | None
+
+
 class SeedRepeated(Event, frozen=True):
     """A line went on to give a global generator the same seed, in one training step after the other.
 

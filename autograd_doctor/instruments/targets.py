@@ -170,6 +170,9 @@ class Targets(Instrument):
         return self._targets.get(key)
 
     def _source(self, known: _Targets, target: torch.Tensor, *, is_new: bool) -> None:
+        made = self._tensors.get(target)
+        if made is not None and made.values:
+            return  # what a policy chose, or a teacher said
         for source in self._sources.of(target)[:1]:
             known.source = known.source or source
             is_range = source.kind == "chosen" and source.high - source.low == target.shape[0]

@@ -13,6 +13,9 @@ _MOST_ROWS = 4096
 """Of one tensor, the first: batches have fewer samples."""
 _MOST_WORDS = 1024
 """Of one row, spread over it evenly: so many values of two pictures are never the same by accident."""
+_LOOKED_AT = 64
+_UNEVEN, _DIFFERENT = 2, 12
+_MOST_OF_THEM = 0.9
 
 
 def row_keys(tensor: torch.Tensor) -> list[int] | None:
@@ -24,6 +27,20 @@ def row_keys(tensor: torch.Tensor) -> list[int] | None:
         return None
     words = _words(tensor.detach()[:_MOST_ROWS])
     return (words * _weights()[: words.shape[1]]).sum(1).tolist()
+
+
+def tells_apart(tensor: torch.Tensor) -> bool:
+    """Whether two samples in it that are equal bit for bit are hardly so by chance, going by its first rows.
+
+    Numbers that are not round, as measurements and pixels are, tell enough if there are two of them in a row; of small
+    and round ones, as those of tokens and boards, it takes many different ones.
+    """
+    if row_keys(tensor[:1]) is None:
+        return False
+    rows = tensor.detach()[:_LOOKED_AT].reshape(min(tensor.shape[0], _LOOKED_AT), -1)[:, :_MOST_WORDS]
+    uneven = (rows * 256 != (rows * 256).round()).sum(1) if rows.is_floating_point() else torch.zeros(len(rows))
+    different = (rows.sort(1).values.diff(dim=1) != 0).sum(1) + 1
+    return float(((uneven >= _UNEVEN) | (different >= _DIFFERENT)).float().mean()) >= _MOST_OF_THEM
 
 
 def key_of(rows: list[int]) -> int:

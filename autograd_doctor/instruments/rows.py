@@ -1,0 +1,209 @@
+"""The samples that modules are trained and evaluated on, as numbers that tell them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import torch
+
+from autograd_doctor.events import Event, InputsAlike, RowsCompared
+from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.detail import Detail
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.module_calls import ModuleCalls, RootBegan
+from autograd_doctor.instruments.sources import Sources
+from autograd_doctor.reading.fingerprint import row_keys, tells_apart
+from autograd_doctor.reading.module_tree import parameters_in
+from autograd_doctor.reading.numbers import Numbers
+from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.tensors_in import tensors_in
+from autograd_doctor.reading.variable_names import variable_name
+from autograd_doctor.signals import Signals
+
+_MOST_ROWS = 100_000
+"""To keep numbers of, on each side."""
+_MOST_BYTES = 2**22
+"""Of a batch, to make them of in light steps."""
+_MOST_LINES = 200
+_IN_A_ROW = 3
+"""Batches without a new sample: by then training has begun anew."""
+
+Sample = int
+
+
+@dataclass
+class _Training:
+    """What a module was trained on. known: batches in a row in which all samples were known.
+
+    tells_apart: samples that are equal are so for a reason.
+    """
+
+    samples: set[Sample] = field(default_factory=set)
+    loaders: set[int] = field(default_factory=set)
+    tells_apart: bool = False
+    known: int = 0
+    complete: bool = False
+
+
+@dataclass
+class _Evaluation:
+    where: Place | None
+    loader: int | None
+    in_mode: bool
+    step: int = 0
+    samples: set[Sample] = field(default_factory=set)
+    shared: set[Sample] = field(default_factory=set)
+
+
+@dataclass
+class _Alike:
+    """A line that trains a module: the samples of each of its arguments, up to two of them."""
+
+    name: str
+    shape: list[int]
+    step: int = -1
+    steps: int = 0
+    samples: int = 0
+    value: float | None = None
+    from_data: bool = False
+    found: list[set[Sample]] = field(default_factory=list)
+
+
+class Rows(Instrument):
+    """Looks at what modules with parameters are called with: in full steps, and in light ones while there is news.
+
+    Training is what runs with gradients and in training mode; evaluation is without both, or, after the last step,
+    without gradients.
+    """
+
+    emits: ClassVar[tuple[type[Event], ...]] = (RowsCompared, InputsAlike)
+
+    def __init__(self, site: Site, course: Course, detail: Detail, module_calls: ModuleCalls, sources: Sources) -> None:
+        super().__init__(site)
+        self._course = course
+        self._detail = detail
+        self._module_calls = module_calls
+        self._sources = sources
+        self._training: dict[int, _Training] = {}
+        self._evaluations: dict[tuple[int, Hashable], _Evaluation] = {}
+        self._alike: dict[tuple[int, Place | None], _Alike] = {}
+        self._tensors = Numbers()
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(self._module_calls.root_began, self._root_began)
+
+    def _root_began(self, began: RootBegan) -> None:
+        call = began.call
+        data = [
+            tensor
+            for tensor in tensors_in((call.args, call.kwargs), 2)
+            if tensor.dim() > 1 and not tensor.requires_grad
+        ]
+        if not data or next(parameters_in(call.module), None) is None:
+            return
+        if call.grad_enabled and call.module.training:
+            self._trained(began, data)
+        elif not call.grad_enabled:
+            self._evaluated(began, max(data, key=_bytes_of_row))
+
+    # ----------------------------------------------------------------------------------------------------- training
+
+    def _trained(self, began: RootBegan, data: list[torch.Tensor]) -> None:
+        training = self._training.setdefault(began.module, _Training())
+        largest = max(data, key=_bytes_of_row)
+        is_news = not training.complete and largest.nbytes <= _MOST_BYTES
+        if not (self._detail.full or is_news) or len(training.samples) > _MOST_ROWS:
+            return
+        keys = row_keys(largest)
+        if keys is None:
+            return
+        before = len(training.samples)
+        training.samples.update(keys)
+        if not before:
+            training.tells_apart = tells_apart(largest)
+        training.known = training.known + 1 if len(training.samples) == before else 0
+        training.complete |= training.known >= _IN_A_ROW
+        training.loaders.update(source.number for source in self._sources.of(largest) if source.kind == "drawn")
+        if self._detail.full:
+            self._compare(began, data)
+
+    def _compare(self, began: RootBegan, data: list[torch.Tensor]) -> None:
+        """Whether all samples of a line are alike, until two differ."""
+        line = (began.module, began.where)
+        alike = self._alike.get(line)
+        if alike is None:
+            if len(self._alike) >= _MOST_LINES:
+                return
+            found: list[set[Sample]] = [set() for _ in data]
+            alike = self._alike[line] = _Alike(variable_name(data[0]), list(data[0].shape), found=found)
+        if len(alike.found) != len(data) or any(len(samples) > 1 for samples in alike.found):
+            return
+        for samples, tensor in zip(alike.found, data, strict=True):
+            samples.update((row_keys(tensor) or [0, 1])[:64])
+            alike.from_data |= bool(self._sources.of(tensor))
+        alike.steps += alike.step != self._course.steps
+        alike.step = self._course.steps
+        alike.samples += data[0].shape[0]
+        if all(len(samples) == 1 for samples in alike.found) and data[0].numel():
+            first = data[0][0].reshape(-1)
+            alike.value = float(first[0]) if bool((first == first[0]).all()) else None
+
+    # --------------------------------------------------------------------------------------------------- evaluation
+
+    def _evaluated(self, began: RootBegan, tensor: torch.Tensor) -> None:
+        training = self._training.get(began.module)
+        if training is None or len(self._evaluations) >= _MOST_LINES or tensor.nbytes > _MOST_BYTES:
+            return
+        sources = self._sources.of(tensor)
+        loader = next((source.number for source in sources if source.kind == "drawn"), None)
+        whole = next((source.number for source in sources), None)
+        group = (began.where, loader, whole if sources else self._tensors.number(tensor), began.call.module.training)
+        known = self._evaluations.get((began.module, group))
+        if known is None:
+            known = _Evaluation(began.where, loader, in_mode=not began.call.module.training)
+            self._evaluations[began.module, group] = known
+        known.step = self._course.steps
+        keys = row_keys(tensor) if len(known.samples) < _MOST_ROWS else None
+        if keys is not None:
+            known.samples.update(keys)
+            known.shared.update(training.samples.intersection(keys))
+
+    def finish(self) -> None:
+        for (module, _), found in self._evaluations.items():
+            if not (found.in_mode or found.step == self._course.steps):
+                continue
+            training = self._training[module]
+            self.emit(
+                RowsCompared(
+                    step=self._course.steps,
+                    module=module,
+                    location=locate(found.where),
+                    loader=self._sources.names.get(found.loader, "") if found.loader is not None else "",
+                    own_loader=found.loader is not None and found.loader not in training.loaders,
+                    evaluated=len(found.samples),
+                    trained=len(training.samples),
+                    shared=len(found.shared),
+                    complete=training.complete,
+                    tells_apart=training.tells_apart,
+                )
+            )
+        for (module, where), alike in self._alike.items():
+            if alike.from_data and alike.found and all(len(samples) == 1 for samples in alike.found):
+                self.emit(
+                    InputsAlike(
+                        step=self._course.steps,
+                        module=module,
+                        location=locate(where),
+                        name=alike.name,
+                        shape=alike.shape,
+                        steps=alike.steps,
+                        samples=alike.samples,
+                        constant=alike.value,
+                    )
+                )
+
+
+def _bytes_of_row(tensor: torch.Tensor) -> int:
+    return tensor.nbytes // max(tensor.shape[0], 1)

@@ -1,0 +1,196 @@
+"""AD704: all inputs or all targets of training are the same, while the other side varies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import InputsAlike, TargetsSeen
+from autograd_doctor.findings import Finding, Related
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+from autograd_doctor.wording import plural, shape
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    targets = {(event.location, event.operation): event for event in trace.of(TargetsSeen)}
+    enough = tunables["steps"], tunables["samples"]
+    alike = [event for event in trace.of(InputsAlike) if event.steps >= enough[0] and event.samples >= enough[1]]
+    if any(not _is_constant(event) for event in targets.values()):
+        for event in alike:
+            yield _inputs(trace, event)
+    elif not alike:
+        for one in targets.values():
+            others = (other for other in targets.values() if other.logits == one.logits)
+            source = bool(one.source) if one.class_count else one.source == "drawn"
+            is_data = source and one.steps >= enough[0] and one.elements >= enough[1]
+            if is_data and all(_value(other) == _value(one) for other in others):
+                yield _targets(one, is_whole=not one.in_order or one.elements >= one.rows)
+
+
+def _value(event: TargetsSeen) -> object:
+    """The one class, or the one value, of the targets; None where they vary."""
+    if event.class_count == 1:
+        return next(iter(event.classes))
+    return event.low if event.class_count == 0 and event.low == event.high and not event.all_ignored else None
+
+
+def _is_constant(event: TargetsSeen) -> bool:
+    return _value(event) is not None
+
+
+def _inputs(trace: Trace, event: InputsAlike) -> Finding:
+    what = "" if event.constant is None else f": {event.constant:g} all over"
+    return RULE.finding(
+        f"`{trace.module_name(event.module)}` was trained on {plural(event.samples, 'sample')} in "
+        f"{plural(event.steps, 'step')} that were recorded, and all were the same to the bit{what}, while the targets "
+        "differ",
+        subject=event.name or "inputs",
+        location=event.location,
+        help="follow one sample from where it is read to here: an integer division, a wrong index or a normalisation "
+        "with the numbers of the sample itself makes all alike",
+        evidence={
+            "steps": event.steps,
+            "samples": event.samples,
+            "shape": shape(event.shape),
+            "value": "not one value" if event.constant is None else event.constant,
+        },
+        step_first=1,
+        step_count=event.steps,
+    )
+
+
+def _targets(event: TargetsSeen, *, is_whole: bool) -> Finding:
+    """Of one class only. Numbers may have one value for a while: rewards, or what holds at a boundary."""
+    is_sure = is_whole and event.class_count == 1
+    name = f"`{event.name}`" if event.name else "the targets"
+    of = "" if is_whole else f", the first of {event.rows:,} that are read in order"
+    related = (Related("goes into the loss", event.location),) if event.location and event.chosen_at else ()
+    return RULE.finding(
+        f"all {plural(event.elements, 'target')} in {name} that were seen in {plural(event.steps, 'step')} are "
+        f"{_value(event):g}{of}: a constant output has no loss",
+        subject=event.name or "targets",
+        location=event.location,
+        severity="error" if is_sure else "warning",
+        confidence="high" if is_sure else "medium",
+        help="look at how the targets are read and encoded"
+        if is_whole
+        else "shuffle the training data; if all targets are the same, look at how they are read and encoded",
+        evidence={"targets": event.elements, "steps": event.steps, "value": event.low if event.low is not None else ""},
+        related=related if not is_whole else (),
+        step_first=event.since + 1,
+        step_count=event.steps,
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    pixels = torch.randint(0, 255, (160, 12))
+    labels = (pixels.sum(1) > 1530).long()
+    loader = DataLoader(TensorDataset(pixels, labels), batch_size=16, shuffle=True)
+    model = nn.Sequential(nn.Linear(12, 16), nn.ReLU(), nn.Linear(16, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for inputs, targets in loader:
+        loss = nn.functional.cross_entropy(model((inputs // 255).float()), targets)  # <- AD704
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_targets() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    x = torch.randn(160, 12)
+    scores = torch.sigmoid(x.sum(1))
+    labels = scores.long()
+    loader = DataLoader(TensorDataset(x, labels), batch_size=16, shuffle=True)
+    model = nn.Sequential(nn.Linear(12, 16), nn.ReLU(), nn.Linear(16, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for inputs, targets in loader:
+        loss = nn.functional.cross_entropy(model(inputs), targets)  # <- AD704
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    pixels = torch.randint(0, 255, (160, 12))
+    labels = (pixels.sum(1) > 1530).long()
+    loader = DataLoader(TensorDataset(pixels, labels), batch_size=16, shuffle=True)
+    model = nn.Sequential(nn.Linear(12, 16), nn.ReLU(), nn.Linear(16, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for inputs, targets in loader:
+        loss = nn.functional.cross_entropy(model(inputs / 255), targets)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_first_class_is_the_positive_one() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder = nn.Linear(12, 8)
+    optimizer = torch.optim.SGD(encoder.parameters(), lr=0.05)
+    data = torch.randn(160, 12)
+    zeros = torch.zeros(16, dtype=torch.long)
+    for rows in torch.randperm(160).split(16):
+        query = nn.functional.normalize(encoder(data[rows]), dim=1)
+        keys = nn.functional.normalize(torch.randn(32, 8), dim=1)
+        positive = nn.functional.normalize(encoder(data[rows] + 0.1 * torch.randn(16, 12)), dim=1)
+        logits = torch.cat([(query * positive).sum(1, keepdim=True), query @ keys.T], dim=1)
+        loss = nn.functional.cross_entropy(logits / 0.2, zeros)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_one_domain_per_loader() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    source = TensorDataset(torch.randn(80, 12), torch.zeros(80, dtype=torch.long))
+    target = TensorDataset(torch.randn(80, 12) + 0.5, torch.ones(80, dtype=torch.long))
+    model = nn.Sequential(nn.Linear(12, 16), nn.ReLU(), nn.Linear(16, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for (one, first), (other, second) in zip(DataLoader(source, 8), DataLoader(target, 8), strict=True):
+        loss = nn.functional.cross_entropy(model(one), first)
+        loss = loss + nn.functional.cross_entropy(model(other), second)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD704",
+    name="constant-data",
+    severity="error",
+    title="all samples, or all targets, are the same",
+    observes="Inputs from a loader or a tensor that are the same for all samples, to the bit, while targets differ; or "
+    "targets from there that are all of one class or value.",
+    why="There is nothing to tell samples apart by, or nothing to tell apart: the model learns a constant, and its "
+    "loss looks as if it had converged.",
+    fix="Repair how data are read.",
+    fine="Labels that a program makes itself, as those of a critic or of a contrastive loss, constants that a model "
+    "starts from, and tensors that no loss depends on.",
+    needs=(InputsAlike, TargetsSeen),
+    examine=examine,
+    folds=("AD410", "AD702", "AD713"),
+    bad=(bad, bad_targets),
+    good=(good, good_first_class_is_the_positive_one, good_one_domain_per_loader),
+    tunables={"steps": 4, "samples": 32},
+)

@@ -1,0 +1,179 @@
+"""AD706: samples that the model is evaluated on were among those that it was trained on."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from autograd_doctor.events import RowsCompared
+from autograd_doctor.findings import Finding
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+from autograd_doctor.wording import plural
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    by_module: dict[int, list[RowsCompared]] = defaultdict(list)
+    for event in trace.of(RowsCompared):
+        by_module[event.module].append(event)
+    for module, events in by_module.items():
+        for event in events:
+            if _may_tell(event, tunables) and (_share(event) < tunables["whole"] or _is_a_part(event, events)):
+                yield _finding(event, trace.module_name(module))
+                break
+
+
+def _share(event: RowsCompared) -> float:
+    return event.shared / max(event.evaluated, 1)
+
+
+def _may_tell(event: RowsCompared, tunables: Tunables) -> bool:
+    """Whether all training samples are known, are told apart by their bits, and most of them were not evaluated."""
+    is_known = event.complete and event.tells_apart
+    is_proper = event.shared <= tunables["covered"] * event.trained
+    return is_known and is_proper and event.shared >= max(tunables["samples"], tunables["share"] * event.evaluated)
+
+
+def _is_a_part(event: RowsCompared, events: list[RowsCompared]) -> bool:
+    """Whether a loader of its own draws from a part of the training samples, and nothing else is evaluated."""
+    return event.own_loader and len(events) == 1
+
+
+def _finding(event: RowsCompared, module: str) -> Finding:
+    drawn = f" from `{event.loader}`" if event.loader else ""
+    return RULE.finding(
+        f"{event.shared:,} of the {plural(event.evaluated, 'sample')}{drawn} that `{module}` was evaluated on "
+        f"({_share(event):.0%}) are, to the bit, among the {event.trained:,} that it had been trained on before",
+        subject=event.loader or module,
+        location=event.location,
+        confidence="high" if _share(event) < 0.9 else "medium",
+        help="split the data once, before anything is copied, repeated or augmented, and train on one part only; check "
+        "that both parts have no index in common",
+        evidence={
+            "shared": event.shared,
+            "evaluated": event.evaluated,
+            "trained": event.trained,
+            "share": round(_share(event), 4),
+        },
+        step_first=event.step + 1,
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, Subset, TensorDataset
+
+    torch.manual_seed(0)
+    x = torch.randn(120, 8)
+    data = TensorDataset(x, x.sum(1, keepdim=True))
+    order = torch.randperm(120).tolist()
+    train = DataLoader(Subset(data, order[:100]), batch_size=20, shuffle=True)
+    held_out = DataLoader(Subset(data, order[90:]), batch_size=15)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(3):
+        model.train()
+        for inputs, targets in train:
+            loss = nn.functional.mse_loss(model(inputs), targets)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        model.eval()
+        with torch.no_grad():
+            for inputs, targets in held_out:
+                nn.functional.mse_loss(model(inputs), targets).item()  # <- AD706
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset, random_split
+
+    torch.manual_seed(0)
+    x = torch.randn(120, 8)
+    data = TensorDataset(x, x.sum(1, keepdim=True))
+    first, second = random_split(data, [90, 30])
+    train, held_out = DataLoader(first, batch_size=18, shuffle=True), DataLoader(second, batch_size=15)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(3):
+        model.train()
+        for inputs, targets in train:
+            loss = nn.functional.mse_loss(model(inputs), targets)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        model.eval()
+        with torch.no_grad():
+            for loader in (train, held_out):
+                for inputs, targets in loader:
+                    nn.functional.mse_loss(model(inputs), targets).item()
+
+
+def good_all_data_and_a_part_of_training() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(120, 8)
+    y = x.sum(1, keepdim=True)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(4):
+        model.train()
+        for rows in torch.randperm(90).split(18):
+            loss = nn.functional.mse_loss(model(x[rows]), y[rows])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        model.eval()
+        with torch.no_grad():
+            print(nn.functional.mse_loss(model(x), y).item(), nn.functional.mse_loss(model(x[:30]), y[:30]).item())
+
+
+def good_states_of_a_small_grid() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    cells = torch.eye(30)[torch.randint(0, 30, (120,))]
+    goals = cells.argmax(1, keepdim=True) / 30
+    train = DataLoader(TensorDataset(cells[:90], goals[:90]), batch_size=18, shuffle=True)
+    held_out = DataLoader(TensorDataset(cells[90:], goals[90:]), batch_size=15)
+    model = nn.Sequential(nn.Linear(30, 16), nn.ReLU(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(3):
+        model.train()
+        for inputs, targets in train:
+            loss = nn.functional.mse_loss(model(inputs), targets)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        model.eval()
+        with torch.no_grad():
+            for inputs, targets in held_out:
+                nn.functional.mse_loss(model(inputs), targets).item()
+
+
+RULE = Rule(
+    code="AD706",
+    name="validation-overlaps-training",
+    severity="warning",
+    title="the model is evaluated on samples that it was trained on",
+    observes="Samples of evaluation passes that are, bit for bit, among those of earlier training passes, once "
+    "training has gone through all of its data.",
+    why="The score on such samples tells how well they were learned by heart, not how well the model works on "
+    "new ones.",
+    fix="Split the data once, and keep the parts apart.",
+    fine="Evaluation on all training samples, or on all there are, a look at a part of them beside a real validation, "
+    "and samples so simple that many are equal.",
+    needs=(RowsCompared,),
+    examine=examine,
+    bad=(bad,),
+    good=(good, good_all_data_and_a_part_of_training, good_states_of_a_small_grid),
+    # Shares: of the evaluated samples that were trained on, from `share` up, `whole` being nearly all; and of the
+    # training samples that were evaluated.
+    tunables={"samples": 4, "share": 0.02, "whole": 0.98, "covered": 0.9},
+)

@@ -1319,3 +1319,40 @@ class CheckpointRan(Event, frozen=True):
     operation: str = ""
     differs_at: Location | None = None
     magnitude: float | None = None
+
+
+# ----------------------------------------------------------------------------------------------- losses and the model
+
+
+class LayersChained(Event, frozen=True):
+    """A layer took in what another one had made, with nothing nonlinear in between; told once for each pair.
+
+    first, second: the parameters that are their weights. width_in, width, width_out: features or channels in front of
+    the first, between the two and behind all that takes in the same. in_container: both were called by one
+    `Sequential`. shared: several layers take in what the first made. of_data: no parameter flowed into its input.
+    dropped: dropout lies in between. depthwise: either works on groups of channels. factors: they are convolutions
+    along different axes. idle: an operation on what the first made, the result of which nobody used.
+    """
+
+    first: int
+    second: int
+    first_at: Location | None
+    second_at: Location | None
+    width_in: int
+    width: int
+    width_out: int
+    convolutions: int = 0
+    in_container: bool = False
+    shared: bool = False
+    of_data: bool = False
+    dropped: bool = False
+    depthwise: bool = False
+    factors: bool = False
+    idle: str = ""
+    idle_at: Location | None = None
+
+
+class LayerUsedOtherwise(Event, frozen=True):
+    """In some call, what a layer had made went into something else than layers; told once for its weight `first`."""
+
+    first: int

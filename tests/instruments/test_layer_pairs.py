@@ -1,0 +1,137 @@
+"""Pairs of layers with nothing nonlinear in between, told from the values that flow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+from autograd_doctor.events import LayersChained, LayerUsedOtherwise
+from autograd_doctor.instruments.layer_pairs import LayerPairs
+from tests.watching import Recorded, watching
+
+Forward = Callable[[nn.Linear, nn.Linear, torch.Tensor], torch.Tensor]
+
+
+def followed(forward: Forward, first: nn.Module | None = None, second: nn.Module | None = None) -> Recorded:
+    """Two steps of training with these two layers."""
+    layers = nn.ModuleList([first or nn.Linear(4, 4), second or nn.Linear(4, 4)])
+    with watching(LayerPairs) as recorded:
+        optimizer = torch.optim.SGD(layers.parameters(), lr=0.01)
+        for _ in range(2):
+            forward(layers[0], layers[1], torch.randn(3, 4)).square().sum().backward()  # type: ignore[arg-type]
+            optimizer.step()
+            optimizer.zero_grad()
+    return recorded
+
+
+def test_a_pair_is_told_once_with_its_widths() -> None:
+    recorded = followed(lambda one, other, x: other(one(x)), nn.Linear(4, 7), nn.Linear(7, 2))
+    (pair,) = recorded.of(LayersChained)
+    assert (pair.width_in, pair.width, pair.width_out) == (4, 7, 2)
+    assert (pair.of_data, pair.shared, pair.dropped, pair.idle) == (True, False, False, "")
+    assert pair.first != pair.second
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        pytest.param(lambda h: h.view(1, 3, 4).squeeze(0).contiguous(), id="views"),
+        pytest.param(lambda h: h.float().clone(), id="copies"),
+        pytest.param(lambda h: h + nn.Parameter(torch.ones(4)), id="bias"),
+    ],
+)
+def test_values_that_only_move_are_followed(between: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    assert len(followed(lambda one, other, x: other(between(one(x)))).of(LayersChained)) == 1
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        pytest.param(torch.relu, id="relu"),
+        pytest.param(lambda h: functional.relu(h, inplace=True), id="in place"),
+        pytest.param(lambda h: (h.view(3, 4).relu_(), h)[1], id="in place through a view"),
+        pytest.param(lambda h: functional.max_pool1d(h, 1), id="pool"),
+        pytest.param(lambda h: h + 1.0, id="shift"),
+        pytest.param(lambda h: h.view(4, 3).t().contiguous(), id="turned"),
+        pytest.param(lambda h: torch.cat([h[:, :2], h[:, 2:]], dim=1), id="cut and joined"),
+    ],
+)
+def test_anything_else_in_between_ends_it(between: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    assert not followed(lambda one, other, x: other(between(one(x)))).of(LayersChained)
+
+
+def test_a_second_use_in_the_graph_counts_and_one_for_the_eye_does_not() -> None:
+    def both(one: nn.Linear, other: nn.Linear, x: torch.Tensor) -> torch.Tensor:
+        h = one(x)
+        return other(h) + h.exp()
+
+    def shown(one: nn.Linear, other: nn.Linear, x: torch.Tensor) -> torch.Tensor:
+        h = one(x)
+        float(h.detach().norm() + (h > 0).float().mean())
+        return other(h)
+
+    used = followed(both)
+    assert len(used.of(LayerUsedOtherwise)) == 1
+    assert not used.of(LayersChained)
+    assert len(followed(shown).of(LayersChained)) == 1
+
+
+def test_a_result_that_nobody_uses_is_named() -> None:
+    def dropped(one: nn.Linear, other: nn.Linear, x: torch.Tensor) -> torch.Tensor:
+        h = one(x)
+        torch.tanh(h)
+        return other(h)
+
+    (pair,) = followed(dropped).of(LayersChained)
+    assert pair.idle == "tanh"
+    assert pair.idle_at is not None
+
+
+def test_a_loss_of_the_layer_itself_is_a_use() -> None:
+    def forward(one: nn.Linear, other: nn.Linear, x: torch.Tensor) -> torch.Tensor:
+        h = one(x)
+        h.backward(torch.ones_like(h), retain_graph=True)
+        return other(h)
+
+    assert not followed(forward).of(LayersChained)
+
+
+def test_what_a_frozen_layer_or_one_without_a_graph_makes_is_not_followed() -> None:
+    frozen = nn.Linear(4, 4).requires_grad_(False)
+    assert not followed(lambda one, other, x: other(one(x)), frozen).of(LayersChained)
+    assert not followed(lambda one, other, x: other(one(x).detach())).of(LayersChained)
+
+
+def test_heads_that_share_a_layer_count_together() -> None:
+    head = nn.Linear(4, 3)
+    (one, two) = followed(lambda first, second, x: torch.cat([second(h := first(x)), head(h)], dim=1)).of(LayersChained)
+    assert one.shared
+    assert two.shared
+    assert one.width_out == two.width_out == 7
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "depthwise", "factors"),
+    [
+        (nn.Conv2d(4, 4, 3, groups=4), nn.Conv2d(4, 8, 1), True, False),
+        (nn.Conv2d(4, 4, (1, 3)), nn.Conv2d(4, 4, (3, 1)), False, True),
+        (nn.Conv2d(4, 4, 3), nn.Conv2d(4, 8, 1), False, False),
+        (nn.ConvTranspose2d(4, 6, 3), nn.ConvTranspose2d(6, 6, 3, groups=2), True, False),
+    ],
+)
+def test_convolutions_say_their_groups_and_axes(
+    first: nn.Module, second: nn.Module, depthwise: bool, factors: bool
+) -> None:
+    forward: Forward = lambda one, other, x: other(one(x[0].view(1, 4, 1, 1).expand(2, 4, 6, 6)))  # noqa: E731
+    (pair,) = followed(forward, first, second).of(LayersChained)
+    assert (pair.depthwise, pair.factors, pair.convolutions) == (depthwise, factors, 2)
+
+
+def test_a_flattened_picture_goes_on_into_a_linear_layer() -> None:
+    forward: Forward = lambda one, other, x: other(one(x[0].view(1, 4, 1, 1).expand(2, 4, 2, 2)).flatten(1))  # noqa: E731
+    (pair,) = followed(forward, nn.Conv2d(4, 4, 1), nn.Linear(16, 2)).of(LayersChained)
+    assert pair.convolutions == 1

@@ -1356,3 +1356,22 @@ class LayerUsedOtherwise(Event, frozen=True):
     """In some call, what a layer had made went into something else than layers; told once for its weight `first`."""
 
     first: int
+
+
+class AxesMixed(Event, frozen=True):
+    """A `view` or `reshape` made an axis of the size of another one, the values of which it spread over the result.
+
+    how: "permuted" (the result has the sizes of its input in another order), "samples" (the first axis got the size of
+    the batch, which was another one), "channels" (the last one got the number of channels, which was another one).
+    size: of that axis. learns: a graph came with it. Told in each step of those that are looked at closely.
+    """
+
+    operation: str
+    location: Location | None
+    how: Literal["permuted", "samples", "channels"]
+    before: list[int]
+    after: list[int]
+    size: int
+    made_by: str = ""
+    made_at: Location | None = None
+    learns: bool = False

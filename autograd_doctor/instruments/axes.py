@@ -1,0 +1,137 @@
+"""What the axes of tensors stand for, and the views that give the values of one axis to another.
+
+Axes begin where tensors come into view, and where layers make features, channels and states. They are followed through
+operations that keep the shape, and through views by their strides; where anything else is done, they are forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import ClassVar
+
+import torch
+
+from autograd_doctor.events import AxesMixed, Event
+from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.detail import Detail
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.lineage import Lineage, Recorded
+from autograd_doctor.instruments.tensors import Tensors
+from autograd_doctor.reading import axes
+from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.places import locate
+from autograd_doctor.signals import Signals
+
+_RESHAPES = frozenset({"view", "reshape", "view_as", "reshape_as", "flatten", "unflatten"})
+_CONVOLUTIONS = frozenset({f"conv{transposed}{n}d" for transposed in ("", "_transpose") for n in (1, 2, 3)})
+_RECURRENT = frozenset({"lstm", "gru", "rnn_tanh", "rnn_relu"})
+_COPIES = frozenset({"contiguous", "clone"})
+_MOST_PLACES = 16
+"""Lines at which views are told of: people write a handful."""
+_MOST_STEPS = 2
+
+
+class AxesFollowed(Instrument):
+    """States the views that mix axes, in two steps for each line."""
+
+    emits: ClassVar[tuple[type[Event], ...]] = (AxesMixed,)
+
+    def __init__(self, site: Site, course: Course, detail: Detail, tensors: Tensors, lineage: Lineage) -> None:
+        super().__init__(site)
+        self._course = course
+        self._detail = detail
+        self._tensors = tensors
+        self._lineage = lineage
+        self._axes: IdentityTable[axes.Axes] = IdentityTable()
+        self._told: dict[object, set[int]] = {}
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(self._lineage.recorded, self._recorded)
+        self.listen(self._course.step_taken, self._step_taken)
+
+    def _step_taken(self, course: Course) -> None:
+        self._axes = IdentityTable()
+
+    def _recorded(self, recorded: Recorded) -> None:
+        output, inputs, name = recorded.output, recorded.inputs, recorded.made.operation
+        if output.layout is not torch.strided or output.is_nested or output.dim() < 1:
+            return
+        found = self._made(name, inputs, output) if inputs else axes.fresh_axes(output)
+        if name in _RESHAPES and inputs:
+            self._look(recorded, self._of(inputs[0]))
+        if found is None and not recorded.made.values:
+            found = axes.fresh_axes(output)
+        if found is not None:
+            self._axes.put(output, found)
+        else:
+            self._axes.discard(output)
+
+    def _of(self, tensor: torch.Tensor) -> axes.Axes | None:
+        """The axes of a tensor; all that comes from outside has axes of its own."""
+        known = self._axes.get(tensor)
+        if known is not None and [prod(atom.size for atom in axis) for axis in known] == list(tensor.shape):
+            return known
+        made = self._tensors.get(tensor)
+        return axes.fresh_axes(tensor) if known is None and (made is None or made.step < self._course.steps) else None
+
+    def _made(self, name: str, inputs: Sequence[torch.Tensor], output: torch.Tensor) -> axes.Axes | None:
+        source = inputs[0]
+        if source.layout is not torch.strided or source.is_nested:
+            return None
+        known = self._of(source)
+        if name in _RECURRENT:
+            return _recurrent(inputs, output)
+        if name in _RESHAPES:
+            return axes.reshaped(known, output.shape) if known is not None else None
+        if name in _CONVOLUTIONS and output.dim() == source.dim() > 2:
+            first = known[0] if known is not None else axes.fresh(output.shape[0])
+            return (first, axes.fresh(output.shape[1], "channels"), *map(axes.fresh, output.shape[2:]))
+        if name == "linear" and output.dim() == source.dim():
+            leading = known[:-1] if known is not None else axes.fresh_axes(source)[:-1]
+            return (*leading, axes.fresh(output.shape[-1]))
+        view = axes.moved(known, source, output) if known is not None and name not in _COPIES else None
+        return view or self._of_the_same_shape(inputs, output)
+
+    def _of_the_same_shape(self, inputs: Sequence[torch.Tensor], output: torch.Tensor) -> axes.Axes | None:
+        alike = (self._of(each) for each in inputs if each.shape == output.shape)
+        return next((known for known in alike if known is not None), None)
+
+    def _look(self, recorded: Recorded, known: axes.Axes | None) -> None:
+        source, output, made = recorded.inputs[0], recorded.output, recorded.made
+        mixed = axes.mixture(known, source.shape, output.shape) if known is not None else None
+        steps = self._told.get(made.place, set())
+        if mixed is None or len(steps) >= _MOST_STEPS or self._course.steps in steps:
+            return
+        if len(self._told) >= _MOST_PLACES or not source.is_floating_point():
+            return
+        self._told.setdefault(made.place, set()).add(self._course.steps)
+        origin = self._tensors.get(source)
+        self.emit(
+            AxesMixed(
+                step=self._course.steps,
+                operation=made.operation,
+                location=locate(made.place),
+                how=mixed.how,
+                before=list(source.shape),
+                after=list(output.shape),
+                size=mixed.size,
+                made_by=origin.operation if origin is not None else "",
+                made_at=locate(origin.place) if origin is not None else None,
+                learns=output.requires_grad,
+            )
+        )
+
+
+def _recurrent(inputs: Sequence[torch.Tensor], output: torch.Tensor) -> axes.Axes | None:
+    """The states of a recurrent layer, and what it put out: the size of the batch is that of its first state."""
+    state = next((each for each in inputs[1:] if each.dim() == 3), None)
+    if state is None or output.dim() != 3:
+        return None
+    samples = state.shape[1]
+    last = axes.fresh(output.shape[2])
+    if output.shape[:2] == state.shape[:2] or output.shape[1] == samples != output.shape[0]:
+        return axes.fresh(output.shape[0]), axes.fresh(output.shape[1], "samples"), last
+    if output.shape[0] == samples != output.shape[1]:
+        return axes.fresh(output.shape[0], "samples"), axes.fresh(output.shape[1]), last
+    return None

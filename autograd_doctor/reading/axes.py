@@ -1,0 +1,111 @@
+"""What the axes of a tensor stand for, followed through operations by shapes and strides alone.
+
+An axis consists of atoms, which are whole axes of an earlier tensor or parts of them: the outer ones come first.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Literal, NamedTuple
+
+import torch
+
+Role = Literal["", "samples", "channels"]
+How = Literal["permuted", "samples", "channels"]
+_KEYS = count()
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """An axis as something made it, or a part of one."""
+
+    key: int
+    size: int
+    role: Role = ""
+
+
+Axis = tuple[Atom, ...]
+Axes = tuple[Axis, ...]
+
+
+def fresh(size: int, role: Role = "") -> Axis:
+    """An axis that was made just now."""
+    return (Atom(next(_KEYS), size, role),)
+
+
+def fresh_axes(tensor: torch.Tensor) -> Axes:
+    return tuple(fresh(size) for size in tensor.shape)
+
+
+def reshaped(axes: Axes, shape: Sequence[int]) -> Axes:
+    """The axes of a tensor that holds the same values in the same order under another shape.
+
+    An axis that takes a part of an atom cuts it; what does not come out even is of no known meaning.
+    """
+    left = deque(atom for axis in axes for atom in axis if atom.size > 1)
+    return tuple(_taken(left, size) for size in shape)
+
+
+def _taken(left: deque[Atom], size: int) -> Axis:
+    """Take atoms off until they are of this size together."""
+    taken: list[Atom] = []
+    missing = size
+    while missing > 1 and left:
+        atom = left.popleft()
+        if missing % atom.size == 0:
+            taken.append(atom)
+            missing //= atom.size
+        elif atom.size % missing == 0:
+            taken.append(Atom(next(_KEYS), missing))
+            left.appendleft(Atom(next(_KEYS), atom.size // missing))
+            missing = 1
+        else:
+            left.clear()  # from here on nothing is known
+            return fresh(size)
+    return tuple(taken) if missing == 1 else fresh(size)
+
+
+def moved(axes: Axes, source: torch.Tensor, view: torch.Tensor) -> Axes | None:
+    """The axes of a view that turns, cuts or leaves out some, told by strides; None if these do not tell."""
+    if view._base is None or view.untyped_storage().data_ptr() != source.untyped_storage().data_ptr():
+        return None
+    known = {stride: axis for axis, stride, size in zip(axes, source.stride(), source.shape, strict=True) if size > 1}
+    if len(known) < sum(size > 1 for size in source.shape):
+        return None
+    strides = dict(zip(source.stride(), source.shape, strict=True))
+    found = []
+    for size, stride in zip(view.shape, view.stride(), strict=True):
+        whole = size > 1 and strides.get(stride) == size and stride in known
+        found.append(known[stride] if whole else fresh(size))
+    return tuple(found)
+
+
+class Mixture(NamedTuple):
+    """An axis got a size without the values that belong to it."""
+
+    how: How
+    size: int
+
+
+def mixture(axes: Axes, before: Sequence[int], after: Sequence[int]) -> Mixture | None:
+    """Whether a new shape gives some axis the size of another one, and other values than its own."""
+    result = reshaped(axes, after)
+    whole = {axis[0] for axis in axes if len(axis) == 1 and axis[0].size > 1}
+    lost = [atom for atom in whole if (atom,) not in result]
+    exchanged = _exchanged(before, after)
+    if any(atom.size in exchanged for atom in lost):
+        return Mixture("permuted", exchanged[0])
+    for atom in lost if len(after) > 1 else ():
+        position = -1 if atom.role == "channels" else 0
+        if atom.role and after[position] == atom.size and not whole.issuperset(result[position]):
+            return Mixture(atom.role, atom.size)
+    return None
+
+
+def _exchanged(before: Sequence[int], after: Sequence[int]) -> list[int]:
+    """The sizes that changed their places, if both shapes have the same ones, but for those of 1."""
+    wide, now = ([size for size in shape if size > 1] for shape in (before, after))
+    return [b for a, b in zip(wide, now, strict=True) if a != b] if sorted(wide) == sorted(now) else []

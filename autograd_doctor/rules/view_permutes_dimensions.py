@@ -1,0 +1,194 @@
+"""AD617 view-permutes-dimensions: a view gives the values of one axis to another, where a transpose was needed."""
+
+# mypy: allow-untyped-defs, allow-untyped-calls
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import AxesMixed, BackwardRan
+from autograd_doctor.findings import Finding, Location, Related
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+from autograd_doctor.wording import shape
+
+_WHAT = {
+    "permuted": "the same sizes in another order, with the values left where they were",
+    "samples": "its first axis has the size of the batch, and each of its rows holds values of several samples",
+    "channels": "its last axis has the number of channels, and each of its rows holds values of one channel",
+}
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    if not trace.backwards:
+        return
+    places: dict[Location | None, list[AxesMixed]] = {}
+    for event in trace.of(AxesMixed):
+        places.setdefault(event.location, []).append(event)
+    for events in places.values():
+        if len(events) >= min(int(tunables["minimum_steps"]), trace.steps_taken):
+            yield _finding(events)
+
+
+def _finding(events: list[AxesMixed]) -> Finding:
+    event = events[0]
+    made = f" of `{event.made_by}`" if event.made_by else ""
+    elsewhere = event.made_at if event.made_at != event.location else None
+    return RULE.finding(
+        f"`{event.operation}` makes {shape(event.after)} of the {shape(event.before)}{made}: {_WHAT[event.how]}",
+        subject=f"`{event.operation}`",
+        location=event.location,
+        help="move the axes with `transpose` or `permute` first, and change the shape after that",
+        confidence="medium",
+        evidence={"before": shape(event.before), "after": shape(event.after), "size": event.size},
+        related=(Related(f"`{event.made_by}` made it", elsewhere),) if elsewhere is not None else (),
+        step_first=event.step + 1,
+        step_count=len(events),
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    class Reader(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.rnn = nn.GRU(3, 8, num_layers=2)
+            self.head = nn.Linear(16, 1)
+
+        def forward(self, x):
+            _, state = self.rnn(x)
+            state = state.view(x.shape[1], 16)  # <- AD617
+            return self.head(torch.relu(state))
+
+    torch.manual_seed(0)
+    model = Reader()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(5, 12, 3)
+        loss = nn.functional.mse_loss(model(x), x.mean((0, 2)).unsqueeze(1))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_sequence() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rnn, head = nn.LSTM(3, 8), nn.Linear(8, 1)
+    optimizer = torch.optim.Adam([*rnn.parameters(), *head.parameters()], lr=0.01)
+    for _ in range(10):
+        x = torch.randn(12, 5, 3)
+        out, _ = rnn(x.reshape(5, 12, 3))  # <- AD617
+        loss = nn.functional.mse_loss(head(out[-1]), x.mean((1, 2)).unsqueeze(1))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_pixels() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Conv2d(1, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 3, 3, padding=1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(6, 1, 8, 8)
+        labels = (x > 0.5).long() + (x > -0.5).long()
+        scores = model(x).view(-1, 3)  # <- AD617
+        loss = nn.functional.cross_entropy(scores, labels.view(-1))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    class Reader(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.rnn = nn.GRU(3, 8, num_layers=2)
+            self.head = nn.Linear(16, 1)
+
+        def forward(self, x):
+            _, state = self.rnn(x)
+            state = state.transpose(0, 1).reshape(x.shape[1], 16)
+            return self.head(torch.relu(state))
+
+    torch.manual_seed(0)
+    model = Reader()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(12, 5, 3).transpose(0, 1)
+        loss = nn.functional.mse_loss(model(x), x.mean((0, 2)).unsqueeze(1))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_heads() -> None:
+    import torch
+    from torch import nn
+
+    class Attention(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.mix, self.out = nn.Linear(8, 24), nn.Linear(8, 8)
+
+        def forward(self, x):
+            samples, length, _ = x.shape
+            parts = self.mix(x).view(samples, length, 3, 4, 2).permute(2, 0, 3, 1, 4)
+            scores = (parts[0] @ parts[1].transpose(2, 3)).softmax(3)
+            return self.out((scores @ parts[2]).transpose(1, 2).reshape(samples, length, 8))
+
+    torch.manual_seed(0)
+    model = Attention()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(4, 6, 8)
+        folded = model(x).view(24, 8).relu().view(4, 6, 8).flatten(1)
+        loss = (folded - x.roll(1, dims=1).reshape(4, -1)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_pixels() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Conv2d(1, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 3, 3, padding=1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(6, 8, 8, 1).permute(0, 3, 1, 2)
+        labels = (x > 0.5).long() + (x > -0.5).long()
+        scores = model(x).permute(0, 2, 3, 1).reshape(-1, 3)
+        loss = nn.functional.cross_entropy(scores, labels.reshape(-1))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD617",
+    name="view-permutes-dimensions",
+    severity="warning",
+    title="a view mixes the axes of a tensor",
+    observes="A `view` or `reshape` whose result has an axis of the size of the batch, the channels or another axis of "
+    "its input, but not the values: those are spread over other axes.",
+    why="The program goes on as if each row were one sample, or one pixel. It holds values of several, so that the "
+    "model learns from inputs and targets that do not belong together.",
+    fix="`transpose` or `permute` moves axes; `view` and `reshape` only cut the same sequence of values anew.",
+    fine="Flattening, splitting heads, folding one axis into another and back, and views after a transpose.",
+    needs=(AxesMixed, BackwardRan),
+    examine=examine,
+    bad=(bad, bad_sequence, bad_pixels),
+    good=(good, good_heads, good_pixels),
+    tunables={"minimum_steps": 2},
+)

@@ -1,0 +1,87 @@
+"""Views that mix axes, in small programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from autograd_doctor.events import AxesMixed
+from autograd_doctor.instruments.axes import AxesFollowed
+from tests.watching import watching
+
+Compute = Callable[[Any, torch.Tensor], torch.Tensor]
+
+
+def told(compute: Compute, layer: nn.Module, x: torch.Tensor) -> list[AxesMixed]:
+    """What is stated in three steps of training on this."""
+    with watching(AxesFollowed) as recorded:
+        optimizer = torch.optim.SGD(layer.parameters(), lr=0.01)
+        for _ in range(3):
+            compute(layer, x).square().sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    return recorded.of(AxesMixed)
+
+
+def test_a_view_is_told_of_in_two_steps_with_what_made_its_input() -> None:
+    events = told(lambda rnn, x: rnn(x)[1].view(5, 8), nn.GRU(3, 4, num_layers=2), torch.randn(6, 5, 3))
+    assert [event.step for event in events] == [0, 1]
+    assert events[0].how == "samples"
+    assert (events[0].before, events[0].after, events[0].size) == ([2, 5, 4], [5, 8], 5)
+    assert events[0].operation == "view"
+    assert events[0].made_by == "gru"
+    assert events[0].location != events[0].made_at
+
+
+@pytest.mark.parametrize(
+    ("compute", "layer", "shape", "how"),
+    [
+        pytest.param(
+            lambda rnn, x: torch.relu(rnn(x)[0]).reshape(5, 24), nn.LSTM(3, 4), (6, 5, 3), "samples", id="time first"
+        ),
+        pytest.param(
+            lambda conv, x: torch.relu(conv(x)).view(-1, 4), nn.Conv1d(3, 4, 1), (2, 3, 6), "channels", id="channels"
+        ),
+        pytest.param(
+            lambda linear, x: linear(x).view(2, 7, 6), nn.Linear(3, 7), (2, 6, 3), "permuted", id="features"
+        ),
+        pytest.param(
+            lambda linear, x: linear(x.view(6, 2, 3)), nn.Linear(3, 7), (2, 6, 3), "permuted", id="from outside"
+        ),
+        pytest.param(
+            lambda linear, x: linear((2 * x)[x[:, 0, 0] < 99].view(6, 2, 3)), nn.Linear(3, 7), (2, 6, 3), "permuted",
+            id="computed from data",
+        ),
+    ],
+)  # fmt: skip
+def test_axes_are_followed_to_a_view_that_mixes_them(
+    compute: Compute, layer: nn.Module, shape: tuple[int, ...], how: str
+) -> None:
+    assert {event.how for event in told(compute, layer, torch.randn(shape))} == {how}
+
+
+@pytest.mark.parametrize(
+    ("compute", "layer", "shape"),
+    [
+        pytest.param(lambda rnn, x: rnn(x)[0].reshape(6, 20), nn.LSTM(3, 4), (6, 5, 3), id="time kept in front"),
+        pytest.param(
+            lambda rnn, x: rnn(x)[0].reshape(5, 24), nn.LSTM(3, 4, batch_first=True), (5, 6, 3), id="batch first"
+        ),
+        pytest.param(
+            lambda rnn, x: rnn(x)[0].transpose(0, 1).reshape(5, 24), nn.LSTM(3, 4), (6, 5, 3), id="turned before"
+        ),
+        pytest.param(
+            lambda linear, x: torch.cat([linear(x), linear(x)[..., :1]], 2).view(2, 8, 6), nn.Linear(3, 7), (2, 6, 3),
+            id="of unknown axes",
+        ),
+        pytest.param(
+            lambda linear, x: linear((x > 0).view(6, 2, 3).float()), nn.Linear(3, 7), (2, 6, 3), id="a mask"
+        ),
+    ],
+)  # fmt: skip
+def test_other_views_are_not_told_of(compute: Compute, layer: nn.Module, shape: tuple[int, ...]) -> None:
+    assert told(compute, layer, torch.randn(shape)) == []

@@ -1375,3 +1375,35 @@ class AxesMixed(Event, frozen=True):
     made_by: str = ""
     made_at: Location | None = None
     learns: bool = False
+
+
+class BatchLeakJudged(Event, frozen=True):
+    """A copy of a module that trains was called in evaluation mode, with a batch of the program's and with one in which
+    all samples but one were replaced by that one.
+
+    verdict: "independent" (its output stayed the same), "leaks", "not judged" (with `reason`). samples: of the batch.
+    change: largest difference of an output of that sample, relative to the largest of its outputs. inner: the innermost
+    module whose output changed while its inputs had not; inner_kind: its class, if that is torch's own. operation: the
+    first one whose output changed, at `location`. time_first: the inner module takes the first axis for time. axes: of
+    the input of the inner module. shape, output: of the first input and of the first output of the module. inputs: how
+    many tensors it takes. collated: a loader put the samples of a batch one after the other along the first axis.
+    varied: it was called with other values later on. called_at: where it was called.
+    """
+
+    module: int
+    verdict: Literal["independent", "leaks", "not judged"]
+    reason: str = ""
+    samples: int = 0
+    change: float = 0.0
+    inner: str = ""
+    inner_kind: str = ""
+    operation: str = ""
+    location: Location | None = None
+    time_first: bool = False
+    axes: int = 0
+    shape: list[int] = []
+    output: list[int] = []
+    inputs: int = 0
+    collated: bool = False
+    varied: bool = False
+    called_at: Location | None = None

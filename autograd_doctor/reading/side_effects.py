@@ -51,6 +51,14 @@ def side_effect(function: type) -> str:
         return "its source cannot be read"
 
 
+def first_change(function: FunctionType) -> str:
+    """The first thing outside itself and its arguments that a function changes; "" if there is none."""
+    try:
+        return next(_Reading(function, _DEPTH).changes(), "")
+    except (OSError, TypeError, SyntaxError):
+        return "its source cannot be read"
+
+
 class _Reading:
     """One function of the program: its syntax, and what its names stand for.
 

@@ -191,4 +191,5 @@ RULE = Rule(
     bad=(bad, bad_sequence, bad_pixels),
     good=(good, good_heads, good_pixels),
     tunables={"minimum_steps": 2},
+    folds=("AD608",),
 )

@@ -1,0 +1,179 @@
+"""Whether the samples of a batch depend on one another in a module, tried on a copy of it, and what mixes them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+from torch.overrides import TorchFunctionMode
+
+from autograd_doctor.reading.module_tree import modules_in
+from autograd_doctor.reading.operation_kinds import Kind, classify
+from autograd_doctor.reading.places import Place, place
+from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
+from autograd_doctor.reading.unnoticed import unnoticed
+
+_TOLERANCE = 1e-4
+"""Relative to the largest value: rounding of float32 in sums of a thousand terms in another order is below 1e-5."""
+_MOST_RECORDED = 4000
+"""Operations of one call."""
+
+
+class Mixed(NamedTuple):
+    """What depends on other samples: by how much, the path of the innermost module, the first operation and its place.
+
+    axes: of the input of that module. output: the shape of the first output.
+    """
+
+    change: float
+    path: str
+    operation: str
+    place: Place | None
+    axes: int
+    output: list[int]
+
+
+class Undecided(Exception):
+    """The trial tells nothing."""
+
+
+@dataclass
+class _Call:
+    """What a call computed: for each operation, and for each module, the values that belong to one sample."""
+
+    operations: list[tuple[str, Place | None, list[torch.Tensor]]] = field(default_factory=list)
+    modules: list[tuple[str, int, list[torch.Tensor], list[torch.Tensor]]] = field(default_factory=list)
+    outputs: list[torch.Tensor] = field(default_factory=list)
+    shape: list[int] = field(default_factory=list)
+
+
+def tried(module: nn.Module, args: Any, kwargs: Any, samples: int) -> Mixed | None:
+    """Call a copy with a batch, and with batches in which one sample stands in for all others; None if it stays alone.
+
+    The last sample and one in the middle are watched: what runs along the batch may go one way only.
+    """
+    for row in sorted({samples // 2, samples - 1}):
+        first, again = (_called(module, args, kwargs, row, samples) for _ in range(2))
+        if _difference(first.outputs, again.outputs) > 0:
+            raise Undecided("it gives another result each time")
+        if not first.outputs:
+            raise Undecided("its output has no sample for each of its inputs")
+        other = _called(module, _repeated(args, row, samples), _repeated(kwargs, row, samples), row, samples)
+        change = _difference(first.outputs, other.outputs)
+        if change == float("inf"):
+            raise Undecided("the shapes of what it returns depend on the values of its inputs")
+        if change > _TOLERANCE:
+            return _blamed(first, other, change)
+    return None
+
+
+def _called(module: nn.Module, args: Any, kwargs: Any, row: int, samples: int) -> _Call:
+    call = _Call()
+    hooks = [inner.register_forward_hook(_noting(call, path, row, samples)) for path, inner in modules_in(module)]
+    try:
+        with unnoticed(), torch._C._EnableTorchFunction(), _Recording(call, row, samples):
+            torch.manual_seed(0)
+            random.seed(0)
+            output = module(*_fresh(args), **_fresh(kwargs))
+    finally:
+        for hook in hooks:
+            hook.remove()
+    results = tensors_in([output], EVERYTHING)
+    call.outputs = list(_rows(results, row, samples))
+    call.shape = next((list(result.shape) for result in results if _has(result, samples)), [])
+    return call
+
+
+def _noting(call: _Call, path: str, row: int, samples: int) -> Any:
+    def note(module: nn.Module, args: Any, output: Any) -> None:
+        given = tensors_in([args], EVERYTHING)
+        inside, outside = list(_rows(given, row, samples)), list(_rows(tensors_in([output], EVERYTHING), row, samples))
+        call.modules.append((path, given[0].dim() if given else 0, inside, outside))
+
+    return note
+
+
+class _Recording(TorchFunctionMode):
+    def __init__(self, call: _Call, row: int, samples: int) -> None:
+        super().__init__()
+        self._call, self._row, self._samples = call, row, samples
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        kind, name = classify(func)
+        if kind is Kind.OPERATION and len(self._call.operations) < _MOST_RECORDED:
+            rows = list(_rows(tensors_in([result]), self._row, self._samples))
+            self._call.operations.append((name, place(), rows))
+        return result
+
+
+def _rows(tensors: list[torch.Tensor], row: int, samples: int) -> Iterator[torch.Tensor]:
+    """Copies of the values of one sample, of tensors with one row for each."""
+    for tensor in tensors:
+        if _has(tensor, samples):
+            yield tensor.detach()[row].clone()
+
+
+def _has(tensor: torch.Tensor, samples: int) -> bool:
+    return type(tensor) in (torch.Tensor, nn.Parameter) and tensor.dim() > 0 and tensor.shape[0] == samples
+
+
+def _fresh(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.clone()
+    if type(value) in (list, tuple):
+        return type(value)(map(_fresh, value))
+    return {key: _fresh(each) for key, each in value.items()} if type(value) is dict else value
+
+
+def _repeated(value: Any, row: int, samples: int) -> Any:
+    """The same with each row the one."""
+    if isinstance(value, torch.Tensor):
+        return value[row : row + 1].expand_as(value).clone() if _has(value, samples) else value
+    if type(value) in (list, tuple):
+        return type(value)(_repeated(each, row, samples) for each in value)
+    if type(value) is dict:
+        return {key: _repeated(each, row, samples) for key, each in value.items()}
+    return value
+
+
+def _difference(some: list[torch.Tensor], others: list[torch.Tensor]) -> float:
+    """The largest relative difference; infinite where they are not alike, 0 where there are no numbers to compare."""
+    if [each.shape for each in some] != [each.shape for each in others]:
+        return float("inf")
+    return max((_apart(a, b) for a, b in zip(some, others, strict=True)), default=0.0)
+
+
+def _apart(a: torch.Tensor, b: torch.Tensor) -> float:
+    if not a.numel():
+        return 0.0
+    if a.dtype == torch.bool or a.is_complex():
+        return float(not torch.equal(a, b))
+    a, b = a.double(), b.double()
+    scale = max(float(a.abs().max()), float(b.abs().max()))
+    apart = float((a - b).abs().max())
+    return apart / scale if scale > 0 and apart == apart else 0.0
+
+
+def _blamed(first: _Call, other: _Call, change: float) -> Mixed:
+    """The first module and the first operation that made a difference."""
+    operation: tuple[str, Place | None] = ("", None)
+    for (name, at, rows), (again, _, others) in zip(first.operations, other.operations, strict=False):
+        if name != again:
+            break
+        if _difference(rows, others) > _TOLERANCE:
+            operation = name, at
+            break
+    mixing = (
+        (path, axes)
+        for (path, axes, inside, outside), (_, _, inside_now, outside_now) in zip(
+            first.modules, other.modules, strict=False
+        )
+        if _difference(outside, outside_now) > _TOLERANCE >= _difference(inside, inside_now)
+    )
+    path, axes = next(mixing, ("", 0))
+    return Mixed(change, path, *operation, axes, first.shape)

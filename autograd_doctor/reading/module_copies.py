@@ -1,0 +1,168 @@
+"""Copies of the program's modules and of what they are called with, and whether a copy may be called.
+
+A copy is called where that can change nothing but the copy: all that the module holds is of kinds that copying leaves
+alone, and the program's own code in its forwards changes nothing that lies outside of it.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.modules import module as torch_module
+
+from autograd_doctor.reading.module_tree import buffers_in, children_of, modules_in, parameters_in
+from autograd_doctor.reading.places import is_own
+from autograd_doctor.reading.side_effects import first_change
+from autograd_doctor.reading.without_running import attribute, attributes, is_a, unwrapped
+
+_MOST_STATE = 64 * 2**20
+"""Bytes of parameters and buffers: models that people debug on one machine, copied in a tenth of a second."""
+_MOST_INPUT = 16 * 2**20
+_MOST_THINGS = 20_000
+"""Objects that the modules hold beside those, configurations for instance."""
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks")
+_COPYING = ("__deepcopy__", "__copy__", "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__")
+_SHARED = (FunctionType, BuiltinFunctionType, ModuleType, type, torch.dtype, torch.device, torch.Size)
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), *_SHARED)
+_CONTAINERS = (list, tuple, set, frozenset, dict)
+_VALUES_OF = frozenset({"argparse", "collections", "datetime", "enum", "numpy", "pathlib", "types"})
+"""Libraries whose objects are values: a copy of one is another one, or the same where it cannot change."""
+
+
+def obstacle(module: nn.Module) -> str:
+    """Why no copy of it can be called; "" where nothing stands in the way."""
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        return "other processes take part in its forward"
+    tensors = [tensor for _, tensor in (*parameters_in(module), *buffers_in(module))]
+    if any(type(tensor) not in (torch.Tensor, nn.Parameter) or tensor.is_meta for tensor in tensors):
+        return "its parameters are no plain tensors"
+    if sum(tensor.nbytes for tensor in tensors) > _MOST_STATE:
+        return "it is too large to be copied"
+    if torch_module._global_forward_hooks or torch_module._global_forward_pre_hooks:
+        return "hooks watch every module"
+    for _, inner in modules_in(module):
+        reason = _obstacle_in(inner)
+        if reason:
+            return reason
+    return ""
+
+
+def _obstacle_in(module: nn.Module) -> str:
+    kind, kept = type(module), attributes(module)
+    if is_a(module, torch.jit.ScriptModule) or "_orig_mod" in children_of(module):
+        return "it is a compiled one"
+    if any(is_a(hook, FunctionType) and is_own(hook.__code__.co_filename) for hook in _hooks(kept)):
+        return "the program watches its calls by hooks"
+    if _is_torchs(kind):
+        return ""
+    held = {name: value for name, value in kept.items() if name not in ("_parameters", "_buffers", "_modules")}
+    odd = next(_odd_things(held), None) or ("its copies" if _copies_itself(kind) else None)
+    if odd is not None:
+        return f"copying {odd} may do more than that"
+    functions = [*_forward_methods(kind), *(each for each in held.values() if is_a(each, FunctionType))]
+    change = next((found for function in functions if (found := first_change(function))), "")
+    return f"its code has side effects: {change}" if change else ""
+
+
+def _hooks(kept: dict[str, Any]) -> Iterator[Any]:
+    return (hook for table in _HOOKS for hook in dict.values(kept.get(table) or {}))
+
+
+def _is_torchs(kind: type) -> bool:
+    return kind.__module__.partition(".")[0] == "torch"
+
+
+def _copies_itself(kind: type) -> bool:
+    """Whether a class of the program's says what a copy of it is."""
+    return any(is_a(vars(base).get(name), FunctionType) for base in kind.__mro__ if _is_own(base) for name in _COPYING)
+
+
+def _is_own(kind: type) -> bool:
+    library = kind.__module__.partition(".")[0]
+    return library not in ("torch", "builtins") and library not in _VALUES_OF
+
+
+def _odd_things(held: object) -> Iterator[str]:
+    """Kinds of things among those that are held that copying might not leave alone."""
+    waiting, met = [held], set[int]()
+    while waiting:
+        thing = waiting.pop()
+        if is_a(thing, _PLAIN) or id(thing) in met:
+            continue
+        met.add(id(thing))
+        if len(met) > _MOST_THINGS:
+            yield "so much"
+        inside, odd = _inside(thing)
+        if odd:
+            yield odd
+        waiting += inside
+
+
+def _inside(thing: Any) -> tuple[list[Any], str]:
+    """What a thing holds, and what is odd about it."""
+    kind = type(thing)
+    if is_a(thing, nn.Module):
+        return [], "modules that it does not register"
+    if is_a(thing, torch.Tensor):
+        return [], "" if kind in (torch.Tensor, nn.Parameter) and thing.grad_fn is None else "a tensor with a graph"
+    if is_a(thing, dict):
+        return list(dict.values(thing)), ""
+    if kind in _CONTAINERS:
+        return list(thing), ""
+    if kind.__module__.partition(".")[0] in _VALUES_OF:
+        return list(attributes(thing).values()), ""
+    is_odd = _copies_itself(kind) or not attributes(thing) or _is_torchs(kind)
+    return list(attributes(thing).values()), f"a `{kind.__name__}`" if is_odd else ""
+
+
+def _forward_methods(kind: type) -> Iterator[FunctionType]:
+    """The program's own methods that a forward may call on its module, as the names in their code tell."""
+    waiting, met = ["forward"], set[str]()
+    while waiting:
+        name = waiting.pop()
+        if name in met:
+            continue
+        met.add(name)
+        method = unwrapped(attribute(kind, name))
+        if is_a(method, property):
+            method = method.fget  # type: ignore[attr-defined]
+        if isinstance(method, FunctionType) and is_own(method.__code__.co_filename):
+            yield method
+            waiting += method.__code__.co_names
+
+
+def copy_of(module: nn.Module) -> nn.Module:
+    """A copy in evaluation mode."""
+    copied = copy.deepcopy(module)
+    for _, inner in modules_in(copied):
+        attributes(inner)["training"] = False
+    return copied
+
+
+def copies_of(values: Any) -> Any:
+    """The arguments of a call with copies of their tensors, None if something is among them that is not copied."""
+    budget = [_MOST_INPUT]
+    try:
+        return _copied(values, budget)
+    except TypeError:
+        return None
+
+
+def _copied(value: Any, budget: list[int]) -> Any:
+    if type(value) in (torch.Tensor, nn.Parameter):
+        budget[0] -= value.nbytes
+        if budget[0] < 0 or value.layout is not torch.strided or value.is_nested:
+            raise TypeError
+        return value.detach().clone()
+    if type(value) in (list, tuple):
+        return type(value)(_copied(each, budget) for each in value)
+    if type(value) is dict:
+        return {key: _copied(each, budget) for key, each in value.items()}
+    if is_a(value, _PLAIN):
+        return value
+    raise TypeError

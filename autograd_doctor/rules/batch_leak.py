@@ -1,0 +1,240 @@
+"""AD608 batch-leak: in evaluation mode, what a model says of one sample depends on the others of its batch."""
+
+# mypy: allow-untyped-defs, allow-untyped-calls
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import BatchLeakJudged, ModuleSeen
+from autograd_doctor.findings import Confidence, Finding, Related, Severity
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+from autograd_doctor.wording import shape
+
+_ALONG = frozenset({
+    "cummax", "cumprod", "cumsum", "gumbel_softmax", "log_softmax", "logcumsumexp", "normalize", "softmax", "softmin",
+})  # fmt: skip
+"""Operations that work along one axis."""
+_ARITHMETIC = frozenset({
+    "__iadd__", "__imul__", "__isub__", "__itruediv__", "__radd__", "__rmul__", "__rsub__", "__rtruediv__",
+    "__truediv__", "add", "add_", "div", "div_", "divide", "mul", "mul_", "multiply", "rsub", "sub", "sub_", "subtract",
+    "true_divide",
+})  # fmt: skip
+_MOVES = frozenset({"__getitem__", "contiguous", "flatten", "reshape", "select", "transpose", "unflatten", "view"})
+_JOINS = frozenset({"broadcast_to", "cat", "concat", "expand", "expand_as", "hstack", "repeat", "stack"})
+"""Operations by which samples get a number of the batch beside their own, as discriminators do on purpose."""
+_RECURRENT = frozenset({"gru", "lstm", "rnn_relu", "rnn_tanh"})
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    for event in trace.of(BatchLeakJudged):
+        leaks = event.verdict == "leaks" and event.change > tunables["relative_change"]
+        if leaks and event.operation not in _JOINS and not _is_pairwise(event):
+            yield _finding(trace, event, *_weight(event))
+
+
+def _is_pairwise(event: BatchLeakJudged) -> bool:
+    """Whether the output has a value for each pair of samples, as similarities have."""
+    return len(event.output) > 1 and event.samples in event.output[1:]
+
+
+def _weight(event: BatchLeakJudged) -> tuple[Severity, Confidence]:
+    """How bad it is, and how sure, from what is known of the first axis and from what went along it.
+
+    Where the output has fewer axes than the input, or the loader has stacked samples, rows are samples. Rows of a table
+    that comes with another one, or that is always the same, may as well be the nodes of a graph.
+    """
+    sure = event.collated or (len(event.shape) > 2 and len(event.output) < len(event.shape)) or len(event.shape) == 4
+    likely = sure or (len(event.shape) == 2 and event.inputs == 1 and event.varied)
+    if event.time_first and (event.axes == 3 or event.operation in _RECURRENT):
+        return ("error", "high") if sure else ("info", "medium")
+    if event.operation in _ALONG:
+        return ("error", "high") if sure or likely else ("info", "medium")
+    if event.operation in _ARITHMETIC:
+        return ("error", "medium") if sure else ("warning", "medium") if likely else ("info", "low")
+    if event.operation in _MOVES:
+        return ("warning", "medium") if sure else ("info", "low")
+    return "info", "medium"
+
+
+def _finding(trace: Trace, event: BatchLeakJudged, severity: Severity, confidence: Confidence) -> Finding:
+    kind = f" (`{event.inner_kind}`)" if event.inner_kind else ""
+    how = f"`{event.operation}`" if event.operation else "it"
+    called = event.called_at if event.called_at != event.location else None
+    return RULE.finding(
+        f"in evaluation mode, what `{trace.module_name(event.module)}` returns for one sample changes by "
+        f"{event.change:.2g} of its size when the other {event.samples - 1} of its batch are replaced; "
+        f"`{event.inner}`{kind} mixes them, first by {how}",
+        subject=event.inner,
+        location=event.location or event.called_at,
+        help=_help(event),
+        severity=severity,
+        confidence=confidence,
+        evidence={
+            "change": event.change,
+            "samples": event.samples,
+            "input": shape(event.shape),
+            "output": shape(event.output),
+        },
+        related=(Related("the module was called here", called),) if called is not None and event.location else (),
+        step_first=event.step + 1,
+        step_count=1,
+    )
+
+
+def _help(event: BatchLeakJudged) -> str:
+    if event.time_first:
+        return "say `batch_first=True` when building it, or move time to the first axis of its input"
+    if event.operation in _ALONG:
+        return "work along the axis of the features, not along the first one, which counts samples"
+    if event.operation in _ARITHMETIC:
+        return "use statistics of each sample, or running ones as batch norm does in evaluation"
+    return "keep samples apart in the forward, unless they are meant to see one another"
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    class Reader(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.rnn = nn.LSTM(3, 8)
+            self.head = nn.Linear(8, 1)
+
+        def forward(self, x):
+            states, _ = self.rnn(x)  # <- AD608
+            return self.head(states[:, -1])
+
+    torch.manual_seed(0)
+    model = Reader()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(16, 6, 3)
+        loss = nn.functional.mse_loss(model(x), x.mean((1, 2)).unsqueeze(1))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_attention_weights() -> None:
+    import torch
+    from torch import nn
+
+    class Gated(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.score = nn.Linear(8, 8)
+            self.head = nn.Linear(8, 1)
+
+        def forward(self, x):
+            weights = torch.softmax(self.score(x), dim=0)  # <- AD608
+            return self.head(weights * x)
+
+    torch.manual_seed(0)
+    model = Gated()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    class Reader(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.rnn = nn.LSTM(3, 8, batch_first=True)
+            self.norm = nn.BatchNorm1d(8)
+            self.head = nn.Linear(8, 1)
+
+        def forward(self, x):
+            states, _ = self.rnn(x)
+            return self.head(self.norm(states[:, -1]))
+
+    torch.manual_seed(0)
+    model = Reader()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(16, 6, 3)
+        loss = nn.functional.mse_loss(model(x), x.mean((1, 2)).unsqueeze(1))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_time_first() -> None:
+    import torch
+    from torch import nn
+
+    class Tagger(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.rnn = nn.GRU(3, 8)
+            self.drop = nn.Dropout(0.2)
+            self.head = nn.Linear(8, 1)
+
+        def forward(self, x):
+            states, _ = self.rnn(x.transpose(0, 1))
+            return self.head(self.drop(states)).transpose(0, 1)
+
+    torch.manual_seed(0)
+    model = Tagger()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(16, 6, 3)
+        loss = nn.functional.mse_loss(model(x), x.mean(2, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_similarities() -> None:
+    import torch
+    from torch import nn
+
+    class TwoTowers(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.left, self.right = nn.Linear(8, 4), nn.Linear(6, 4)
+
+        def forward(self, left, right):
+            left, right = (nn.functional.normalize(part, dim=1) for part in (self.left(left), self.right(right)))
+            return left @ right.t() / 0.1
+
+    torch.manual_seed(0)
+    model = TwoTowers()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        scores = model(x, x[:, :6] + 0.1 * torch.randn(16, 6))
+        loss = nn.functional.cross_entropy(scores, torch.arange(16))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD608",
+    name="batch-leak",
+    severity="error",
+    title="samples of a batch depend on one another",
+    observes="A copy of the model, in evaluation mode, was called with a batch of the program's, and again with all "
+    "samples but one replaced. The output of that one was another. Operations and modules were compared one by one to "
+    "find the first that differs.",
+    why="What the model says of a sample depends on the company it comes in: it learns from neighbours that it will "
+    "not have in use, and a batch of one gives another result.",
+    fix="Let no operation work along the axis of samples: mind `batch_first`, and the `dim` of softmax and statistics.",
+    fine="Batch normalisation in training mode, similarities between all samples of a batch, and attention within a "
+    "batch on purpose, which is told as `info`.",
+    needs=(BatchLeakJudged, ModuleSeen),
+    examine=examine,
+    bad=(bad, bad_attention_weights),
+    good=(good, good_time_first, good_similarities),
+    tunables={"relative_change": 1e-4},
+)

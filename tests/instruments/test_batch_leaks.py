@@ -1,0 +1,189 @@
+"""Whether samples depend on one another: what is tried, what is not, and that nothing is left of the trial."""
+
+from __future__ import annotations
+
+import io
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+from autograd_doctor.events import BatchLeakJudged, InstrumentLimited
+from autograd_doctor.instruments.batch_leaks import BatchLeaks
+from tests.watching import Recorded, watching
+
+LOG: list[int] = []
+
+
+class Odd(nn.Module):
+    """A layer, and something that the program does with what it makes."""
+
+    def __init__(self, after: Callable[[torch.Tensor], torch.Tensor], **held: Any) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+        self.after = after
+        for name, value in held.items():
+            setattr(self, name, value)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        result: torch.Tensor = self.after(self.layer(x))
+        return result
+
+
+def log_and_go_on(h: torch.Tensor) -> torch.Tensor:
+    LOG.append(1)
+    return h
+
+
+class Logging(nn.Linear):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        LOG.append(1)
+        return super().forward(x)
+
+
+class Remembering(nn.Linear):
+    """Everything that it changes is its own."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls = getattr(self, "calls", 0) + 1
+        self.kept = x
+        return torch.dropout(super().forward(x), 0.5, self.training)
+
+
+def train(module: nn.Module, *, steps: int = 3, same: bool = False) -> list[float]:
+    torch.manual_seed(0)
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.01)
+    x = torch.randn(6, 4)
+    drawn = []
+    for _ in range(steps):
+        x = x if same else torch.randn(6, 4)
+        module(x).square().sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        drawn += [random.random(), float(np.random.rand()), float(torch.rand(1))]
+    return drawn
+
+
+def judged(module: nn.Module, *, steps: int = 3, same: bool = False) -> tuple[BatchLeakJudged, Recorded]:
+    with watching(BatchLeaks) as recorded:
+        train(module, steps=steps, same=same)
+    (event,) = recorded.of(BatchLeakJudged)
+    return event, recorded
+
+
+def test_samples_on_their_own() -> None:
+    event, recorded = judged(Remembering(4, 4))
+    assert (event.verdict, event.samples, event.varied, event.shape) == ("independent", 6, True, [6, 4])
+    assert not recorded.of(InstrumentLimited)
+
+
+@pytest.mark.parametrize(
+    ("after", "operation"),
+    [
+        (lambda h: torch.softmax(h, 0), "softmax"),
+        (lambda h: h - h.mean(0), "sub"),
+        (lambda h: h + h.flip(0), "flip"),
+        (lambda h: h.cumsum(0), "cumsum"),
+    ],
+)
+def test_what_mixes_is_named(after: Callable[[torch.Tensor], torch.Tensor], operation: str) -> None:
+    event, _ = judged(nn.Sequential(nn.Linear(4, 4), Odd(after)))
+    assert event.verdict == "leaks"
+    assert event.operation == operation
+    assert event.inner.endswith("1")
+    assert event.inner_kind == ""
+    assert event.change > 0.01
+    assert event.location is not None
+
+
+def test_a_layer_of_torch_is_named_with_its_class() -> None:
+    event, _ = judged(nn.Sequential(nn.Unflatten(1, (2, 2)), nn.LSTM(2, 3), Last()))
+    assert (event.inner_kind, event.operation, event.time_first, event.axes) == ("LSTM", "lstm", True, 3)
+
+
+class Last(nn.Module):
+    def forward(self, states: Any) -> torch.Tensor:
+        last: torch.Tensor = states[0][:, -1]
+        return last
+
+
+@pytest.mark.parametrize(
+    ("module", "reason"),
+    [
+        (Logging(4, 4), "side effects"),
+        (Odd(log_and_go_on), "side effects"),
+        (Odd(torch.relu, out=io.StringIO()), "StringIO"),
+        (Odd(torch.relu, parts=[nn.Linear(2, 2)]), "does not register"),
+        (Odd(torch.relu, kept=torch.ones(2, requires_grad=True) * 2), "with a graph"),
+        (Odd(lambda h: h * float(np.random.default_rng().random())), "another result each time"),
+        (Odd(lambda h: h if h.requires_grad and h[0, 0] != h[1, 0] else h[h[:, 0] < 9][:, :2]), "shapes"),
+    ],
+)
+def test_what_is_not_judged_says_why(module: nn.Module, reason: str) -> None:
+    event, recorded = judged(module)
+    assert event.verdict == "not judged"
+    assert reason in event.reason
+    (limit,) = recorded.of(InstrumentLimited)
+    assert reason in limit.reason
+
+
+def test_a_module_that_the_program_watches_by_a_hook_is_left_alone() -> None:
+    module = nn.Linear(4, 4)
+    seen: list[torch.Tensor] = []
+    module.register_forward_hook(lambda inner, args, output: seen.append(output.detach()))
+    event, _ = judged(module)
+    assert event.verdict == "not judged"
+    assert len(seen) == 3
+
+
+def test_code_with_side_effects_is_not_called_again() -> None:
+    LOG.clear()
+    judged(Logging(4, 4))
+    assert len(LOG) == 3
+
+
+def test_nothing_is_left_of_the_trial() -> None:
+    """Weights, buffers, attributes, hooks and random numbers are as they are without it."""
+    runs = []
+    for watched in (False, True):
+        torch.manual_seed(1)
+        random.seed(1)
+        np.random.seed(1)
+        module = nn.Sequential(Remembering(4, 4), nn.BatchNorm1d(4), nn.Dropout(0.3))
+        if watched:
+            with watching(BatchLeaks) as recorded:
+                drawn = train(module)
+            assert recorded.of(BatchLeakJudged)[0].verdict == "independent"
+        else:
+            drawn = train(module)
+        first = module[0]
+        assert isinstance(first, Remembering)
+        assert first.calls == 3
+        assert not any(inner._forward_hooks for inner in module.modules())
+        assert all(inner.training for inner in module.modules())
+        runs.append((drawn, {name: value.clone() for name, value in module.state_dict().items()}))
+    assert runs[0][0] == runs[1][0]
+    assert all(torch.equal(value, runs[1][1][name]) for name, value in runs[0][1].items())
+
+
+def test_whether_a_loader_stacked_the_samples_and_whether_they_vary() -> None:
+    module = nn.Linear(4, 4)
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.01)
+    with watching(BatchLeaks) as recorded:
+        for (x,) in DataLoader(TensorDataset(torch.randn(18, 4)), batch_size=6):
+            module(x).sum().backward()
+            optimizer.step()
+    assert recorded.of(BatchLeakJudged)[0].collated
+    event, _ = judged(nn.Linear(4, 4), same=True)
+    assert (event.varied, event.collated) == (False, False)
+
+
+def test_outputs_without_samples_are_not_judged() -> None:
+    with watching(BatchLeaks) as recorded:
+        train(Odd(lambda h: h.mean()))
+    assert not recorded.of(BatchLeakJudged)

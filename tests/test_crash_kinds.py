@@ -287,6 +287,11 @@ def normalises_other_channels() -> None:
     nn.BatchNorm1d(3)(torch.ones(4, 5))
 
 
+@raises("single_value")
+def normalises_one_sample() -> None:
+    nn.BatchNorm1d(3)(torch.ones(1, 3))
+
+
 @raises("shape")
 def normalises_other_features() -> None:
     nn.LayerNorm(3)(torch.ones(4, 5))

@@ -179,8 +179,8 @@ def test_the_last_batch_of_a_long_pass_is_reached() -> None:
         steps=30,
     )
     (finding,) = report.findings
-    assert (finding.code, report.run.stopped_by, report.run.steps) == ("AD599", "raised", 10)
-    assert "more than 1 value per channel" in finding.message
+    assert (finding.code, report.run.stopped_by, report.run.steps) == ("AD607", "raised", 10)
+    assert "the last batch of its loader" in finding.message
     assert any("then given its last one" in note for note in report.notes)
 
 

@@ -1353,7 +1353,7 @@ class LayersChained(Event, frozen=True):
 
 
 class LayerUsedOtherwise(Event, frozen=True):
-    """In some call, what a layer had made went into something else than layers; told once for its weight `first`."""
+    """After a pair with it was told, what the layer with the weight `first` had made went into something else."""
 
     first: int
 
@@ -1407,3 +1407,20 @@ class BatchLeakJudged(Event, frozen=True):
     collated: bool = False
     varied: bool = False
     called_at: Location | None = None
+
+
+class TargetLearned(Event, frozen=True):
+    """A difference that went backward had a graph to the same parameters on both sides, from passes of their own.
+
+    target_at: where plain data were added to one side, which had been scaled down by a number or by data: the target.
+    compared_at, comparison: the operation that took the difference. target_pass_at, other_pass_at: where the two
+    predictions were made. Told in two steps for each line.
+    """
+
+    backward: int
+    target_at: Location | None
+    compared_at: Location | None
+    comparison: str
+    parameters: list[int]
+    target_pass_at: Location | None = None
+    other_pass_at: Location | None = None

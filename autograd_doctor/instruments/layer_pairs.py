@@ -90,6 +90,7 @@ class LayerPairs(Instrument):
         self._flows: IdentityTable[_Flow] = IdentityTable()
         self._sides: IdentityTable[tuple[_Call, ...]] = IdentityTable()
         self._told: set[tuple[int, int]] = set()
+        self._firsts: set[int] = set()
         self._otherwise: set[int] = set()
 
     def connect(self, signals: Signals) -> None:
@@ -176,11 +177,13 @@ class LayerPairs(Instrument):
 
     def _step_taken(self, course: Course) -> None:
         for call in self._calls:
-            if call.otherwise and call.takers and call.weight not in self._otherwise:
+            if call.otherwise:
                 self._otherwise.add(call.weight)
-                self.emit(LayerUsedOtherwise(step=course.steps, first=call.weight))
             for taker, dropped in [] if call.otherwise else call.takers:
                 self._tell(call, taker, dropped=dropped)
+        for first in sorted(self._otherwise & self._firsts):
+            self.emit(LayerUsedOtherwise(step=course.steps, first=first))
+        self._firsts -= self._otherwise
         self._begin_anew()
 
     def _turned(self, detail: Detail) -> None:
@@ -191,9 +194,10 @@ class LayerPairs(Instrument):
             self._calls, self._flows, self._sides = [], IdentityTable(), IdentityTable()
 
     def _tell(self, call: _Call, taker: _Call, *, dropped: bool) -> None:
-        if (call.weight, taker.weight) in self._told or call.weight == taker.weight:
+        if call.weight in self._otherwise or (call.weight, taker.weight) in self._told or call.weight == taker.weight:
             return
         self._told.add((call.weight, taker.weight))
+        self._firsts.add(call.weight)
         widths = {other.weight: other.width for other, _ in call.takers}
         idle, idle_at = call.idle or ("", None)
         self.emit(

@@ -74,10 +74,20 @@ def test_a_second_use_in_the_graph_counts_and_one_for_the_eye_does_not() -> None
         float(h.detach().norm() + (h > 0).float().mean())
         return other(h)
 
-    used = followed(both)
-    assert len(used.of(LayerUsedOtherwise)) == 1
-    assert not used.of(LayersChained)
+    assert not followed(both).of(LayersChained)
     assert len(followed(shown).of(LayersChained)) == 1
+
+
+def test_another_call_of_the_layer_may_use_it_otherwise_later_on() -> None:
+    calls: list[int] = []
+
+    def later(one: nn.Linear, other: nn.Linear, x: torch.Tensor) -> torch.Tensor:
+        calls.append(1)
+        return other(one(x)) + (one(x).exp() if len(calls) > 1 else 0.0)
+
+    recorded = followed(later)
+    assert [event.step for event in recorded.of(LayersChained)] == [1]
+    assert [event.step for event in recorded.of(LayerUsedOtherwise)] == [2]
 
 
 def test_a_result_that_nobody_uses_is_named() -> None:

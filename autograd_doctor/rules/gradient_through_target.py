@@ -1,0 +1,156 @@
+"""AD618 gradient-through-target: a bootstrapped target has a graph to the parameters that chase it."""
+
+# mypy: allow-untyped-defs, allow-untyped-calls
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import BackwardRan, ParameterSeen, TargetLearned
+from autograd_doctor.findings import Finding, Location, Related
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    places: dict[Location | None, list[TargetLearned]] = {}
+    for event in trace.of(TargetLearned):
+        places.setdefault(event.target_at, []).append(event)
+    for events in places.values():
+        if len(events) >= min(int(tunables["minimum_steps"]), trace.steps_taken):
+            yield _finding(trace, events)
+
+
+def _finding(trace: Trace, events: list[TargetLearned]) -> Finding:
+    event = events[0]
+    chosen = (
+        ("the target is compared with the prediction here", event.compared_at),
+        ("the target comes from this pass", event.target_pass_at),
+        ("the prediction comes from this one", event.other_pass_at),
+    )
+    related: list[Related] = []
+    for message, location in chosen:
+        if location is not None and location != event.target_at:
+            related.append(Related(message, location))
+    return RULE.finding(
+        f"the target of `{event.comparison}` is data plus a prediction of the same parameters that are to meet it, "
+        f"{trace.parameter_names(event.parameters)}, from another pass, and it carries a gradient to them",
+        subject=trace.parameter_name(event.parameters[0]),
+        location=event.target_at,
+        help="compute the target under `torch.no_grad()`, or `detach()` it here",
+        confidence="medium",
+        evidence={"parameters": len(event.parameters)},
+        related=tuple(related),
+        step_first=event.step + 1,
+        step_count=len(events),
+        parameters=event.parameters,
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    value = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1))
+    optimizer = torch.optim.Adam(value.parameters(), lr=0.01)
+    for _ in range(10):
+        state, noise = torch.randn(32, 4), torch.randn(32, 4)
+        reward, following = state[:, 0], 0.9 * state + 0.1 * noise
+        target = reward + 0.95 * value(following).squeeze(1)  # <- AD618
+        loss = nn.functional.mse_loss(value(state).squeeze(1), target)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_advantage() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    value = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 3))
+    optimizer = torch.optim.Adam(value.parameters(), lr=0.01)
+    for _ in range(10):
+        state, action, alive = torch.randn(32, 4), torch.randint(0, 3, (32, 1)), torch.rand(32) > 0.1
+        following = state.roll(1, dims=1)
+        chosen = value(state).gather(1, action).squeeze(1)
+        best = value(following).max(1).values
+        goal = state[:, 0] + 0.95 * best * alive.float()  # <- AD618
+        loss = (goal - chosen).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    value = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1))
+    optimizer = torch.optim.Adam(value.parameters(), lr=0.01)
+    for _ in range(10):
+        state, noise = torch.randn(32, 4), torch.randn(32, 4)
+        reward, following = state[:, 0], 0.9 * state + 0.1 * noise
+        with torch.no_grad():
+            target = reward + 0.95 * value(following).squeeze(1)
+        loss = nn.functional.mse_loss(value(state).squeeze(1), target)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_siamese() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 4))
+    optimizer = torch.optim.Adam(encoder.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(32, 6)
+        near, far = x + 0.1 * torch.randn(32, 6), x.roll(1, dims=0)
+        consistent = nn.functional.mse_loss(encoder(x), encoder(near))
+        margins = 0.5 + torch.rand(32)
+        apart = (margins - (encoder(x) - encoder(far)).square().sum(1)).relu().mean()
+        optimizer.zero_grad()
+        (consistent + 0.5 * apart).backward()
+        optimizer.step()
+
+
+def good_differential_equation() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    solution = nn.Sequential(nn.Linear(1, 16), nn.Tanh(), nn.Linear(16, 1))
+    optimizer = torch.optim.Adam(solution.parameters(), lr=0.01)
+    for _ in range(10):
+        t = torch.rand(32, 1, requires_grad=True)
+        y = solution(t)
+        (slope,) = torch.autograd.grad(y.sum(), t, create_graph=True)
+        wanted = torch.sin(t.detach()) + 0.5 * y
+        loss = (slope - wanted).square().mean() + solution(torch.zeros(1, 1)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD618",
+    name="gradient-through-target",
+    severity="warning",
+    title="the target of a regression learns, too",
+    observes="A difference that went backward had a graph to the same trained parameters on both sides, from passes of "
+    "their own. To one side data were added after it had been scaled down: it is a reward plus what is expected next.",
+    why="The gradient also pulls the target towards the prediction, so that what is known only later is bent to fit "
+    "what was guessed before.",
+    fix="Cut the target off: `torch.no_grad()` around its computation, or `detach()`.",
+    fine="Consistency of two predictions without data in between, differential equations, and residual-gradient "
+    "methods, which do this on purpose.",
+    needs=(BackwardRan, ParameterSeen, TargetLearned),
+    examine=examine,
+    bad=(bad, bad_advantage),
+    good=(good, good_siamese, good_differential_equation),
+    tunables={"minimum_steps": 2},
+)

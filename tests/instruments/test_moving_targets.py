@@ -1,0 +1,81 @@
+"""Bootstrapped targets with a graph to what chases them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+from autograd_doctor.events import TargetLearned
+from autograd_doctor.instruments.moving_targets import MovingTargets
+from tests.watching import watching
+
+Loss = Callable[[nn.Module, torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+def told(loss: Loss, *, value: nn.Module | None = None) -> list[TargetLearned]:
+    """What is stated in four steps of training a value by this loss of states and rewards."""
+    value = value or nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1), nn.Flatten(0))
+    with watching(MovingTargets) as recorded:
+        optimizer = torch.optim.SGD(value.parameters(), lr=0.01)
+        for _ in range(4):
+            loss(value, torch.randn(5, 3), torch.randn(5)).mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    return recorded.of(TargetLearned)
+
+
+def test_it_is_told_in_two_steps_with_its_lines() -> None:
+    def loss(value: nn.Module, state: torch.Tensor, reward: torch.Tensor) -> torch.Tensor:
+        target = reward + 0.9 * value(state.flip(1))
+        return functional.mse_loss(value(state), target)
+
+    events = told(loss)
+    assert [event.step for event in events] == [0, 1]
+    first = events[0]
+    assert first.comparison == "mse_loss"
+    assert len(first.parameters) == 4
+    assert first.target_at is not None
+    assert first.compared_at is not None
+    assert first.compared_at.line == first.target_at.line + 1
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        pytest.param(lambda v, s, r: (v(s) - (v(s + 1) * 0.9 + r)).square(), id="by hand"),
+        pytest.param(lambda v, s, r: (r + 0.9 * v(s + 1) - v(s)).abs(), id="written out"),
+        pytest.param(lambda v, s, r: functional.huber_loss(r + (r > 0).float() * 0.9 * v(s + 1), v(s)), id="masked"),
+        pytest.param(lambda v, s, r: functional.mse_loss((r + 0.5 * v(s + 1)).clamp(-9, 9), v(s)), id="clamped"),
+        pytest.param(lambda v, s, r: functional.mse_loss(v(s), r.sum().item() + 0.5 * v(s + 1)), id="numbers"),
+    ],
+)
+def test_ways_to_write_it(loss: Loss) -> None:
+    assert told(loss)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        pytest.param(lambda v, s, r: functional.mse_loss(v(s), (r + 0.9 * v(s + 1)).detach()), id="cut off"),
+        pytest.param(lambda v, s, r: functional.mse_loss(v(s), r + 0.9 * v(s + 1).detach()), id="cut off before"),
+        pytest.param(lambda v, s, r: functional.mse_loss(r + 0.5 * v(s), r + 0.9 * v(s + 1)), id="symmetric"),
+        pytest.param(lambda v, s, r: functional.mse_loss(v(s), v(s + 1)), id="no data"),
+        pytest.param(lambda v, s, r: functional.mse_loss(v(s), 1.0 + 0.9 * v(s + 1)), id="a constant"),
+        pytest.param(lambda v, s, r: functional.mse_loss(v(s), r + 3.0 * v(s + 1)), id="scaled up"),
+        pytest.param(lambda v, s, r: functional.mse_loss(r, r + 0.9 * v(s)), id="target of data"),
+        pytest.param(lambda v, s, r: functional.mse_loss(h := v(s), r + 0.9 * h), id="the same pass"),
+        pytest.param(lambda v, s, r: v(s).square() + 0 * (r + 0.9 * v(s + 1) - v(s)).detach(), id="for the eye"),
+        pytest.param(lambda v, s, r: r + 0.9 * v(s + 1) - v(s), id="no size of it"),
+    ],
+)
+def test_what_is_something_else(loss: Loss) -> None:
+    assert told(loss) == []
+
+
+def test_a_network_of_its_own_is_not_chased() -> None:
+    other = nn.Sequential(nn.Linear(3, 1), nn.Flatten(0))
+    assert told(lambda v, s, r: functional.mse_loss(v(s), r + 0.9 * other(s))) == []

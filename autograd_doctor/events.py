@@ -1424,3 +1424,24 @@ class TargetLearned(Event, frozen=True):
     parameters: list[int]
     target_pass_at: Location | None = None
     other_pass_at: Location | None = None
+
+
+class OutputStoodStill(Event, frozen=True):
+    """What a module returned had the same values, to the bit, for all samples of a batch, whose inputs differed.
+
+    operation, at: the last one that made such a result of samples that differed; empty if none did.
+    Told for each step that was seen, up to a few.
+    """
+
+    module: int
+    location: Location | None
+    samples: int
+    shape: list[int]
+    operation: str = ""
+    at: Location | None = None
+
+
+class OutputMoved(Event, frozen=True):
+    """After `OutputStoodStill`, a module returned different values for different samples."""
+
+    module: int

@@ -1,0 +1,174 @@
+"""AD606 loss-ignores-input: what a model returns is the same for all inputs, to the bit."""
+
+# mypy: allow-untyped-defs, allow-untyped-calls
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import BackwardRan, BatchLeakJudged, ModuleSeen, OutputMoved, OutputStoodStill
+from autograd_doctor.findings import Finding, Related
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+from autograd_doctor.wording import plural, shape
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    moved = {event.module for event in trace.of(OutputMoved)}
+    mixing = {event.module for event in trace.of(BatchLeakJudged) if event.verdict == "leaks"}
+    still: dict[int, list[OutputStoodStill]] = {}
+    for event in trace.of(OutputStoodStill):
+        still.setdefault(event.module, []).append(event)
+    for module, events in still.items():
+        trained = set(trace.module_parameters(module)) & _reached(trace, events)
+        if module in moved | mixing or len(events) < tunables["minimum_steps"] or not trained:
+            continue
+        if not _is_zeroed(trace, trained):
+            yield _finding(trace, module, events)
+
+
+def _reached(trace: Trace, events: list[OutputStoodStill]) -> set[int]:
+    """Parameters that backwards of those steps reached."""
+    steps = {event.step for event in events}
+    return {parameter for ran in trace.of(BackwardRan) if ran.step in steps for parameter in ran.reached}
+
+
+def _is_zeroed(trace: Trace, parameters: set[int]) -> bool:
+    """Whether an operation was seen to hold back the gradients: the input was lost there, which AD410 tells."""
+    zeroings = (zeroing for ran in trace.of(BackwardRan) for zeroing in ran.zeroings)
+    return any(not parameters.isdisjoint(zeroing.parameters) for zeroing in zeroings)
+
+
+def _finding(trace: Trace, module: int, events: list[OutputStoodStill]) -> Finding:
+    event = events[0]
+    name = trace.module_name(module)
+    lost = next((each for each in reversed(events) if each.at is not None), None)
+    where = f"; `{lost.operation}` makes the same of samples that differ" if lost is not None else ""
+    called = event.location if lost is not None and event.location != lost.at else None
+    return RULE.finding(
+        f"`{name}` returned the same values of shape {shape(event.shape)} for all {event.samples} samples of a batch, "
+        f"to the bit, in {plural(len(events), 'step')} out of {len(events)} that were compared, though their inputs "
+        f"differed{where}",
+        subject=name,
+        location=lost.at if lost is not None else event.location,
+        help="look for where the input gets lost on its way through the forward: overwritten, multiplied by zero, cast "
+        "to whole numbers, or not used at all",
+        evidence={"samples": event.samples, "steps": len(events), "output": shape(event.shape)},
+        related=(Related("the module was called here", called),) if called is not None else (),
+        step_first=event.step + 1,
+        step_count=len(events),
+        parameters=trace.module_parameters(module),
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = nn.Embedding(10, 8)
+            self.head = nn.Linear(8, 1)
+
+        def forward(self, x):
+            code = x.long()  # <- AD606
+            return self.head(torch.relu(self.table(code).mean(1)))
+
+    torch.manual_seed(0)
+    model = Net()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.rand(32, 4)
+        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_input_unused() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.start = nn.Parameter(torch.randn(4))
+            self.hidden, self.head = nn.Linear(4, 16), nn.Linear(16, 1)
+
+        def forward(self, x):
+            state = self.start.expand(len(x), 4)
+            return self.head(torch.tanh(self.hidden(state)))
+
+    torch.manual_seed(0)
+    model = Net()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(32, 4)
+        predicted = model(x)  # <- AD606
+        loss = nn.functional.mse_loss(predicted, x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    head = nn.Linear(16, 1)
+    nn.init.zeros_(head.weight)
+    model = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), head)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(32, 4)
+        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_spread_of_its_own() -> None:
+    import torch
+    from torch import nn
+
+    class Gaussian(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.mean = nn.Linear(4, 2)
+            self.log_scale = nn.Parameter(torch.zeros(2))
+
+        def forward(self, x):
+            mean = self.mean(x)
+            return mean, self.log_scale.expand_as(mean)
+
+    torch.manual_seed(0)
+    model = Gaussian()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(32, 4)
+        mean, log_scale = model(x)
+        loss = (log_scale + 0.5 * ((x[:, :2] - mean) / log_scale.exp()).square()).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD606",
+    name="loss-ignores-input",
+    severity="error",
+    title="the prediction does not depend on the input",
+    observes="All that a module returned for the samples of a batch was equal to the bit, while their inputs differed, "
+    "in every step in which that was compared, also after updates.",
+    why="The model can learn a constant at best, the mean of its targets.",
+    fix="Let the input reach the output: look at the operation that is named, or at a forward that does not use it.",
+    fine="The first steps of a head whose weights begin at zero, losses of parameters alone, and outputs one of which "
+    "is a parameter.",
+    needs=(BackwardRan, BatchLeakJudged, ModuleSeen, OutputMoved, OutputStoodStill),
+    examine=examine,
+    bad=(bad, bad_input_unused),
+    good=(good, good_spread_of_its_own),
+    tunables={"minimum_steps": 4},
+    folds=("AD203", "AD410", "AD116", "AD205"),
+)

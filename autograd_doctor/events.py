@@ -1445,3 +1445,21 @@ class OutputMoved(Event, frozen=True):
     """After `OutputStoodStill`, a module returned different values for different samples."""
 
     module: int
+
+
+class LossSignSeen(Event, frozen=True):
+    """The sign with which a backward went down, or up, something that is never below zero.
+
+    negated: what is minimised is its negative, up to constants and positive weights. operation, bounded_at: what made
+    it. is_loss: that is a loss function of torch. negated_at: where its sign was changed last. maximises: the optimizer
+    that holds the parameters and climbs. Told when it is new for a line.
+    """
+
+    backward: int
+    location: Location | None
+    negated: bool
+    operation: str
+    is_loss: bool
+    bounded_at: Location | None = None
+    negated_at: Location | None = None
+    maximises: int | None = None

@@ -1,0 +1,184 @@
+"""AD609 maximised-loss: what is minimised is the negative of something that is never below zero, and falls on."""
+
+# mypy: allow-untyped-defs, allow-untyped-calls
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from statistics import fmean
+
+from autograd_doctor.events import BackwardRan, LossSignSeen, OptimizerBuilt, OptimizerStepped, ParameterSeen
+from autograd_doctor.findings import Finding, Location, Related
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+from autograd_doctor.wording import plural
+
+Course = list[tuple[int, float]]
+"""The values of a loss, each with the number of steps before it."""
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    seen: dict[Location | None, list[LossSignSeen]] = {}
+    for event in trace.of(LossSignSeen):
+        seen.setdefault(event.location, []).append(event)
+    for location, events in seen.items():
+        runs = [ran for ran in trace.of(BackwardRan) if ran.location == location and ran.kind == "backward"]
+        taught = {parameter for ran in runs for parameter in ran.reached}
+        if not all(event.negated for event in events) or _is_contested(trace, runs, taught):
+            continue
+        course = [(ran.step, -ran.loss if _climbs(events) else ran.loss) for ran in runs if ran.loss is not None]
+        course = [(step, loss) for step, loss in course if loss == loss]
+        if len(course) >= tunables["minimum_steps"] and _falls_on(course, tunables["slowing"]):
+            yield _finding(trace, events[0], course, sorted(taught & trace.optimized))
+
+
+def _climbs(events: Sequence[LossSignSeen]) -> bool:
+    return events[0].maximises is not None
+
+
+def _is_contested(trace: Trace, runs: Sequence[BackwardRan], taught: set[int]) -> bool:
+    """Whether something else has a say: a network that is held otherwise, or not at all, or another loss."""
+    if any(not taught <= held for held in trace.optimizer_parameters.values() if held & taught):
+        return True
+    if any(not taught.issuperset(ran.values or ()) for ran in runs) or not taught & trace.optimized:
+        return True
+    others = (ran for ran in trace.of(BackwardRan) if ran not in runs and ran.kind == "backward")
+    return any(not taught.isdisjoint(ran.reached) for ran in others)
+
+
+def _falls_on(course: Course, slowing: float) -> bool:
+    """Whether a loss is below zero, lower at the end than ever at first, and hardly falls slower than it did."""
+    third = len(course) // 3
+    parts = course[:third], course[third:-third], course[-third:]
+    (first_at, first), (middle_at, middle), (last_at, last) = (
+        (fmean(step for step, _ in part), fmean(loss for _, loss in part)) for part in parts
+    )
+    early, late = (middle - first) / (middle_at - first_at), (last - middle) / (last_at - middle_at)
+    lowest, highest = min(loss for _, loss in parts[0]), max(loss for _, loss in parts[2])
+    return last < 0 and highest < lowest and early < 0 and late <= slowing * early
+
+
+def _finding(trace: Trace, event: LossSignSeen, course: Course, parameters: list[int]) -> Finding:
+    first, last = course[0][1], course[-1][1]
+    built = trace.optimizers.get(event.maximises) if event.maximises is not None else None
+    location = built.location if built is not None else event.negated_at or event.location
+    how = f"`{trace.optimizer_name(event.maximises)}` maximises" if built is not None else "what is minimised is minus"
+    places = (
+        (f"`{event.operation}` is never below zero", event.bounded_at),
+        ("the backward ran here", event.location),
+    )
+    return RULE.finding(
+        f"{how} `{event.operation}`, which is never below zero, and that went from {abs(first):.4g} to {abs(last):.4g} "
+        f"in {plural(course[-1][0] + 1, 'step')} without slowing down",
+        subject=event.operation,
+        location=location,
+        help="leave `maximize=True` out" if built is not None else "minimise it: leave the minus out",
+        confidence="high" if event.is_loss else "medium",
+        evidence={"loss_first": first, "loss_last": last, "steps": course[-1][0] + 1},
+        related=tuple(Related(message, place) for message, place in places if place is not None and place != location),
+        step_first=course[0][0] + 1,
+        step_count=len(course),
+        parameters=parameters,
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 3))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(20):
+        x = torch.randn(64, 4)
+        loss = -nn.functional.cross_entropy(model(x), x[:, :3].argmax(1))  # <- AD609
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_climbing() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01, maximize=True)  # <- AD609
+    for _ in range(20):
+        x = torch.randn(64, 4)
+        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01, maximize=True)
+    for _ in range(20):
+        x = torch.randn(64, 4)
+        likelihood = -0.5 * (model(x) - x.mean(1, keepdim=True)).square().mean()
+        optimizer.zero_grad()
+        likelihood.backward()
+        optimizer.step()
+
+
+def good_variance() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    direction = nn.Parameter(torch.randn(6))
+    optimizer = torch.optim.SGD([direction], lr=0.1)
+    spread = torch.tensor([3.0, 1.0, 1.0, 0.5, 0.5, 0.1])
+    for _ in range(30):
+        x = torch.randn(128, 6) * spread
+        loss = -(x @ nn.functional.normalize(direction, dim=0)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_adversary() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(4, 6), nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 1))
+    of_generator = torch.optim.Adam(generator.parameters(), lr=0.01)
+    of_critic = torch.optim.Adam(critic.parameters(), lr=0.01)
+    judge = nn.functional.binary_cross_entropy_with_logits
+    for _ in range(20):
+        real, fake = torch.randn(32, 6) + 1, generator(torch.randn(32, 4))
+        told = judge(critic(real), torch.ones(32, 1)) + judge(critic(fake.detach()), torch.zeros(32, 1))
+        of_critic.zero_grad()
+        told.backward()
+        of_critic.step()
+        fooled = -judge(critic(fake), torch.zeros(32, 1))
+        of_generator.zero_grad()
+        fooled.backward()
+        of_generator.step()
+
+
+RULE = Rule(
+    code="AD609",
+    name="maximised-loss",
+    severity="error",
+    title="a loss is maximised",
+    observes="The root of a backward was the negative of a loss function of torch, or of the size of differences from "
+    "data, up to constants and positive weights, or its optimizer climbs. The value fell as long as the run lasted, "
+    "without slowing down, and nothing else taught the parameters.",
+    why="There is no lowest value to come to: the model is driven away from its targets, further in each step.",
+    fix="Take the minus away, or `maximize=True` out of the optimizer.",
+    fine="Log-likelihoods, policy gradients, critics and similarities, whose negatives have a lowest value or are no "
+    "such loss; adversaries, which something else holds back.",
+    needs=(BackwardRan, LossSignSeen, OptimizerBuilt, OptimizerStepped, ParameterSeen),
+    examine=examine,
+    bad=(bad, bad_climbing),
+    good=(good, good_variance, good_adversary),
+    tunables={"minimum_steps": 8, "slowing": 0.5},
+    folds=("AD401", "AD402", "AD405", "AD406", "AD409", "AD412", "AD413"),
+)

@@ -1,0 +1,89 @@
+"""The sign with which losses are minimised."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+from autograd_doctor.events import LossSignSeen
+from autograd_doctor.instruments.loss_signs import LossSigns
+from tests.watching import watching
+
+Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+def told(loss: Loss, *, maximize: bool = False) -> list[LossSignSeen]:
+    """What is stated in three steps of training a layer by this loss of its output and a target."""
+    layer = nn.Linear(3, 3)
+    with watching(LossSigns) as recorded:
+        optimizer = torch.optim.SGD(layer.parameters(), lr=0.01, maximize=maximize)
+        for _ in range(3):
+            loss(layer(torch.randn(4, 3)), torch.rand(4, 3)).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    return recorded.of(LossSignSeen)
+
+
+LABELS = torch.tensor([0, 1, 2, 1])
+
+
+@pytest.mark.parametrize(
+    ("loss", "negated"),
+    [
+        pytest.param(lambda p, y: functional.mse_loss(p, y), False, id="as it is"),
+        pytest.param(lambda p, y: -functional.mse_loss(p, y), True, id="minus"),
+        pytest.param(lambda p, y: functional.mse_loss(p, y).neg().neg(), False, id="minus twice"),
+        pytest.param(lambda p, y: functional.l1_loss(p, y) * -2.0 + 1, True, id="times a number"),
+        pytest.param(lambda p, y: 1 - functional.cross_entropy(p, LABELS), True, id="one minus it"),
+        pytest.param(lambda p, y: functional.cross_entropy(p, LABELS) - 1, False, id="it minus one"),
+        pytest.param(lambda p, y: functional.cross_entropy(p, LABELS) / torch.tensor(-4.0), True, id="by a tensor"),
+        pytest.param(lambda p, y: -((p - y) ** 2).mean(), True, id="by hand"),
+        pytest.param(lambda p, y: -(y - p).abs().sum(1).mean() / 3, True, id="sizes"),
+        pytest.param(lambda p, y: -functional.mse_loss(p, y) - functional.l1_loss(p, y), True, id="two of one sign"),
+        pytest.param(
+            lambda p, y: -functional.nll_loss(functional.log_softmax(p, 1), LABELS), True, id="likelihood of classes"
+        ),
+        pytest.param(lambda p, y: -functional.mse_loss(p, y).sqrt(), True, id="root"),
+    ],
+)
+def test_signs_are_followed_to_the_backward(loss: Loss, negated: bool) -> None:
+    (event,) = told(loss)
+    assert event.negated is negated
+    assert event.bounded_at is not None
+    assert event.maximises is None
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        pytest.param(lambda p, y: -p.square().mean(), id="a spread"),
+        pytest.param(lambda p, y: -(p * y).mean(), id="a similarity"),
+        pytest.param(lambda p, y: p.mean() - functional.mse_loss(p, y), id="another term"),
+        pytest.param(lambda p, y: functional.mse_loss(p, y) - functional.l1_loss(p, y), id="two signs"),
+        pytest.param(lambda p, y: -functional.nll_loss(p, LABELS), id="scores as likelihoods"),
+        pytest.param(lambda p, y: (-functional.mse_loss(p, y)).exp(), id="a kernel"),
+        pytest.param(
+            lambda p, y: (functional.mse_loss(p, y, reduction="none") * (y - 0.5)).mean(), id="weights of both signs"
+        ),
+        pytest.param(lambda p, y: 1 / functional.mse_loss(p, y), id="divided by it"),
+        pytest.param(lambda p, y: -((p - p.mean()) ** 2).mean(), id="no data"),
+    ],
+)
+def test_of_other_losses_nothing_is_said(loss: Loss) -> None:
+    assert told(loss) == []
+
+
+def test_an_optimizer_that_climbs_turns_the_sign() -> None:
+    (up,) = told(lambda p, y: functional.mse_loss(p, y), maximize=True)
+    (down,) = told(lambda p, y: -functional.mse_loss(p, y), maximize=True)
+    assert (up.negated, down.negated) == (True, False)
+    assert up.maximises == down.maximises == 0
+
+
+def test_a_line_that_changes_its_sign_is_told_again() -> None:
+    signs = iter((1.0, 1.0, -1.0))
+    assert [event.negated for event in told(lambda p, y: functional.mse_loss(p, y) * next(signs))] == [False, True]

@@ -21,9 +21,9 @@ from autograd_doctor.signals.signal import Signal
 FIRST_STEPS = 10
 """Steps of each phase in full. Three censuses of survivors fall into them, and growth needs three points to show."""
 CLOSE_STEPS = 4
-"""Of these, the first in which values are read, too, as they are in one step of each sample: most that is wrong with
-values is so from the start. Weights that begin at zero keep the gradients behind them at zero for one step only; the
-others show that it was no accident."""
+"""Of these, the first in which values are read, too, as they are in one step of each sample and after something new:
+most that is wrong with values is so from the start. Weights that begin at zero keep the gradients behind them at zero
+for one step only; the others show that it was no accident."""
 SAMPLED_EVERY = 25
 """Later steps in full: so rarely that they add little to the time, so often that a short epoch has one."""
 _IN_A_ROW = 2
@@ -120,7 +120,7 @@ class Detail(Instrument):
         return known
 
     def ask(self) -> None:
-        """Something is not as it was before: the next steps should be full ones."""
+        """Something is not as it was before: the next steps should be full ones, the first looked at closely."""
         self._asked = _IN_A_ROW
 
     def missed(self) -> None:
@@ -133,7 +133,8 @@ class Detail(Instrument):
         self.full_steps += self.full
         new = (self._fresh or self._asked > 0) and self._may_be_granted
         sampled = course.steps % SAMPLED_EVERY < _IN_A_ROW and course.steps >= SAMPLED_EVERY
-        self._near = self._young or self._is_repeated or (sampled and course.steps % SAMPLED_EVERY == 0)
+        first_of_sample = sampled and course.steps % SAMPLED_EVERY == 0
+        self._near = self._young or self._is_repeated or first_of_sample or self._asked == _IN_A_ROW
         self._fresh = self._young = False
         self._asked = max(0, self._asked - 1)
         self._turn(full=new or sampled or self._is_wanted)

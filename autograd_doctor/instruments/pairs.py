@@ -22,6 +22,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.ledger import Ledger
 from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.tensors import Tensors
+from autograd_doctor.reading.linear import DIFFERENCES
 from autograd_doctor.reading.made import Made
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.operation_kinds import Kind
@@ -53,6 +54,8 @@ class _Pairs:
     """met: a tensor with a graph took part, so that the pairs are in its loss and not in its targets alone.
 
     shown: without a graph, the sum of them is a number to be looked at: labels were compared with what a model made.
+    is_error: they are differences, and nothing else that is learned has come in, as weights of basis functions do: then
+    a sum over one dimension is part of a loss, too.
     """
 
     operation: str
@@ -63,6 +66,7 @@ class _Pairs:
     values: int
     met: bool
     shown: bool
+    is_error: bool
 
 
 class _Raised(NamedTuple):
@@ -146,6 +150,7 @@ class Pairs(Instrument):
             paired_shape(left.shape, right.shape),
             left.numel(),
             met=left.requires_grad or right.requires_grad,
+            is_error=operation.name in DIFFERENCES or operation.name in ELEMENTWISE_LOSSES,
             shown=operation.name in COMPARISONS or self._is_of_model(left) != self._is_of_model(right),
         )
         self._pairs.put(result, pairs)
@@ -187,16 +192,18 @@ class Pairs(Instrument):
             return
         pairs = known[0]
         if name in REDUCTIONS:
-            self._pairs.put(result, pairs)
             if result.numel() == 1:
                 self._summed(operation, result, pairs)
+            elif pairs.is_error:
+                self._pairs.put(result, pairs)
         elif name in MOVES:
             self._pairs.put(result, pairs)
         elif name in ELEMENTWISE and not _is_mask(pairs, name):
             others = [tensor for tensor in inputs if tensor not in self._pairs]
             if not any(other.numel() > pairs.values for other in others):
                 met = pairs.met or any(other.requires_grad and other.numel() == pairs.values for other in others)
-                self._pairs.put(result, replace(pairs, met=met))
+                is_error = pairs.is_error and not any(other.requires_grad and other.numel() > 1 for other in others)
+                self._pairs.put(result, replace(pairs, met=met, is_error=is_error))
                 if name in ELEMENTWISE_LOSSES and result.dim() == 0 and met:
                     self._summed(operation, result, replace(pairs, met=met))
 

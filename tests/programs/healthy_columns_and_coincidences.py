@@ -42,14 +42,19 @@ class Mixture(nn.Module):
 
 rbf, mixture = Radial(), Mixture()
 time = nn.Linear(2 * N, 1)
+waves, heights = nn.Parameter(torch.zeros(N)), nn.Parameter(torch.randn(N))
 left, right = nn.Parameter(torch.randn(N, 1)), nn.Parameter(torch.randn(N))
 goal = torch.randn(N, N)
-optimizer = torch.optim.Adam([*rbf.parameters(), *mixture.parameters(), *time.parameters(), left, right], lr=1e-2)
+learned = [*rbf.parameters(), *mixture.parameters(), *time.parameters(), left, right, waves, heights]
+optimizer = torch.optim.Adam(learned, lr=1e-2)
 table = positions(N, 2 * N)
 for step in range(20):
     x = torch.randn(N, 1)
     y = torch.sin(2 * x)
     fit = nn.functional.mse_loss(rbf(x), y) + ((time(table) - table[:, :1]) ** 2).mean()
+    series = (waves * torch.sin(x * torch.arange(1, N + 1))).sum(1)
+    bumps = (heights * torch.exp(-((x - rbf.centers) ** 2))).sum(1)
+    fit = fit + ((series - y.squeeze(1)) ** 2).mean() + ((bumps - y.squeeze(1)) ** 2).mean()
     rank_one = ((left * right - goal) ** 2).mean()
     loss = fit + mixture(x) + rank_one
     optimizer.zero_grad()

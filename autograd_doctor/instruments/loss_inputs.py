@@ -22,6 +22,7 @@ from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.shapings import Shapings
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.linear import DIFFERENCES, PRODUCTS
+from autograd_doctor.reading.looks import Looks
 from autograd_doctor.reading.loss_arguments import PICKS, is_in_order, operands_of, picked_classes, usual_class_dim
 from autograd_doctor.reading.made import Made, has_graph
 from autograd_doctor.reading.numbers import IdentityTable
@@ -36,10 +37,6 @@ from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.operations import Operation
 
-_LOOKS = 4
-"""At each line, for each way in which the prediction was made: what is wrong there is so from the start."""
-_MOST_SITES = 1000
-"""To be told apart: more come of code that is made anew all the time."""
 _LOSSES = frozenset({
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "gaussian_nll_loss", "huber_loss",
     "kl_div", "l1_loss", "mse_loss", "multilabel_soft_margin_loss", "nll_loss", "poisson_nll_loss", "smooth_l1_loss",
@@ -49,11 +46,18 @@ _CHOOSES = frozenset({"__getitem__", "gather", "index_select", "masked_select", 
 _LOGARITHMS = frozenset({"log", "log_softmax", "logsigmoid"})
 
 
+class _Site(NamedTuple):
+    """A line, what it calls there, and how the prediction was made."""
+
+    operation: str
+    place: Place | None
+    signature: tuple[object, ...] | None
+
+
 class _Loss(NamedTuple):
     """A loss that was looked at."""
 
-    place: Place | None
-    operation: str
+    site: _Site
     prediction: LossOperand
     target: LossOperand
     class_dim: int | None
@@ -87,16 +91,20 @@ class LossInputs(Instrument):
         self._shapings = shapings
         self._losses: WeakKeyDictionary[Made, _Loss] = WeakKeyDictionary()
         self._followed: IdentityTable[_Loss] = IdentityTable()
-        self._looks: dict[object, int] = {}
+        self._looks: Looks[_Site] = Looks()
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.operations.ended, self._operation_ended)
         self.listen(signals.backward.began, self._backward_began)
+        self.listen(self._course.step_taken, self._step_taken)
         self.listen(self._detail.turned, self._turned)
 
     def _turned(self, detail: Detail) -> None:
         """What operations of light steps made is not known."""
         self._followed = IdentityTable()
+
+    def _step_taken(self, course: Course) -> None:
+        self._looks.step_taken()
 
     # --------------------------------------------------------------------------------------------------- operations
 
@@ -136,8 +144,10 @@ class LossInputs(Instrument):
 
     def _picked_by_hand(self, operation: Operation, result: torch.Tensor) -> None:
         """The probabilities, or their logarithms, of one class in each row."""
-        source, picked = operation.args[0], picked_classes(operation.name, operation.args, operation.kwargs)
-        shaped = self._shapings.of(source) if isinstance(source, torch.Tensor) else None
+        source = operation.args[0] if operation.args else None
+        if not isinstance(source, torch.Tensor):
+            return
+        shaped, picked = self._shapings.of(source), picked_classes(operation.name, operation.args, operation.kwargs)
         if picked is None or shaped is None or not (shaped.dim is not None or shaped.operation == "log"):
             return
         if self._may_look(operation, source):
@@ -164,12 +174,11 @@ class LossInputs(Instrument):
     # ------------------------------------------------------------------------------------------------------- looking
 
     def _may_look(self, operation: Operation, prediction: torch.Tensor) -> bool:
+        return self._looks.take(self._site_of(operation, prediction))
+
+    def _site_of(self, operation: Operation, prediction: torch.Tensor) -> _Site:
         shaped = self._shapings.of(prediction)
-        key = operation.name, operation.place, shaped.signature if shaped is not None else None
-        if key not in self._looks and len(self._looks) >= _MOST_SITES:
-            return False
-        self._looks[key] = self._looks.get(key, 0) + 1
-        return self._looks[key] <= _LOOKS
+        return _Site(operation.name, operation.place, shaped.signature if shaped is not None else None)
 
     def _look(
         self,
@@ -193,8 +202,7 @@ class LossInputs(Instrument):
         )
         known = self._tensors.get(target)
         return _Loss(
-            operation.place,
-            operation.name,
+            self._site_of(operation, prediction),
             self._operand(prediction, given, shaped),
             self._operand(target, wanted, self._shapings.of(target)),
             class_dim,
@@ -236,12 +244,13 @@ class LossInputs(Instrument):
                     del self._losses[made]
 
     def _tell(self, seen: _Loss, backward: int) -> None:
+        self._looks.told(seen.site)
         self.emit(
             LossComputed(
                 step=self._course.steps,
                 backward=backward,
-                location=locate(seen.place),
-                operation=seen.operation,
+                location=locate(seen.site.place),
+                operation=seen.site.operation,
                 prediction=seen.prediction,
                 target=seen.target,
                 class_dim=seen.class_dim,

@@ -23,6 +23,7 @@ from autograd_doctor.instruments.ledger import Ledger
 from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.linear import DIFFERENCES
+from autograd_doctor.reading.looks import Looks
 from autograd_doctor.reading.made import Made
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.operation_kinds import Kind
@@ -44,9 +45,6 @@ from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.operations import Operation
-
-_LOOKS = 4
-"""At each line: what broadcasts there does so in every step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,16 +95,20 @@ class Pairs(Instrument):
         self._pairs: IdentityTable[_Pairs] = IdentityTable()
         self._raised: IdentityTable[_Raised] = IdentityTable()
         self._sums: WeakKeyDictionary[Made, _Sum] = WeakKeyDictionary()
-        self._looks: dict[Place | None, int] = {}
+        self._looks: Looks[Place | None] = Looks()
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.operations.ended, self._operation_ended)
         self.listen(signals.backward.began, self._backward_began)
+        self.listen(self._course.step_taken, self._step_taken)
         self.listen(self._detail.turned, self._turned)
 
     def _turned(self, detail: Detail) -> None:
         """What operations of light steps made is not known."""
         self._pairs, self._raised = IdentityTable(), IdentityTable()
+
+    def _step_taken(self, course: Course) -> None:
+        self._looks.step_taken()
 
     # --------------------------------------------------------------------------------------------------- operations
 
@@ -136,11 +138,8 @@ class Pairs(Instrument):
         operands = tensors_in(operation.args)[:2]
         if len(operands) < 2 or not are_paired(*operands, in_loss=operation.name in ELEMENTWISE_LOSSES):
             return
-        if self._is_meant(operation, *operands):
+        if self._is_meant(operation, *operands) or not self._looks.take(operation.place):
             return
-        if self._looks.get(operation.place, 0) >= _LOOKS:
-            return
-        self._looks[operation.place] = self._looks.get(operation.place, 0) + 1
         left, right = operands
         pairs = _Pairs(
             operation.name,
@@ -227,6 +226,7 @@ class Pairs(Instrument):
 
     def _tell(self, seen: _Sum, backward: int | None) -> None:
         pairs = seen.pairs
+        self._looks.told(pairs.place)
         self.emit(
             PairsReduced(
                 step=self._course.steps,

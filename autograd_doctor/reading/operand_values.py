@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -41,8 +42,8 @@ def values_of(
     rows = max(1, _MOST_VALUES * tensor.shape[0] // tensor.numel()) if tensor.dim() else 0
     seen = tensor.detach()[:rows] if tensor.dim() and rows < tensor.shape[0] and over != 0 else tensor.detach()
     if not seen.is_floating_point():
-        low, high, *_ = torch.stack([seen.amin(), seen.amax()]).tolist()
-        return Values(low, high)
+        low, high = torch.stack([seen.amin(), seen.amax()]).tolist()
+        return Values(float(low), float(high))
     seen = seen.float()
     found = [seen.amin(), seen.amax(), ((seen == 0) | (seen == 1)).all().float()]
     found.append(_share_beyond(seen, bounds) if bounds is not None else seen.new_zeros(()))
@@ -53,7 +54,11 @@ def values_of(
     pairs: dict[int | None, tuple[float, ...]] = {None: ()}
     pairs |= {dim: tuple(sums[4 * number : 4 * number + 4]) for number, dim in enumerate(summed)}
     classes, others = pairs.get(class_dim, ()), pairs.get(over, ())
-    return Values(low, high, classes[:2], classes[2:], others[:2], bool(binary), outside)
+    return Values(_finite(low), _finite(high), classes[:2], classes[2:], others[:2], bool(binary), outside)
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def _share_beyond(seen: torch.Tensor, bounds: tuple[float, float]) -> torch.Tensor:

@@ -131,3 +131,26 @@ def test_the_log_target_of_a_divergence() -> None:
     loss = the_loss(lambda s: functional.kl_div(torch.log_softmax(s, 1), soft, log_target=True, reduction="sum"))
     assert loss.log_target
     assert loss.target.log_sums == pytest.approx([0.0, 0.0], abs=1e-5)
+
+
+def test_losses_for_the_eye_do_not_use_up_the_looks() -> None:
+    torch.manual_seed(0)
+    layer = nn.Linear(4, 3)
+
+    def loss_of(x: torch.Tensor) -> torch.Tensor:
+        return functional.cross_entropy(torch.softmax(layer(x), 1), CLASSES)
+
+    with watching(LossInputs) as run:
+        optimizer = torch.optim.SGD(layer.parameters(), lr=0.0)
+        for _ in range(3):
+            for _ in range(6):
+                loss_of(X)
+            optimizer.step()
+            loss_of(X).backward()
+            optimizer.step()
+        assert len(run.of(LossComputed)) >= 2
+
+
+def test_values_that_are_no_numbers_have_no_range() -> None:
+    loss = the_loss(lambda s: functional.mse_loss(s * torch.tensor(float("nan")), ONE_HOT))
+    assert (loss.prediction.facts.low, loss.prediction.facts.high) == (None, None)

@@ -158,5 +158,5 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_activation),
     good=(good, good_attention_to_one),
-    folds=("AD111", "AD116", "AD407", "AD409", "AD410", "AD412", "AD614"),
+    folds=("AD111", "AD116", "AD407", "AD409", "AD410", "AD412", "AD606", "AD614"),
 )

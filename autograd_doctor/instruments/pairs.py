@@ -3,8 +3,8 @@
 `(N, 1)` beside `(N,)` broadcasts to `(N, N)`. What comes of it is followed through operations that work on each value
 by itself to a sum or a mean, which counts once a backward has gone through it; a comparison has no gradient, and counts
 at once. Not followed is what somebody put across on purpose: two tensors of as many dimensions, a tensor beside itself,
-one that got its dimension of size one on the line of the operation, or a prediction that got it beside a target that it
-fitted before.
+one that got its dimension of size one on the line of the operation, or a prediction that got it before it was compared
+with a target that it fitted.
 """
 
 from __future__ import annotations
@@ -157,13 +157,14 @@ class Pairs(Instrument):
             self._summed(operation, result, pairs)
 
     def _is_meant(self, operation: Operation, left: torch.Tensor, right: torch.Tensor) -> bool:
-        """Whether the program itself put one across the other."""
+        """Whether the program itself put one across the other: the mean of an outer product is of no use to anybody."""
+        compares = operation.name in DIFFERENCES or operation.name in COMPARISONS
         for operand, other in ((left, right), (right, left)):
             raised = self._raised.get(operand)
             if raised is None:
                 continue
             on_this_line = _line(raised.place) == _line(operation.place)
-            fitted = raised.shape == tuple(other.shape) and operand.requires_grad
+            fitted = compares and raised.shape == tuple(other.shape) and operand.requires_grad
             if (on_this_line or fitted) and operation.name not in ELEMENTWISE_LOSSES:
                 return True
         return False

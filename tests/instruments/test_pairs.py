@@ -40,6 +40,12 @@ def _unsqueezed_before(c: torch.Tensor) -> torch.Tensor:
     return (column - ROW).abs().mean()
 
 
+def _weighted_after_unsqueezing(c: torch.Tensor) -> torch.Tensor:
+    flat = c.squeeze(1)
+    column = flat.unsqueeze(1)
+    return -(column * ROW).mean()
+
+
 def _labels_unsqueezed_before(c: torch.Tensor) -> torch.Tensor:
     column = ROW.unsqueeze(1)
     return (c.squeeze() - column).abs().mean()
@@ -56,6 +62,7 @@ def _labels_unsqueezed_before(c: torch.Tensor) -> torch.Tensor:
         (lambda c: torch.norm(c - ROW), "norm of sub"),
         (lambda c: -(c.squeeze(1) * ROW[:, None].clone()).mean(), None),
         (_labels_unsqueezed_before, "sub"),
+        (_weighted_after_unsqueezing, "mul"),
         (lambda c: functional.mse_loss(c, ROW + OTHER[:, None]), None),
         (lambda c: torch.minimum(c.exp() * ROW, c).mean(), "mul"),
     ],

@@ -30,9 +30,7 @@ from autograd_doctor.reading.operand_values import Values, values_of
 from autograd_doctor.reading.pairs import ELEMENTWISE, REDUCTIONS
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.shaping import MOVES, Shaped
-from autograd_doctor.reading.tensor_facts import describe
 from autograd_doctor.reading.tensors_in import tensors_in
-from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.operations import Operation
@@ -214,14 +212,7 @@ class LossInputs(Instrument):
         )
 
     def _operand(self, tensor: torch.Tensor, values: Values, shaped: Shaped | None) -> LossOperand:
-        made = self._tensors.get(tensor)
-        facts = describe(
-            tensor,
-            name=variable_name(tensor),
-            operation=made.operation if made is not None else "",
-            made_at=locate(made.place) if made is not None else None,
-            ranges=False,
-        )
+        facts = self._tensors.describe(tensor, ranges=False)
         return LossOperand(
             facts=replace(facts, low=values.low, high=values.high),
             shaping=shaped.event() if shaped is not None else None,

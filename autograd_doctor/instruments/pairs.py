@@ -39,9 +39,7 @@ from autograd_doctor.reading.pairs import (
 )
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.shaping import MOVES
-from autograd_doctor.reading.tensor_facts import describe
 from autograd_doctor.reading.tensors_in import tensors_in
-from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.operations import Operation
@@ -144,8 +142,8 @@ class Pairs(Instrument):
         pairs = _Pairs(
             operation.name,
             operation.place,
-            self._facts(left),
-            self._facts(right),
+            self._tensors.describe(left, ranges=False),
+            self._tensors.describe(right, ranges=False),
             paired_shape(left.shape, right.shape),
             left.numel(),
             met=left.requires_grad or right.requires_grad,
@@ -172,16 +170,6 @@ class Pairs(Instrument):
     def _is_of_model(self, tensor: torch.Tensor) -> bool:
         made = self._tensors.get(tensor)
         return made is not None and made.values != 0
-
-    def _facts(self, tensor: torch.Tensor) -> TensorFacts:
-        made = self._tensors.get(tensor)
-        return describe(
-            tensor,
-            name=variable_name(tensor),
-            operation=made.operation if made is not None else "",
-            made_at=locate(made.place) if made is not None else None,
-            ranges=False,
-        )
 
     def _follow(self, operation: Operation, result: torch.Tensor) -> None:
         """Pairs go on through all that works on each value by itself, to where they are summed up."""

@@ -73,7 +73,7 @@ class Tensors(Instrument):
     def _backward_ended(self, call: BackwardCall) -> None:
         self.originals.clear()
 
-    def describe(self, tensor: torch.Tensor) -> TensorFacts:
+    def describe(self, tensor: torch.Tensor, *, ranges: bool = True) -> TensorFacts:
         """A tensor with its ranges, the user's name for it, and what made it."""
         # What was last written into a parameter, its initial values for one, did not make it.
         made = None if isinstance(tensor, nn.Parameter) else self.get(tensor)
@@ -86,6 +86,7 @@ class Tensors(Instrument):
             made_at=locate(made.place) if made else None,
             made_under=made.under if made else None,
             drawn_from=locate(made.source) if made else None,
+            ranges=ranges,
         )
 
     def get(self, tensor: torch.Tensor) -> Made | None:

@@ -14,7 +14,7 @@ _LOSSES = ("binary_cross_entropy_with_logits", "multilabel_soft_margin_loss")
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    for events in faulty_losses(trace, *_LOSSES, where=_is_double):
+    for events in faulty_losses(trace, *_LOSSES, where=_is_double, blamed=lambda event: event.prediction.shaping):
         yield _finding(events)
 
 

@@ -23,7 +23,9 @@ from autograd_doctor.views.losses import (
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    for events in faulty_losses(trace, "cross_entropy", "nll_loss", *WEIGHTED, *PICKED, where=_is_double):
+    for events in faulty_losses(
+        trace, "cross_entropy", "nll_loss", *WEIGHTED, *PICKED, where=_is_double, blamed=_first_softmax
+    ):
         yield _double(events)
     for events in faulty_losses(trace, "cross_entropy", where=_is_idle):
         yield _idle(events)
@@ -53,7 +55,7 @@ def _is_idle(event: LossComputed) -> bool:
 
 def _double(events: list[LossComputed]) -> Finding:
     first = events[0]
-    softmax = _first_softmax(first.prediction.shaping)
+    softmax = _first_softmax(first)
     place = softmax.location if softmax is not None else first.location
     made = f"came out of `{softmax.operation}`" if softmax is not None else "holds rows that sum to one"
     return RULE.finding(
@@ -77,9 +79,9 @@ def _double(events: list[LossComputed]) -> Finding:
     )
 
 
-def _first_softmax(shaping: Shaping | None) -> Shaping | None:
+def _first_softmax(event: LossComputed) -> Shaping | None:
     """The softmax that is one too many: the one that others are taken of."""
-    found = None
+    shaping, found = event.prediction.shaping, None
     while shaping is not None:
         found = shaping if shaping.operation in SOFTMAXES else found
         shaping = shaping.behind

@@ -16,7 +16,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     def where(event: LossComputed) -> bool:
         return _is_excluded(event, tunables["share"], tunables["beyond"])
 
-    for events in faulty_losses(trace, *SQUARED, where=where):
+    for events in faulty_losses(trace, *SQUARED, where=where, blamed=lambda event: event.prediction.shaping):
         yield _finding(events)
 
 

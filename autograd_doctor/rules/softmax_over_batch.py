@@ -28,9 +28,9 @@ _BY_VALUE = ("binary_cross_entropy", *SQUARED, *WEIGHTED)
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    for events in faulty_losses(trace, *_OF_CLASSES, where=_is_over_another_dimension):
+    for events in faulty_losses(trace, *_OF_CLASSES, where=_is_over_another_dimension, blamed=_softmax):
         yield _finding(events)
-    for events in faulty_losses(trace, *_BY_VALUE, where=_is_over_rows):
+    for events in faulty_losses(trace, *_BY_VALUE, where=_is_over_rows, blamed=_softmax):
         yield _finding(events)
 
 

@@ -18,7 +18,7 @@ _LOSSES = (
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    for events in faulty_losses(trace, *_LOSSES, where=lambda event: _softmax(event) is not None):
+    for events in faulty_losses(trace, *_LOSSES, where=lambda event: _softmax(event) is not None, blamed=_softmax):
         yield _made_by_softmax(events)
     for events in faulty_losses(
         trace, "cross_entropy", where=lambda event: _softmax(event) is None and _has_one(event)

@@ -17,7 +17,7 @@ _ROOM = 4.0
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     losses = ("cross_entropy", "nll_loss", _BINARY, *WEIGHTED)
-    for events in faulty_losses(trace, *losses, where=lambda event: _squashed(event) is not None):
+    for events in faulty_losses(trace, *losses, where=lambda event: _squashed(event) is not None, blamed=_squashed):
         yield _finding(events)
 
 

@@ -36,20 +36,26 @@ def trains(trace: Trace, backward: int | None) -> bool:
 
 
 def faulty_losses(
-    trace: Trace, *operations: str, where: Callable[[LossComputed], bool]
+    trace: Trace,
+    *operations: str,
+    where: Callable[[LossComputed], bool],
+    blamed: Callable[[LossComputed], Shaping | None] = lambda event: None,
 ) -> Iterator[list[LossComputed]]:
-    """Calls of loss functions that train something and of which this is true, by their lines and what shaped them.
+    """Losses that train something and of which this is true, by their lines, or by the line of what is to blame.
 
-    Where it is not true of every call at that line that was looked at, made in the same way, it is an accident.
+    Where it is not true of every loss at a line that was looked at, made in the same way, it is an accident.
     """
     lines: dict[tuple[Location | None, Location | None], list[LossComputed]] = {}
     for event in trace.of(LossComputed):
         if event.operation in operations and trains(trace, event.backward):
             shaping = event.prediction.shaping
             lines.setdefault((event.location, shaping.location if shaping else None), []).append(event)
+    causes: dict[Location | None, list[LossComputed]] = {}
     for events in lines.values():
         if all(map(where, events)):
-            yield events
+            cause = blamed(events[0])
+            causes.setdefault(cause.location if cause is not None else events[0].location, []).extend(events)
+    yield from causes.values()
 
 
 def are_probabilities(operand: LossOperand) -> bool:

@@ -13,7 +13,7 @@ class Discriminator(nn.Module):
         self.main = nn.Sequential(nn.Linear(1, 16), nn.LeakyReLU(0.2), nn.Linear(16, 1))
 
     def forward(self, sample):
-        return torch.sigmoid(self.main(sample)).view(-1)  # expect: AD602 AD602
+        return torch.sigmoid(self.main(sample)).view(-1)  # expect: AD602
 
 
 netD = Discriminator()

@@ -953,6 +953,22 @@ class InputsAlike(Event, frozen=True):
     constant: float | None
 
 
+class WorkersAlike(Event, frozen=True):
+    """Workers of a loader delivered the same batch one after the other, to the bit; those of other rounds differed.
+
+    alike: in how many of the rounds in which each had its turn. location: the line that built the loader. stream: its
+    data set is of the iterable kind.
+    """
+
+    location: Location | None
+    name: str
+    dataset: str
+    workers: int
+    rounds: int
+    alike: int
+    stream: bool
+
+
 class SeedRepeated(Event, frozen=True):
     """A line went on to give a global generator the same seed, in one training step after the other.
 

@@ -1,0 +1,104 @@
+"""AD705: all workers of a loader deliver the same batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import WorkersAlike
+from autograd_doctor.findings import Finding
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    for event in trace.of(WorkersAlike):
+        if event.alike >= max(tunables["rounds"], tunables["share"] * event.rounds):
+            yield _finding(event)
+
+
+def _finding(event: WorkersAlike) -> Finding:
+    name = f"`{event.name}`" if event.name else "a `DataLoader`"
+    return RULE.finding(
+        f"the {event.workers} workers of {name} delivered the same batch one after the other, to the bit, in "
+        f"{event.alike} of {event.rounds} rounds: what `{event.dataset}` draws, or reads, is the same in each of them",
+        subject=event.name or event.dataset,
+        location=event.location,
+        help="give each worker its own part of the stream, by `torch.utils.data.get_worker_info()`"
+        if event.stream
+        else "seed generators for each worker in a `worker_init_fn`, from `torch.initial_seed()`",
+        evidence={
+            "workers": event.workers,
+            "rounds": event.rounds,
+            "rounds_alike": event.alike,
+            "data_set": event.dataset,
+        },
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, Dataset
+
+    class Noise(Dataset[torch.Tensor]):
+        def __init__(self) -> None:
+            self.generator = torch.Generator().manual_seed(0)
+
+        def __len__(self) -> int:
+            return 96
+
+        def __getitem__(self, index: int) -> torch.Tensor:
+            return torch.randn(8, generator=self.generator)
+
+    torch.manual_seed(0)
+    loader = DataLoader(Noise(), batch_size=8, num_workers=2, multiprocessing_context="fork")  # <- AD705
+    model = nn.Linear(8, 8)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for x in loader:
+        loss = nn.functional.mse_loss(model(x), x)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, Dataset
+
+    class Noise(Dataset[torch.Tensor]):
+        def __len__(self) -> int:
+            return 96
+
+        def __getitem__(self, index: int) -> torch.Tensor:
+            return torch.randn(8)
+
+    torch.manual_seed(0)
+    loader = DataLoader(Noise(), batch_size=8, num_workers=2, multiprocessing_context="fork")
+    model = nn.Linear(8, 8)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for x in loader:
+        loss = nn.functional.mse_loss(model(x), x)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD705",
+    name="identical-worker-randomness",
+    severity="error",
+    title="all workers of a loader deliver the same batches",
+    observes="Batches that the workers of a loader deliver one after the other, equal to the bit in one round after "
+    "the other, while those of different rounds differ.",
+    why="Workers are copies of one process. A generator that was seeded before they were made, or a stream that is not "
+    "divided, gives each of them the same samples: so many workers, so many times the same.",
+    fix="Seed per worker, and divide streams among workers.",
+    fine="Samples that differ by their index, and data sets that are all one sample.",
+    needs=(WorkersAlike,),
+    examine=examine,
+    folds=("AD701",),
+    bad=(bad,),
+    good=(good,),
+    tunables={"rounds": 3, "share": 0.9},
+)

@@ -32,13 +32,13 @@ def row_keys(tensor: torch.Tensor) -> list[int] | None:
 def tells_apart(tensor: torch.Tensor) -> bool:
     """Whether two samples in it that are equal bit for bit are hardly so by chance, going by its first rows.
 
-    Numbers that are not round, as measurements and pixels are, tell enough if there are two of them in a row; of small
-    and round ones, as those of tokens and boards, it takes many different ones.
+    Numbers that are not round, as measurements are, tell enough if there are two of them in a row; of round ones, as
+    those of pixels and boards, it takes many different ones. Whole numbers, as tokens are, repeat in any text.
     """
-    if row_keys(tensor[:1]) is None:
+    if not tensor.is_floating_point() or row_keys(tensor[:1]) is None:
         return False
     rows = tensor.detach()[:_LOOKED_AT].reshape(min(tensor.shape[0], _LOOKED_AT), -1)[:, :_MOST_WORDS]
-    uneven = (rows * 256 != (rows * 256).round()).sum(1) if rows.is_floating_point() else torch.zeros(len(rows))
+    uneven = (rows * 256 != (rows * 256).round()).sum(1)
     different = (rows.sort(1).values.diff(dim=1) != 0).sum(1) + 1
     return float(((uneven >= _UNEVEN) | (different >= _DIFFERENT)).float().mean()) >= _MOST_OF_THEM
 

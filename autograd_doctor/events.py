@@ -969,6 +969,22 @@ class WorkersAlike(Event, frozen=True):
     stream: bool
 
 
+class RowsNeverDrawn(Event, frozen=True):
+    """Rows of a tensor were drawn by random indices from a range that leaves some out, and nothing else took those.
+
+    location: the line that drew the indices. chosen_at: the one that took the rows. low, high: the range. rows: of the
+    tensor. name: of the variable that holds it. samples: how many rows were seen to be taken.
+    """
+
+    location: Location | None
+    chosen_at: Location | None
+    name: str
+    low: int
+    high: int
+    rows: int
+    samples: int
+
+
 class SeedRepeated(Event, frozen=True):
     """A line went on to give a global generator the same seed, in one training step after the other.
 

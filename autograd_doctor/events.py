@@ -985,6 +985,22 @@ class RowsNeverDrawn(Event, frozen=True):
     samples: int
 
 
+class PairsMisaligned(Event, frozen=True):
+    """Inputs and targets of a loss were taken from tensors of as many rows in different orders, of which one is random.
+
+    location: of the loss. input_at, target_at: the lines that took their rows, None where all rows went in as they are.
+    rows: of these tensors. steps: in how many of the steps that were looked at closely (`of`), and had both.
+    """
+
+    location: Location | None
+    input_at: Location | None
+    target_at: Location | None
+    target: str
+    rows: int
+    steps: int
+    of: int
+
+
 class SeedRepeated(Event, frozen=True):
     """A line went on to give a global generator the same seed, in one training step after the other.
 

@@ -34,7 +34,8 @@ class Source(NamedTuple):
     """A part of some data: of what a loader draws from, or of a tensor.
 
     number: of the loader, or of the tensor. rows: how many samples there are in all, 0 if unknown. selection: equal for
-    the same rows in the same order. low, high: all rows that were chosen lie in this range.
+    the same rows in the same order. low, high: all rows that were chosen lie in this range. order: of rows that were
+    chosen by indices that do not ascend, the same where others are so many rows further on; 0 elsewhere.
     """
 
     kind: Literal["drawn", "chosen"]
@@ -44,6 +45,7 @@ class Source(NamedTuple):
     low: int = 0
     high: int = 0
     place: Place | None = None
+    order: int = 0
 
 
 _Sources = tuple[Source, ...]
@@ -147,7 +149,7 @@ class Sources(Instrument):
                 return None
             rows = index.nonzero().flatten() if index.dtype is torch.bool else index
             low, high = (int(rows.min()), int(rows.max()) + 1) if rows.numel() else (0, 0)
-            return Source("chosen", number, count, key_of(keys), low, high)
+            return Source("chosen", number, count, key_of(keys), low, high, order=_order(rows))
         return None
 
     def _part_of_array(self, array: Any) -> Source | None:
@@ -173,6 +175,11 @@ class Sources(Instrument):
             return None
         high = low + shown[0]
         return Source("chosen", self._wholes.number(whole), sizes[0], hash((low, high)), low, high)
+
+
+def _order(rows: torch.Tensor) -> int:
+    steps = rows.diff()
+    return 0 if bool((steps >= 0).all()) else key_of(row_keys(steps) or [])
 
 
 def samples(loader: Loader) -> int:

@@ -1,0 +1,216 @@
+"""Rules on data, on traces made by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from traces import at, examined
+
+from autograd_doctor.events import (
+    BatchRepeated,
+    InputsAlike,
+    MaskedOut,
+    RowsCompared,
+    RowsNeverDrawn,
+    RunEnded,
+    SeedRepeated,
+    StateLoaded,
+    StoredDataChanged,
+    TargetsSeen,
+)
+from autograd_doctor.rules import (
+    all_targets_ignored,
+    class_imbalance,
+    constant_data,
+    dataset_changes_under_reading,
+    reseeded_every_step,
+    same_batch_every_step,
+    samples_never_drawn,
+    state_dict_mismatch,
+    unshuffled_training_data,
+    validation_overlaps_training,
+)
+
+FINISHED, STOPPED = RunEnded(reason="finished"), RunEnded(reason="steps")
+
+
+def repeated(**more: Any) -> BatchRepeated:
+    facts = {"how": "same slice", "location": at(9), "name": "model", "since": 0, "steps": 12, "samples": 16, "of": 160}
+    return BatchRepeated(**{**facts, **more})
+
+
+def test_a_slice_is_judged_when_the_program_has_ended() -> None:
+    rule = same_batch_every_step.RULE
+    (finding,) = examined(rule, repeated(), FINISHED)
+    assert (finding.severity, finding.confidence, finding.location) == ("warning", "medium", at(9))
+    assert examined(rule, repeated(), STOPPED) == []
+    assert examined(rule, repeated(rest_used=True), FINISHED) == []
+    assert examined(rule, repeated(samples=100), FINISHED) == []
+    assert examined(rule, repeated(steps=7), FINISHED) == []
+
+
+def test_a_pass_is_judged_at_once() -> None:
+    (finding,) = examined(same_batch_every_step.RULE, repeated(how="new pass", name=""), repeated(how="new pass"))
+    assert (finding.severity, finding.subject) == ("error", "model")
+
+
+def seeded(**more: Any) -> SeedRepeated:
+    facts = {"location": at(5), "called_from": at(20), "shared": False, "generator": "torch", "seed": "0", "since": 2}
+    return SeedRepeated(**{**facts, "steps": 12, "times": 12, "repeated": 10, **more})
+
+
+def test_a_helper_that_sets_seeds_is_not_to_blame() -> None:
+    rule = reseeded_every_step.RULE
+    (alone,) = examined(rule, seeded())
+    (shared,) = examined(rule, seeded(shared=True))
+    (several,) = examined(rule, seeded(generator="NumPy", location=at(6)), seeded())
+    assert [each.location for each in (alone, shared, several)] == [at(5), at(20), at(20)]
+    assert [note.location for note in several.related] == [at(5)]
+    assert several.evidence["generators"] == ["NumPy", "torch"]
+
+
+def test_few_repetitions_are_let_alone() -> None:
+    rule = reseeded_every_step.RULE
+    assert examined(rule, seeded(repeated=3)) == []
+    assert examined(rule, seeded(steps=40, repeated=10)) == []
+
+
+def loaded(**more: Any) -> StateLoaded:
+    facts = {"module": 0, "name": "model", "location": at(7), "keys": 10, "elements": 100, "loaded_keys": 0}
+    facts |= {"loaded_elements": 0, "given_keys": 10, "given_elements": 100, "missing_keys": 10, "unexpected_keys": 10}
+    return StateLoaded(**{**facts, "missing": ["a"], "unexpected": ["b"], **more})
+
+
+def test_a_load_of_which_a_part_fits() -> None:
+    rule = state_dict_mismatch.RULE
+    (nothing,) = examined(rule, loaded())
+    (little,) = examined(rule, loaded(loaded_keys=2, loaded_elements=20))
+    (prefix,) = examined(rule, loaded(loaded_keys=2, loaded_elements=20, renamed="add", prefix="net.", fitting=8))
+    assert [each.severity for each in (nothing, little, prefix)] == ["error", "warning", "error"]
+    assert "they lack `net.`" in prefix.message
+    assert examined(rule, loaded(loaded_keys=6, loaded_elements=60)) == []
+    assert examined(rule, loaded(loaded_elements=60, elements=1000)) == [], "most of the state was of use"
+    assert examined(rule, loaded(), loaded(missing_keys=0, unexpected_keys=0, loaded_elements=100)) == []
+
+
+def targets(**more: Any) -> TargetsSeen:
+    facts: dict[str, Any] = {"location": at(12), "operation": "cross_entropy", "name": "y", "since": 0, "steps": 10}
+    facts |= {"elements": 400, "classes": {0: 400}, "class_count": 1, "low": 0.0, "high": 0.0, "logits": 3}
+    facts |= {"all_ignored": 0, "ignore_index": -100, "weighted": False, "per_sample": True, "stateful": False}
+    facts |= {"source": "drawn", "chosen_at": at(3), "rows": 400, "in_order": False, "loader": "loader"}
+    return TargetsSeen(**{**facts, "clustered": 0.0, "deviations": 0.0, **more})
+
+
+def test_targets_of_one_class() -> None:
+    rule = constant_data.RULE
+    (whole,) = examined(rule, targets())
+    (begun,) = examined(rule, targets(in_order=True, rows=4000))
+    assert [each.severity for each in (whole, begun)] == ["error", "warning"]
+    assert "the first of 4,000 that are read in order" in begun.message
+    assert examined(rule, targets(source="")) == []
+    assert examined(rule, targets(elements=20)) == []
+    assert examined(rule, targets(), targets(location=at(13), classes={1: 400})) == []
+    assert len(examined(rule, targets(), targets(location=at(13), classes={1: 400}, logits=9))) == 2
+
+
+def test_numbers_of_one_value_are_no_error() -> None:
+    rule, facts = constant_data.RULE, {"operation": "mse_loss", "classes": {}, "class_count": 0, "logits": 0}
+    (finding,) = examined(rule, targets(**facts))
+    assert finding.severity == "warning"
+    assert examined(rule, targets(**facts, source="chosen")) == []
+
+
+def test_samples_that_are_alike_need_targets_that_differ() -> None:
+    rule = constant_data.RULE
+    inputs = InputsAlike(module=0, location=at(8), name="x", shape=[4, 2], steps=9, samples=36, constant=0.0)
+    (finding,) = examined(rule, inputs, targets(low=0.0, high=2.0, classes={0: 300, 2: 100}, class_count=2))
+    assert (finding.severity, finding.location) == ("error", at(8))
+    assert examined(rule, inputs, targets()) == []
+    assert examined(rule, inputs) == []
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        {"weighted": True},
+        {"source": ""},
+        {"per_sample": False},
+        {"steps": 3},
+        {"elements": 199},
+        {"classes": {0: 9, 1: 1}},
+    ],
+)
+def test_one_class_of_many_is_told_of_plain_targets_only(reason) -> None:
+    facts = {"classes": {0: 390, 1: 10}, "class_count": 2}
+    (finding,) = examined(class_imbalance.RULE, targets(**facts))
+    assert finding.severity == "info"
+    assert examined(class_imbalance.RULE, targets(**{**facts, **reason})) == []
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        {"in_order": False},
+        {"stateful": True},
+        {"per_sample": False},
+        {"clustered": 0.4},
+        {"deviations": 19.0},
+        {"steps": 3},
+    ],
+)
+def test_order_is_told_where_it_is_known_and_no_accident(reason) -> None:
+    facts = {"in_order": True, "clustered": 0.9, "deviations": 50.0, "class_count": 4}
+    (finding,) = examined(unshuffled_training_data.RULE, targets(**facts))
+    assert finding.location == at(3)
+    assert examined(unshuffled_training_data.RULE, targets(**{**facts, **reason})) == []
+
+
+def test_batches_without_a_target_now_and_then() -> None:
+    rule = all_targets_ignored.RULE
+    assert len(examined(rule, targets(all_ignored=10))) == 1
+    assert examined(rule, targets(all_ignored=8)) == []
+    assert examined(rule, targets(all_ignored=2, steps=2)) == []
+    mask = MaskedOut(location=at(4), name="", shape=[8], empty=9, steps=10)
+    assert len(examined(rule, mask)) == 1
+
+
+def compared(**more: Any) -> RowsCompared:
+    facts = {"module": 0, "location": at(30), "loader": "val", "own_loader": True, "evaluated": 40, "trained": 200}
+    return RowsCompared(**{**facts, "shared": 20, "complete": True, "tells_apart": True, **more})
+
+
+def test_what_is_shared_with_training() -> None:
+    rule = validation_overlaps_training.RULE
+    (part,) = examined(rule, compared())
+    (all_of_it,) = examined(rule, compared(shared=40))
+    assert [each.confidence for each in (part, all_of_it)] == ["high", "medium"]
+    assert examined(rule, compared(complete=False)) == []
+    assert examined(rule, compared(tells_apart=False)) == []
+    assert examined(rule, compared(shared=3)) == []
+    assert examined(rule, compared(evaluated=300, shared=190)) == [], "it is evaluated on all that there is"
+    assert examined(rule, compared(shared=40, own_loader=False)) == []
+    assert examined(rule, compared(shared=40), compared(shared=0, location=at(31))) == []
+
+
+def test_rows_are_missed_only_at_the_end() -> None:
+    event = RowsNeverDrawn(location=at(3), chosen_at=at(4), name="x", low=0, high=50, rows=500, samples=160)
+    (finding,) = examined(samples_never_drawn.RULE, event, event, FINISHED)
+    assert "450 of them can never come" in finding.message
+    assert examined(samples_never_drawn.RULE, event, STOPPED) == []
+    assert examined(samples_never_drawn.RULE, event) == []
+
+
+@pytest.mark.parametrize(("seen", "confidence"), [(True, "high"), (False, "medium")])
+def test_a_line_that_was_not_seen_to_write(seen, confidence) -> None:
+    facts: dict[str, Any] = {"dataset": "Pictures", "field": "pixels", "location": at(6), "samples": 20, "index": 3}
+    event = StoredDataChanged(**facts, seen=seen, again=5, times=2, size_before=100.0, size=0.5)
+    (finding,) = examined(dataset_changes_under_reading.RULE, event)
+    assert finding.confidence == confidence
+    assert (
+        examined(
+            dataset_changes_under_reading.RULE,
+            StoredDataChanged(**facts, seen=seen, again=0, times=1, size_before=100.0, size=0.5),
+        )
+        == []
+    )

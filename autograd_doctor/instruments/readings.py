@@ -93,7 +93,8 @@ class Readings(Instrument):
         self._running = fetch, looks
         if known.changes and known.line is None and known.traces < _MOST_TRACES:
             known.traces += 1
-            self._line = ChangingLine(lambda: self._state(looks))
+            changing = [look for look in looks if look.field.name in known.changes]
+            self._line = ChangingLine(lambda: self._state(changing))
             if not self._line.begin():
                 self._line = None
 

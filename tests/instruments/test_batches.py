@@ -1,0 +1,164 @@
+"""Batches that come again in every step, the tensors that data were taken from, and workers that are alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+import pytest
+import torch
+from torch import nn
+from torch.optim import SGD
+from torch.utils.data import DataLoader, RandomSampler, TensorDataset
+
+from autograd_doctor.events import BatchRepeated, WorkersAlike
+from autograd_doctor.instruments.batches import Batches
+from autograd_doctor.instruments.sources import Sources, samples
+from autograd_doctor.instruments.workers import Workers
+from autograd_doctor.signals.loaders import BatchAsked, PassBegan
+from tests.inventing import Invented, inventing
+
+
+class Iterator:
+    """Stands for torch's own."""
+
+
+def loader(rows: int = 40, **more: Any) -> DataLoader[Any]:
+    return DataLoader(TensorDataset(torch.arange(rows)[:, None].float()), batch_size=4, **more)
+
+
+def drawn(run: Invented, each: DataLoader[Any], *batches: torch.Tensor) -> None:
+    """A new pass, of which these batches are drawn."""
+    iterator: Any = Iterator()
+    run.signals.loaders.began.send(PassBegan(each, iterator))
+    for batch in batches:
+        run.signals.loaders.drawn.send(BatchAsked(iterator, batch=[batch]))
+
+
+def trained(run: Invented, model: nn.Module, x: torch.Tensor) -> None:
+    with run.calling(model, x, output=model(x)):
+        pass
+    run.train(SGD(model.parameters(), lr=0.1))
+
+
+def told(run: Invented) -> list[tuple[str, int, int, int, bool]]:
+    run.find(Batches).finish()
+    return [(event.how, event.steps, event.samples, event.of, event.rest_used) for event in run.of(BatchRepeated)]
+
+
+def test_passes_that_begin_with_the_same_batch():
+    with inventing(Batches) as run:
+        model, data = nn.Linear(1, 1), loader()
+        for _ in range(10):
+            batch = torch.ones(4, 1)
+            drawn(run, data, batch)
+            trained(run, model, batch)
+        assert told(run) == [("new pass", 8, 4, 40, False), ("new pass", 10, 4, 40, False)]
+        assert run.of(BatchRepeated)[0].name == "each"
+
+
+@pytest.mark.parametrize(
+    "case", ["other batches", "whole passes", "no training", "two steps to a pass", "all there is"]
+)
+def test_passes_that_are_right(case):
+    with inventing(Batches) as run:
+        model, data = nn.Linear(1, 1), loader(4 if case == "all there is" else 40)
+        for step in range(10):
+            batch = torch.full((4, 1), float(step) if case == "other batches" else 1.0)
+            drawn(run, data, *([batch, torch.zeros(4, 1)] if case == "whole passes" else [batch]))
+            for _ in range(2 if case == "two steps to a pass" else 1):
+                trained(run, model, torch.rand(4, 1) if case == "no training" else batch)
+        assert told(run) == []
+
+
+def test_slices_that_stay_where_they_are():
+    with inventing(Batches) as run:
+        model, x = nn.Linear(2, 1), torch.rand(40, 2)
+        for _ in range(9):
+            trained(run, model, x[8:16])
+        assert told(run) == [("same slice", 9, 8, 40, False)]
+
+
+@pytest.mark.parametrize("case", ["the same view", "other rows", "the rest is evaluated"])
+def test_slices_that_are_right(case):
+    with inventing(Batches) as run:
+        model, x = nn.Linear(2, 1), torch.rand(40, 2)
+        first = x[:8]
+        for step in range(9):
+            trained(run, model, first if case == "the same view" else x[step : step + 8] if "rows" in case else x[:8])
+            if case == "the rest is evaluated":
+                with torch.no_grad(), run.calling(model, x[8:], grad_enabled=False):
+                    pass
+        assert [rest for *_, rest in told(run)] == ([True] if case == "the rest is evaluated" else [])
+
+
+# ------------------------------------------------------------------------------------------------------------ sources
+
+
+def test_rows_are_known_by_what_chose_them():
+    with inventing(Sources) as run:
+        sources, x, rows = run.find(Sources), torch.rand(40, 2), torch.tensor([7, 3, 9])
+        part = run.operated("__getitem__", x[rows], x, rows)
+        (source,) = sources.of(run.operated("mul", part * 2, part, 2))
+        assert (source.kind, source.rows, source.low, source.high) == ("chosen", 40, 3, 10)
+        (later,) = sources.of(run.operated("__getitem__", x[rows + 1], x, rows + 1))
+        assert later.selection != source.selection
+        assert later.order == source.order != 0
+        ascending = torch.arange(4)
+        (ascends,) = sources.of(run.operated("__getitem__", x[ascending], x, ascending))
+        assert ascends.order == 0
+        mask = torch.arange(40) > 35
+        (masked,) = sources.of(run.operated("__getitem__", x[mask], x, mask))
+        assert (masked.low, masked.high) == (36, 40)
+        (row,) = sources.of(run.operated("__getitem__", x[-1], x, -1))
+        assert (row.low, row.high) == (39, 40)
+        assert sources.of(run.operated("ones_like", torch.ones_like(part), part)) == ()
+        assert sources.whole(x) == source.number
+
+
+def test_slices_are_known_without_having_been_seen():
+    with inventing(Sources) as run:
+        sources, x = run.find(Sources), torch.rand(40, 2)
+        (source,) = sources.of(x[8:16])
+        assert (source.rows, source.low, source.high) == (40, 8, 16)
+        assert sources.of(x) == sources.of(x[:, :1]) == sources.of(torch.rand(3)) == ()
+        array = numpy.zeros((40, 2), dtype=numpy.float32)
+        (source,) = sources.of(run.operated("from_numpy", torch.from_numpy(array[4:6]), array[4:6]))
+        assert (source.rows, source.low, source.high) == (40, 4, 6)
+        assert sources.of(run.operated("from_numpy", torch.from_numpy(array), array)) == ()
+
+
+def test_how_many_samples_a_loader_draws_from():
+    assert samples(loader(40)) == samples(loader(40, shuffle=True)) == 40
+    assert samples(DataLoader(TensorDataset(torch.ones(9)), sampler=RandomSampler(range(9)))) == 9
+    assert samples(DataLoader(Nameless())) == 0
+
+
+class Nameless:
+    def __len__(self) -> int:
+        raise ValueError("not yet")
+
+    def __getitem__(self, index: int) -> int:
+        return index
+
+
+# ------------------------------------------------------------------------------------------------------------ workers
+
+
+def test_workers_that_deliver_the_same():
+    with inventing(Workers) as run:
+        data = loader(num_workers=2)
+        run.signals.loaders.built.send(data)
+        drawn(run, data, *(torch.full((4, 1), float(number // 2)) for number in range(7)))
+        run.find(Workers).finish()
+        (event,) = run.of(WorkersAlike)
+        assert (event.name, event.workers, event.rounds, event.alike, event.stream) == ("each", 2, 3, 3, False)
+        assert event.location is not None
+
+
+@pytest.mark.parametrize(("workers", "values"), [(2, [1, 2, 3, 4]), (2, [1, 1, 1, 1]), (1, [1, 1, 2, 2])])
+def test_workers_that_do_not(workers, values):
+    with inventing(Workers) as run:
+        drawn(run, loader(num_workers=workers), *(torch.full((4, 1), float(value)) for value in values))
+        run.find(Workers).finish()
+        assert run.of(WorkersAlike) == []

@@ -1,0 +1,129 @@
+"""Data sets that change what they store while they are read."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy
+import pytest
+import torch
+from torch.utils.data import ConcatDataset, Dataset, Subset, TensorDataset
+
+from autograd_doctor.events import StoredDataChanged
+from autograd_doctor.instruments.readings import Readings
+from autograd_doctor.reading.stored_rows import fields_of, row_of
+from autograd_doctor.signals.fetches import Fetch
+from tests.inventing import Invented, inventing
+
+
+class Pictures(Dataset[Any]):
+    """Writes to what it stores as it is told."""
+
+    def __init__(self, stored: Any, how: str) -> None:
+        self.stored = stored
+        self.how = how
+        self.times = torch.zeros(len(stored))
+
+    def __len__(self) -> int:
+        return len(self.stored)
+
+    def __getitem__(self, index: int) -> Any:
+        picture = self.stored[index]
+        self.times[index] += 1
+        if self.how == "always" or (self.how == "once" and self.times[index] == 1):
+            picture *= 2
+        return picture
+
+
+def read(run: Invented, dataset: Any, *batches: list[int]) -> list[StoredDataChanged]:
+    for indices in batches:
+        fetch = Fetch(dataset, indices)
+        run.signals.fetches.began.send(fetch)
+        fetch.batch = torch.stack([torch.as_tensor(dataset[index]) for index in indices])
+        run.signals.fetches.ended.send(fetch)
+    run.find(Readings).finish()
+    return run.of(StoredDataChanged)
+
+
+STORES = {
+    "tensor": lambda: torch.ones(4, 3),
+    "array": lambda: numpy.ones((4, 3), dtype=numpy.float32),
+    "list": lambda: [torch.ones(3) for _ in range(4)],
+    "whole numbers": lambda: torch.ones(4, 3, dtype=torch.uint8),
+    "bfloat16": lambda: torch.ones(4, 3, dtype=torch.bfloat16),
+}
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_samples_that_each_reading_changes(store):
+    dataset = Pictures(STORES[store](), "always")
+    with inventing(Readings) as run:
+        told = read(run, dataset, [0, 1], [1, 2])
+    event = told[-1]
+    assert (event.dataset, event.field, event.samples, event.again) == ("Pictures", "stored", 3, 1)
+    assert (event.index, event.times, event.size_before, event.size) == (0, 1, 1.0, 2.0)
+
+
+def test_the_line_that_writes_is_found_in_a_later_reading():
+    dataset = Pictures(torch.ones(4, 3), "always")
+    before = sys.gettrace()
+    with inventing(Readings) as run:
+        told = read(run, dataset, [0, 1], [0, 1])
+    assert sys.gettrace() is before
+    assert told[-1].seen == (before is None)
+    if before is None:
+        assert told[-1].location is not None
+        assert told[-1].location.line == Pictures.__getitem__.__code__.co_firstlineno + 4
+
+
+def test_a_program_that_is_traced_already_is_let_alone(monkeypatch):
+    monkeypatch.setattr(sys, "gettrace", lambda: print)
+    dataset = Pictures(torch.ones(4, 3), "always")
+    with inventing(Readings) as run:
+        told = read(run, dataset, [0, 1], [0, 1])
+    assert not told[-1].seen
+    assert told[-1].location is not None
+    assert told[-1].location.line == Pictures.__getitem__.__code__.co_firstlineno
+
+
+def test_what_is_changed_once_is_not_changed_again():
+    with inventing(Readings) as run:
+        told = read(run, Pictures(torch.ones(4, 3), "once"), [0, 1], [0, 1])
+    assert {event.again for event in told} == {0}
+
+
+def test_counters_and_data_that_change_between_readings_are_no_matter():
+    dataset = Pictures(torch.ones(4, 3), "never")
+    with inventing(Readings) as run:
+        assert read(run, dataset, [0, 1]) == []
+        dataset.stored[0] = 5
+        assert read(run, dataset, [0, 1]) == []
+
+
+def test_a_reading_that_raised_tells_nothing():
+    dataset = Pictures(torch.ones(4, 3), "never")
+    with inventing(Readings) as run:
+        fetch = Fetch(dataset, [0])
+        run.signals.fetches.began.send(fetch)
+        dataset.stored[0] = 5
+        fetch.raised = True
+        run.signals.fetches.ended.send(fetch)
+        run.find(Readings).finish()
+        assert run.of(StoredDataChanged) == []
+
+
+def test_fields_of_data_sets_within_data_sets():
+    inner = TensorDataset(torch.arange(6.0), torch.ones(6, 2))
+    ((first, rows), (second, _)) = fields_of(Subset(Subset(inner, [5, 3, 1]), [2, 0]), [0, 1])
+    assert (first.name, second.name, list(rows)) == ("tensors[0]", "tensors[1]", [1, 5])
+    row = row_of(first, 5)
+    assert row is not None
+    assert (row.size, row.value) == (5.0, 5.0)
+    assert fields_of(ConcatDataset([inner, inner]), [7]) == []
+    assert fields_of(inner, [9]) == []
+
+
+def test_rows_that_are_no_numbers():
+    stored, _ = fields_of(Pictures([torch.ones(2), "text"], "never"), [0, 1])[0]  # type: ignore[list-item]
+    assert row_of(stored, 1) is None

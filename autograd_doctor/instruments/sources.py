@@ -5,7 +5,7 @@ It is followed through operations in steps that are looked at closely; what a sl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -157,24 +157,26 @@ class Sources(Instrument):
         base: Any = array.base if type(array).__module__ == "numpy" and hasattr(array, "base") else None
         if type(base) is not type(array) or not array.ndim or base.ndim != array.ndim or not array.strides[0]:
             return None
+        if base.shape[1:] != array.shape[1:] or array.shape[0] >= base.shape[0]:
+            return None
         begin = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
-        return self._window(base, base.shape, array.shape, begin // array.strides[0])
+        return self._window(base, base.shape[0], array.shape[0], begin // array.strides[0])
 
     def _slice(self, tensor: torch.Tensor) -> Source | None:
         """What a view shows of the tensor that it is a view of."""
         if type(tensor) is not torch.Tensor or tensor.layout is not torch.strided:
             return None
         base = tensor._base
-        if base is None or base.dim() != tensor.dim() or not tensor.dim() or base.stride() != tensor.stride():
+        if base is None or not base.dim() or not tensor.dim() or not (base.is_contiguous() and tensor.is_contiguous()):
             return None
-        begin = (tensor.storage_offset() - base.storage_offset()) // max(base.stride(0), 1)
-        return self._window(base, base.shape, tensor.shape, begin)
+        row = base.numel() // max(base.shape[0], 1)
+        if not row or tensor.numel() != tensor.shape[0] * row or tensor.shape[0] >= base.shape[0]:
+            return None
+        low = (tensor.storage_offset() - base.storage_offset()) // row
+        return self._window(base, base.shape[0], tensor.shape[0], low)
 
-    def _window(self, whole: Any, sizes: Sequence[int], shown: Sequence[int], low: int) -> Source | None:
-        if tuple(sizes[1:]) != tuple(shown[1:]) or shown[0] >= sizes[0]:
-            return None
-        high = low + shown[0]
-        return Source("chosen", self._wholes.number(whole), sizes[0], hash((low, high)), low, high)
+    def _window(self, whole: Any, rows: int, shown: int, low: int) -> Source:
+        return Source("chosen", self._wholes.number(whole), rows, hash((low, low + shown)), low, low + shown)
 
 
 def _order(rows: torch.Tensor) -> int:

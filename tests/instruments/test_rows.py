@@ -1,0 +1,107 @@
+"""The samples that modules are trained and evaluated on, and the scale of what first layers take in."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+from torch.optim import SGD
+
+from autograd_doctor.events import FirstLayerFed, InputsAlike, RowsCompared
+from autograd_doctor.instruments.first_layers import FirstLayers
+from autograd_doctor.instruments.rows import Rows
+from tests.inventing import Invented, inventing
+
+
+def trained(run: Invented, model: nn.Module, x: torch.Tensor) -> None:
+    with run.calling(model, x, output=model(x)):
+        pass
+    run.train(SGD(model.parameters(), lr=0.1))
+
+
+def evaluated(run: Invented, model: nn.Module, x: torch.Tensor) -> None:
+    model.eval()
+    with torch.no_grad(), run.calling(model, x, output=model(x), grad_enabled=False):
+        pass
+    model.train()
+
+
+def data(rows: int) -> torch.Tensor:
+    return torch.rand(rows, 4, generator=torch.Generator().manual_seed(rows))
+
+
+def test_what_was_trained_on_before_it_was_evaluated():
+    with inventing(Rows) as run:
+        model, x, others = nn.Linear(4, 1), data(40), data(6)
+        for _ in range(3):
+            for rows in torch.arange(40).split(8):
+                trained(run, model, x[rows])
+        evaluated(run, model, torch.cat([x[:5], others]))
+        trained(run, model, others)
+        run.find(Rows).finish()
+        (event,) = run.of(RowsCompared)
+    assert (event.evaluated, event.shared, event.trained) == (11, 5, 46)
+    assert (event.complete, event.tells_apart, event.own_loader, event.loader) == (True, True, False, "")
+
+
+def test_what_is_acted_on_between_steps_is_no_evaluation():
+    with inventing(Rows) as run:
+        model, x = nn.Linear(4, 1), data(40)
+        trained(run, model, x)
+        with torch.no_grad(), run.calling(model, x, grad_enabled=False):
+            pass
+        trained(run, model, x)
+        run.find(Rows).finish()
+        assert run.of(RowsCompared) == []
+
+
+@pytest.mark.parametrize(("alike", "told"), [(True, [(4, 20, 0.5)]), (False, [])])
+def test_samples_that_are_all_the_same(alike, told):
+    with inventing(Rows) as run:
+        model, x = nn.Linear(4, 1), torch.full((60, 4), 0.5)
+        if not alike:
+            x[17] = 1
+        for step in range(4):
+            trained(run, model, x[5 * step : 5 * step + 5])
+        run.find(Rows).finish()
+        assert [(event.steps, event.samples, event.constant) for event in run.of(InputsAlike)] == told
+
+
+def test_constants_of_the_program_are_no_data():
+    with inventing(Rows) as run:
+        model = nn.Linear(4, 1)
+        for _ in range(4):
+            trained(run, model, torch.ones(5, 4))
+        run.find(Rows).finish()
+        assert run.of(InputsAlike) == []
+
+
+def fed(run: Invented, x: torch.Tensor, *, then: str = "relu") -> list[FirstLayerFed]:
+    layer = nn.Linear(4, 2)
+    for _ in range(3):
+        output = run.operated("linear", layer(x), x, layer.weight, layer.bias)
+        run.operated(then, output * 1, output)
+        run.train(SGD(layer.parameters(), lr=0.1))
+    return run.of(FirstLayerFed)
+
+
+def test_the_scale_of_what_goes_into_the_first_layer():
+    with inventing(FirstLayers) as run:
+        (event,) = fed(run, torch.tensor([[100.0, 102.0, 98.0, 100.0]]))
+    assert (event.operation, event.mean, event.low, event.high, event.shape) == ("linear", 100.0, 98.0, 102.0, [1, 4])
+    assert event.deviation == pytest.approx(2**0.5)
+    assert event.applied_at is not None
+
+
+@pytest.mark.parametrize("then", ["layer_norm", "batch_norm"])
+def test_a_normalisation_takes_over(then):
+    with inventing(FirstLayers) as run:
+        assert fed(run, torch.full((3, 4), 100.0), then=then) == []
+
+
+def test_what_a_layer_made_is_no_data():
+    with inventing(FirstLayers) as run:
+        first = nn.Linear(4, 4)
+        x = torch.rand(3, 4)
+        hidden = run.operated("tanh", first(x), run.operated("linear", first(x), x, first.weight))
+        assert len(fed(run, hidden.detach().requires_grad_())) == 0

@@ -155,7 +155,7 @@ def test_one_class_of_many_is_told_of_plain_targets_only(reason) -> None:
         {"stateful": True},
         {"per_sample": False},
         {"clustered": 0.4},
-        {"deviations": 19.0},
+        {"deviations": 11.0},
         {"steps": 3},
     ],
 )

@@ -103,7 +103,9 @@ class Rows(Instrument):
         ]
         if not data or next(parameters_in(call.module), None) is None:
             return
-        if call.grad_enabled and call.module.training:
+        if any(tensor.device.type != "cpu" for tensor in data):
+            self.limited("samples on an accelerator are not told apart")
+        elif call.grad_enabled and call.module.training:
             self._trained(began, data)
         elif not call.grad_enabled:
             self._evaluated(began, max(data, key=_bytes_of_row))

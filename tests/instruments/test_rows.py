@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.optim import SGD
 
-from autograd_doctor.events import FirstLayerFed, InputsAlike, RowsCompared
+from autograd_doctor.events import FirstLayerFed, InputsAlike, InstrumentLimited, RowsCompared
 from autograd_doctor.instruments.first_layers import FirstLayers
 from autograd_doctor.instruments.rows import Rows
 from tests.inventing import Invented, inventing
@@ -74,6 +74,13 @@ def test_constants_of_the_program_are_no_data():
             trained(run, model, torch.ones(5, 4))
         run.find(Rows).finish()
         assert run.of(InputsAlike) == []
+
+
+def test_samples_on_an_accelerator_are_left_there():
+    with inventing(Rows) as run:
+        with run.calling(nn.Linear(4, 1), torch.ones(5, 4, device="meta")):
+            pass
+        assert [event.instrument for event in run.of(InstrumentLimited)] == ["rows"]
 
 
 def fed(run: Invented, x: torch.Tensor, *, then: str = "relu") -> list[FirstLayerFed]:

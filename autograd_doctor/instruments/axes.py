@@ -11,6 +11,7 @@ from math import prod
 from typing import ClassVar
 
 import torch
+from torch.nn.parameter import is_lazy
 
 from autograd_doctor.events import AxesMixed, Event
 from autograd_doctor.instruments.course import Course
@@ -21,6 +22,7 @@ from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading import axes
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import locate
+from autograd_doctor.reading.subclasses import dispatches
 from autograd_doctor.signals import Signals
 
 _RESHAPES = frozenset({"view", "reshape", "view_as", "reshape_as", "flatten", "unflatten"})
@@ -55,7 +57,9 @@ class AxesFollowed(Instrument):
 
     def _recorded(self, recorded: Recorded) -> None:
         output, inputs, name = recorded.output, recorded.inputs, recorded.made.operation
-        if output.layout is not torch.strided or output.is_nested or output.dim() < 1:
+        if any(map(is_lazy, inputs)) or any(map(dispatches, (output, *inputs))) or not output.dim():
+            return
+        if output.layout is not torch.strided or output.is_nested:
             return
         found = self._made(name, inputs, output) if inputs else axes.fresh_axes(output)
         if name in _RESHAPES and inputs:

@@ -2,7 +2,8 @@
 
 A layer is a linear operation or a convolution with a parameter as its weight. What it made is followed through
 operations that only move values or drop some. Anything else that is done with it counts as another use, unless nothing
-with a graph was computed from the result.
+with a graph was computed from the result. What a module that is called by itself returns is followed no further: the
+program has made two models of it on purpose.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.lineage import Lineage, Recorded
+from autograd_doctor.instruments.module_calls import ModuleCalls, RootPassed
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.made import has_graph
 from autograd_doctor.reading.numbers import IdentityTable
@@ -80,8 +82,17 @@ class LayerPairs(Instrument):
 
     emits: ClassVar[tuple[type[Event], ...]] = (LayersChained, LayerUsedOtherwise)
 
-    def __init__(self, site: Site, course: Course, detail: Detail, tensors: Tensors, lineage: Lineage) -> None:
+    def __init__(
+        self,
+        site: Site,
+        course: Course,
+        detail: Detail,
+        tensors: Tensors,
+        lineage: Lineage,
+        module_calls: ModuleCalls,
+    ) -> None:
         super().__init__(site)
+        self._module_calls = module_calls
         self._course = course
         self._detail = detail
         self._tensors = tensors
@@ -95,6 +106,7 @@ class LayerPairs(Instrument):
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._lineage.recorded, self._recorded)
+        self.listen(self._module_calls.root_passed, self._root_passed)
         self.listen(signals.backward.began, self._backward_began)
         self.listen(self._course.step_taken, self._step_taken)
         self.listen(self._detail.turned, self._turned)
@@ -168,6 +180,10 @@ class LayerPairs(Instrument):
         )
 
     # -------------------------------------------------------------------------------------------------------- telling
+
+    def _root_passed(self, passed: RootPassed) -> None:
+        for output in passed.outputs:
+            self._flows.discard(output)
 
     def _backward_began(self, call: BackwardCall) -> None:
         for root in call.roots:

@@ -111,13 +111,11 @@ class LossSigns(Instrument):
     def _begun(self, operation: Operation) -> _Bounded | None:
         """A loss function, or the size of what is left between predictions and data."""
         name, args = operation.name, operation.args
-        given = next(iter(tensors_in(args)), None)
-        if given is None:
+        is_size = bool(self._residuals) and (name in _SIZES or (name in _POWERS and _is_even(args)))
+        given = next(iter(tensors_in(args)), None) if is_size or name in _LOSSES else None
+        if given is None or (is_size and given not in self._residuals):
             return None
-        is_size = name in _SIZES or (name in _POWERS and _is_even(args))
-        if is_size and given in self._residuals:
-            return _Bounded(False, name, operation.place)
-        if name not in _LOSSES or (name == "nll_loss" and given not in self._log_probabilities):
+        if name == "nll_loss" and given not in self._log_probabilities:
             return None
         return _Bounded(False, name, operation.place)
 

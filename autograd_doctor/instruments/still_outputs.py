@@ -116,7 +116,7 @@ class StillOutputs(Instrument):
         inputs = [
             tensor
             for tensor in recorded.inputs
-            if tensor.dim() and tensor.shape[0] == output.shape[0] and not is_parameter(tensor)
+            if not is_parameter(tensor) and tensor.dim() and tensor.shape[0] == output.shape[0]
         ]
         if any(map(_vary, inputs)) and not _vary(output):
             self._lost = recorded.made.operation, recorded.made.place

@@ -21,15 +21,18 @@ _ARITHMETIC = frozenset({
     "true_divide",
 })  # fmt: skip
 _MOVES = frozenset({"__getitem__", "contiguous", "flatten", "reshape", "select", "transpose", "unflatten", "view"})
-_JOINS = frozenset({"broadcast_to", "cat", "concat", "expand", "expand_as", "hstack", "repeat", "stack"})
-"""Operations by which samples get a number of the batch beside their own, as discriminators do on purpose."""
+_ON_PURPOSE = frozenset({
+    "batch_norm", "broadcast_to", "cat", "concat", "expand", "expand_as", "hstack", "repeat", "stack",
+})  # fmt: skip
+"""Normalisations that were told to keep no statistics, and operations by which samples get a number of the batch beside
+their own, as discriminators do."""
 _RECURRENT = frozenset({"gru", "lstm", "rnn_relu", "rnn_tanh"})
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for event in trace.of(BatchLeakJudged):
         leaks = event.verdict == "leaks" and event.change > tunables["relative_change"]
-        if leaks and event.operation not in _JOINS and not _is_pairwise(event):
+        if leaks and event.operation not in _ON_PURPOSE and not _is_pairwise(event):
             yield _finding(trace, event, *_weight(event))
 
 

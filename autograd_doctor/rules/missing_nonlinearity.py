@@ -198,11 +198,11 @@ def good_low_rank() -> None:
     from torch import nn
 
     torch.manual_seed(0)
-    encoder, decoder = nn.Linear(16, 3), nn.Linear(3, 16)
-    optimizer = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.01)
+    model = nn.Sequential(nn.Linear(16, 3), nn.Linear(3, 16))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     for _ in range(10):
         x = torch.randn(32, 3) @ torch.randn(3, 16)
-        loss = nn.functional.mse_loss(decoder(encoder(x)), x)
+        loss = nn.functional.mse_loss(model(x), x)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -212,15 +212,38 @@ def good_embedding_used_twice() -> None:
     import torch
     from torch import nn
 
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.trunk, self.embed, self.head = nn.Linear(8, 32), nn.Linear(32, 16), nn.Linear(16, 4)
+
+        def forward(self, x):
+            code = self.embed(torch.relu(self.trunk(x)))
+            return self.head(code), nn.functional.normalize(code, dim=1)
+
     torch.manual_seed(0)
-    trunk, embed, head = nn.Linear(8, 32), nn.Linear(32, 16), nn.Linear(16, 4)
-    parameters = [parameter for part in (trunk, embed, head) for parameter in part.parameters()]
-    optimizer = torch.optim.SGD(parameters, lr=0.05)
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     for _ in range(10):
         x = torch.randn(32, 8)
-        code = embed(torch.relu(trunk(x)))
-        near = nn.functional.normalize(code, dim=1)
-        loss = nn.functional.cross_entropy(head(code), x[:, :4].argmax(1)) + (near[1:] * near[:-1]).sum(1).mean()
+        scores, near = model(x)
+        loss = nn.functional.cross_entropy(scores, x[:, :4].argmax(1)) + (near[1:] * near[:-1]).sum(1).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_two_models() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    features, head = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 8)), nn.Linear(8, 2)
+    optimizer = torch.optim.SGD([*features.parameters(), *head.parameters()], lr=0.05)
+    for _ in range(10):
+        x = torch.randn(32, 8)
+        code = features(x)
+        loss = nn.functional.cross_entropy(head(code), (x[:, 0] > 0).long())
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -264,10 +287,11 @@ RULE = Rule(
     "move values, into another one, in every call that was followed. Nothing else was computed from it.",
     why="Two such layers in a row can do no more than one: the model has fewer layers than it seems to.",
     fix="Put an activation between them.",
-    fine="Factorisations of low rank such as LoRA and autoencoders, convolutions along one axis after the other, and "
-    "embeddings that something else uses as well. Depthwise convolutions are told of as `info`.",
+    fine="Factorisations of low rank such as LoRA and autoencoders, convolutions along one axis after the other, "
+    "embeddings that something else uses as well, and what one model hands to another. Depthwise "
+    "convolutions are told of as `info`.",
     needs=(BackwardRan, LayersChained, LayerUsedOtherwise, ParameterSeen),
     examine=examine,
     bad=(bad, bad_sequential, bad_result_dropped),
-    good=(good, good_low_rank, good_embedding_used_twice, good_attention),
+    good=(good, good_low_rank, good_embedding_used_twice, good_two_models, good_attention),
 )

@@ -11,6 +11,8 @@ from torch import nn
 
 from autograd_doctor.events import AxesMixed
 from autograd_doctor.instruments.axes import AxesFollowed
+from autograd_doctor.instruments.layer_pairs import LayerPairs
+from autograd_doctor.instruments.still_outputs import StillOutputs
 from tests.watching import watching
 
 Compute = Callable[[Any, torch.Tensor], torch.Tensor]
@@ -85,3 +87,10 @@ def test_axes_are_followed_to_a_view_that_mixes_them(
 )  # fmt: skip
 def test_other_views_are_not_told_of(compute: Compute, layer: nn.Module, shape: tuple[int, ...]) -> None:
     assert told(compute, layer, torch.randn(shape)) == []
+
+
+def test_layers_that_have_no_shape_yet_are_no_obstacle() -> None:
+    layer = nn.Sequential(nn.LazyLinear(4), nn.ReLU(), nn.LazyLinear(2))
+    with watching(AxesFollowed, LayerPairs, StillOutputs) as recorded:
+        layer(torch.randn(5, 3)).sum().backward()
+    assert not recorded.of(AxesMixed)

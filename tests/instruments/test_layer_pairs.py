@@ -16,16 +16,37 @@ from tests.watching import Recorded, watching
 Forward = Callable[[nn.Linear, nn.Linear, torch.Tensor], torch.Tensor]
 
 
-def followed(forward: Forward, first: nn.Module | None = None, second: nn.Module | None = None) -> Recorded:
-    """Two steps of training with these two layers."""
-    layers = nn.ModuleList([first or nn.Linear(4, 4), second or nn.Linear(4, 4)])
+class Net(nn.Module):
+    def __init__(self, forward: Forward, first: nn.Module, second: nn.Module) -> None:
+        super().__init__()
+        self.compute, self.first, self.second = forward, first, second
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.compute(self.first, self.second, x)  # type: ignore[arg-type]
+
+
+def trained(net: nn.Module) -> Recorded:
+    """Two steps of training."""
     with watching(LayerPairs) as recorded:
-        optimizer = torch.optim.SGD(layers.parameters(), lr=0.01)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
         for _ in range(2):
-            forward(layers[0], layers[1], torch.randn(3, 4)).square().sum().backward()  # type: ignore[arg-type]
+            net(torch.randn(3, 4)).square().sum().backward()
             optimizer.step()
             optimizer.zero_grad()
     return recorded
+
+
+def followed(forward: Forward, first: nn.Module | None = None, second: nn.Module | None = None) -> Recorded:
+    return trained(Net(forward, first or nn.Linear(4, 4), second or nn.Linear(4, 4)))
+
+
+def test_what_one_model_hands_to_another_is_not_followed() -> None:
+    first, second = nn.Linear(4, 4), nn.Linear(4, 4)
+    with watching(LayerPairs) as recorded:
+        optimizer = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.01)
+        second(first(torch.randn(3, 4))).sum().backward()
+        optimizer.step()
+    assert not recorded.of(LayersChained)
 
 
 def test_a_pair_is_told_once_with_its_widths() -> None:

@@ -1,0 +1,323 @@
+"""Rules about the model, on traces made by hand: the branches that whole programs do not reach."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from autograd_doctor.events import (
+    AxesMixed,
+    BatchDrawn,
+    BatchLeakJudged,
+    Event,
+    LayersChained,
+    LayerUsedOtherwise,
+    LossSignSeen,
+    OutputMoved,
+    OutputStoodStill,
+    ProgramRaised,
+    StackFrame,
+    TargetLearned,
+    Zeroing,
+)
+from autograd_doctor.findings import Finding
+from autograd_doctor.rules import (
+    batch_leak,
+    batch_norm_single_sample,
+    gradient_through_target,
+    loss_ignores_input,
+    maximised_loss,
+    missing_nonlinearity,
+    view_permutes_dimensions,
+)
+from tests.traces import at, backward, built, examined, module, seen, stepped, steps
+
+HIDDEN, HEAD, THIRD = 0, 1, 2
+WHO = (seen(HIDDEN, "net.hidden.weight"), seen(HEAD, "net.head.weight"), seen(THIRD, "net.third.weight"))
+TRAINED = (built(HIDDEN, HEAD, THIRD), *steps(3, {HIDDEN: 1.0, HEAD: 1.0, THIRD: 1.0}))
+NET = module(0, HIDDEN, HEAD, name="net")
+
+
+def line(finding: Finding) -> int:
+    assert finding.location is not None
+    return finding.location.line
+
+
+# ----------------------------------------------------------------------------------------- AD606 loss-ignores-input
+
+
+def still(*numbers: int, **more: Any) -> list[Event]:
+    facts = {"module": 0, "location": at(18), "samples": 8, "shape": [8, 1], **more}
+    return [OutputStoodStill(step=step, **facts) for step in numbers]
+
+
+def test_an_output_that_stands_still_is_reported_where_the_input_was_lost() -> None:
+    (finding,) = examined(loss_ignores_input.RULE, WHO, NET, steps(5, {HEAD: 1.0}), still(0, 1, 2, 3))
+    assert (line(finding), finding.severity, finding.confidence, finding.subject) == (18, "error", "high", "net")
+    assert finding.parameters == (HIDDEN, HEAD)
+    lost = still(0, 1, 2), still(3, operation="long", at=at(12))
+    (finding,) = examined(loss_ignores_input.RULE, WHO, NET, steps(5, {HEAD: 1.0}), *lost)
+    assert line(finding) == 12
+    assert [related.location.line for related in finding.related] == [18]
+
+
+@pytest.mark.parametrize(
+    "happened",
+    [
+        pytest.param(still(0, 1, 2), id="too few steps"),
+        pytest.param([*still(0, 1, 2, 3), OutputMoved(step=4, module=0)], id="moved later"),
+        pytest.param([*still(0, 1, 2, 3), BatchLeakJudged(module=0, verdict="leaks")], id="samples mixed"),
+        pytest.param(still(5, 6, 7, 8), id="never trained in those steps"),
+        pytest.param(still(0, 1, 2, 3, module=3), id="a module that does not learn"),
+    ],
+)
+def test_other_outputs_are_silent(happened: list[Event]) -> None:
+    assert examined(loss_ignores_input.RULE, WHO, NET, steps(5, {HEAD: 1.0}), happened) == []
+
+
+def test_an_output_that_an_operation_holds_at_zero_is_told_elsewhere() -> None:
+    zeroing = Zeroing(operation="relu", location=at(9), parameters=[HEAD])
+    held = steps(5, {HEAD: 0.0}, backward={"zeroings": [zeroing]})
+    assert examined(loss_ignores_input.RULE, WHO, NET, held, still(0, 1, 2, 3)) == []
+
+
+# ------------------------------------------------------------------------------------ AD607 batch-norm-single-sample
+
+REFUSED = "Expected more than 1 value per channel when training, got input size torch.Size([1, 8])"
+
+
+def crashed(step: int) -> ProgramRaised:
+    frames = [StackFrame(location=at(30), own=True), StackFrame(location=at(12), own=True)]
+    return ProgramRaised(step=step, kind="ValueError", message=REFUSED, frames=frames)
+
+
+def drawn(step: int, **more: Any) -> BatchDrawn:
+    facts = {"name": "loader", "location": at(28), "pass_number": 1, "batches": 1, "length": 5, **more}
+    return BatchDrawn(step=step, loader=0, **facts)
+
+
+@pytest.mark.parametrize(
+    ("events", "blames_loader"),
+    [
+        ([drawn(5), crashed(9)], True),
+        ([drawn(5, batches=4, cut=True), crashed(30)], True),
+        ([drawn(5), crashed(8)], False),
+        ([drawn(5, ended=True), crashed(9)], False),
+        ([drawn(5, length=None), crashed(9)], False),
+        ([drawn(5, length=1), crashed(5)], False),
+        ([crashed(9)], False),
+    ],
+)
+def test_a_batch_of_one_is_blamed_on_the_loader_if_it_was_its_last(events: list[Event], blames_loader: bool) -> None:
+    (finding,) = examined(batch_norm_single_sample.RULE, events)
+    assert line(finding) == 12
+    assert finding.evidence["size"] == "(1, 8)"
+    assert ("drop_last" in finding.help) == blames_loader
+    assert ("`loader`" in finding.message) == blames_loader
+    assert [related.location.line for related in finding.related] == ([30, 28] if blames_loader else [30])
+
+
+def test_other_crashes_are_not_of_this_kind() -> None:
+    other = ProgramRaised(kind="ValueError", message="no", frames=[])
+    assert examined(batch_norm_single_sample.RULE, other) == []
+
+
+# ------------------------------------------------------------------------------------------------ AD608 batch-leak
+
+SEQUENCES = {"shape": [16, 6, 3], "output": [16, 2], "axes": 3}
+TABLE = {"shape": [16, 3], "output": [16, 2], "axes": 2, "inputs": 1, "varied": True}
+
+
+def leaking(operation: str, **more: Any) -> BatchLeakJudged:
+    facts = {"samples": 16, "change": 0.5, "inner": "net.rnn", "location": at(12), "called_at": at(18), **more}
+    return BatchLeakJudged(module=0, verdict="leaks", operation=operation, **facts)
+
+
+@pytest.mark.parametrize(
+    ("event", "severity", "confidence"),
+    [
+        (leaking("lstm", time_first=True, **SEQUENCES), "error", "high"),
+        (leaking("linear", time_first=True, **SEQUENCES), "error", "high"),
+        (leaking("lstm", time_first=True, shape=[16, 6, 3], output=[16, 6, 2], axes=3), "info", "medium"),
+        (leaking("lstm", time_first=True, shape=[16, 6, 3], output=[16, 6, 2], axes=3, collated=True), "error", "high"),
+        (leaking("softmax", **TABLE), "error", "high"),
+        (leaking("softmax", **{**TABLE, "varied": False}), "info", "medium"),
+        (leaking("softmax", **{**TABLE, "inputs": 2}), "info", "medium"),
+        (leaking("sub", **TABLE), "warning", "medium"),
+        (leaking("sub", **TABLE, collated=True), "error", "medium"),
+        (leaking("sub", **{**TABLE, "inputs": 2}), "info", "low"),
+        (leaking("div", shape=[16, 3, 8, 8], output=[16, 3, 8, 8], axes=4), "error", "medium"),
+        (leaking("view", **SEQUENCES), "warning", "medium"),
+        (leaking("view", **{**TABLE, "inputs": 2}), "info", "low"),
+        (leaking("matmul", **TABLE, collated=True), "info", "medium"),
+    ],
+)
+def test_how_sure_it_is_that_samples_should_not_meet(event: BatchLeakJudged, severity: str, confidence: str) -> None:
+    (finding,) = examined(batch_leak.RULE, NET, event)
+    assert (finding.severity, finding.confidence) == (severity, confidence)
+    assert (line(finding), finding.subject) == (12, "net.rnn")
+    assert [related.location.line for related in finding.related] == [18]
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        leaking("matmul", shape=[16, 3], output=[16, 16]),
+        leaking("cat", **TABLE),
+        leaking("batch_norm", **TABLE),
+        leaking("softmax", **{**TABLE, "change": 1e-6}),
+        BatchLeakJudged(module=0, verdict="independent"),
+        BatchLeakJudged(module=0, verdict="not judged", reason="it is too large to be copied"),
+    ],
+)
+def test_no_leak_is_told_of_these(event: BatchLeakJudged) -> None:
+    assert examined(batch_leak.RULE, NET, event) == []
+
+
+def test_a_leak_without_an_operation_is_reported_where_the_module_was_called() -> None:
+    (finding,) = examined(batch_leak.RULE, NET, leaking("", **{**TABLE, "location": None}))
+    assert line(finding) == 18
+    assert finding.related == ()
+
+
+# -------------------------------------------------------------------------------------------- AD609 maximised-loss
+
+
+def sign(*, negated: bool = True, at_line: int = 20, **more: Any) -> LossSignSeen:
+    facts = {"operation": "mse_loss", "is_loss": True, "bounded_at": at(17), "negated_at": at(19), **more}
+    return LossSignSeen(backward=0, location=at(at_line), negated=negated, **facts)
+
+
+def course(losses: Iterable[float], **more: Any) -> list[Event]:
+    facts = {"values": [HIDDEN], "reached": [HIDDEN], **more}
+    return [backward(step, loss=loss, **facts) for step, loss in enumerate(losses)]
+
+
+FALLING = [-1.0 * 1.2**step for step in range(12)]
+
+
+def test_a_loss_that_falls_on_is_reported_at_its_minus() -> None:
+    (finding,) = examined(maximised_loss.RULE, WHO, built(HIDDEN), course(FALLING), sign())
+    assert (line(finding), finding.severity, finding.confidence, finding.parameters) == (19, "error", "high", (HIDDEN,))
+    assert [related.location.line for related in finding.related] == [17, 20]
+    (by_hand,) = examined(maximised_loss.RULE, WHO, built(HIDDEN), course(FALLING), sign(is_loss=False))
+    assert by_hand.confidence == "medium"
+
+
+def test_an_optimizer_that_climbs_is_reported_where_it_is_built() -> None:
+    rising = course(-loss for loss in FALLING)
+    (finding,) = examined(maximised_loss.RULE, WHO, built(HIDDEN), rising, sign(maximises=0))
+    assert line(finding) == 5
+    assert "`optimizer` maximises" in finding.message
+
+
+@pytest.mark.parametrize(
+    "happened",
+    [
+        pytest.param([built(HIDDEN), *course(FALLING[:6]), sign()], id="short"),
+        pytest.param([built(HIDDEN), *course([-1 + 0.5**step for step in range(12)]), sign()], id="slowing down"),
+        pytest.param([built(HIDDEN), *course([-1.0, -3.0] * 6), sign()], id="up and down"),
+        pytest.param([built(HIDDEN), *course([40.0 - step for step in range(12)]), sign()], id="above zero"),
+        pytest.param([built(HIDDEN), *course([0.0 + step for step in range(12)]), sign()], id="rising"),
+        pytest.param([built(HIDDEN), *course(FALLING), sign(), sign(negated=False)], id="sometimes"),
+        pytest.param([built(HIDDEN), *course(FALLING), sign(negated=False)], id="minimised"),
+        pytest.param([built(HEAD), *course(FALLING), sign()], id="not held"),
+        pytest.param([built(HIDDEN), *course(FALLING, reached=[HIDDEN, HEAD]), sign()], id="partly held"),
+        pytest.param([built(HIDDEN), *course(FALLING, values=[HIDDEN, HEAD]), sign()], id="through a frozen network"),
+        pytest.param([built(HIDDEN), *course(FALLING), backward(3, line=40, reached=[HIDDEN]), sign()], id="contested"),
+        pytest.param(
+            [built(HIDDEN, HEAD), built(HEAD, optimizer=1), *course(FALLING, reached=[HIDDEN, HEAD]), sign()],
+            id="held by two",
+        ),
+    ],
+)
+def test_other_losses_below_zero_are_silent(happened: list[Event]) -> None:
+    assert examined(maximised_loss.RULE, WHO, happened) == []
+
+
+# --------------------------------------------------------------------------------------- AD610 missing-nonlinearity
+
+
+def pair(first: int = HIDDEN, second: int = HEAD, **more: Any) -> LayersChained:
+    facts = {"first_at": at(11), "second_at": at(12), "width_in": 4, "width": 8, "width_out": 2, **more}
+    return LayersChained(first=first, second=second, **facts)
+
+
+def test_a_chain_of_layers_is_one_finding() -> None:
+    chain = (pair(), pair(HEAD, THIRD, first_at=at(12), second_at=at(13), width_in=8))
+    (finding,) = examined(missing_nonlinearity.RULE, WHO, TRAINED, chain)
+    assert (line(finding), finding.confidence, finding.parameters) == (12, "high", (HIDDEN, HEAD, THIRD))
+    assert [related.location.line for related in finding.related] == [11, 13]
+    assert "3 layers" in finding.message
+
+
+def test_in_a_container_the_layer_itself_is_pointed_at() -> None:
+    who = (seen(HIDDEN, "net.0.weight", registered_at=at(3)), seen(HEAD, "net.1.weight", registered_at=at(4)))
+    (finding,) = examined(missing_nonlinearity.RULE, who, TRAINED, pair(in_container=True))
+    assert line(finding) == 4
+
+
+@pytest.mark.parametrize(
+    ("more", "severity", "confidence"),
+    [
+        ({"convolutions": 2}, "warning", "medium"),
+        ({"shared": True, "of_data": True}, "warning", "medium"),
+        ({"convolutions": 2, "depthwise": True}, "info", "medium"),
+        ({"width": 2}, "warning", "high"),
+    ],
+)
+def test_how_sure_it_is_that_something_is_missing(more: dict[str, Any], severity: str, confidence: str) -> None:
+    (finding,) = examined(missing_nonlinearity.RULE, WHO, TRAINED, pair(**more))
+    assert (finding.severity, finding.confidence) == (severity, confidence)
+
+
+@pytest.mark.parametrize(
+    "happened",
+    [
+        pytest.param([pair(width=1)], id="low rank"),
+        pytest.param([pair(factors=True)], id="one axis after the other"),
+        pytest.param([pair(shared=True)], id="a projection that is shared"),
+        pytest.param([pair(), LayerUsedOtherwise(first=HIDDEN)], id="used otherwise"),
+        pytest.param([pair(HIDDEN, 7)], id="one that does not learn"),
+    ],
+)
+def test_other_pairs_are_silent(happened: list[Event]) -> None:
+    assert examined(missing_nonlinearity.RULE, WHO, TRAINED, happened) == []
+
+
+# ----------------------------------------------------------------------------------- AD617 view-permutes-dimensions
+
+
+def mixing(step: int, **more: Any) -> AxesMixed:
+    facts = {"operation": "view", "location": at(12), "how": "samples", "before": [2, 8, 4], "after": [8, 8], **more}
+    return AxesMixed(step=step, size=8, **facts)
+
+
+def test_a_view_counts_if_it_mixes_in_two_steps() -> None:
+    (finding,) = examined(view_permutes_dimensions.RULE, backward(0), stepped(3), mixing(0), mixing(1, made_at=at(11)))
+    assert (line(finding), finding.severity, finding.confidence, finding.step_count) == (12, "warning", "medium", 2)
+    assert examined(view_permutes_dimensions.RULE, backward(0), stepped(3), mixing(0)) == []
+    assert examined(view_permutes_dimensions.RULE, stepped(3), mixing(0), mixing(1)) == []
+
+
+def test_what_made_the_input_of_a_view_is_shown_if_it_is_elsewhere() -> None:
+    made = {"made_by": "gru", "made_at": at(11)}
+    (finding,) = examined(view_permutes_dimensions.RULE, backward(0), stepped(1), mixing(0, **made))
+    assert [related.location.line for related in finding.related] == [11]
+
+
+# ----------------------------------------------------------------------------------- AD618 gradient-through-target
+
+
+def learned(step: int, **more: Any) -> TargetLearned:
+    facts = {"target_at": at(15), "compared_at": at(16), "target_pass_at": at(15), "other_pass_at": at(14), **more}
+    return TargetLearned(step=step, backward=step, comparison="mse_loss", parameters=[HIDDEN], **facts)
+
+
+def test_a_target_that_learns_is_reported_where_it_is_made() -> None:
+    (finding,) = examined(gradient_through_target.RULE, WHO, stepped(4), learned(0), learned(1))
+    assert (line(finding), finding.severity, finding.confidence, finding.parameters) == (15, "warning", "medium", (0,))
+    assert [related.location.line for related in finding.related] == [16, 14]
+    assert examined(gradient_through_target.RULE, WHO, stepped(4), learned(0)) == []

@@ -2,8 +2,8 @@
 
 A layer is a linear operation or a convolution with a parameter as its weight. What it made is followed through
 operations that only move values or drop some. Anything else that is done with it counts as another use, unless nothing
-with a graph was computed from the result. What a module that is called by itself returns is followed no further: the
-program has made two models of it on purpose.
+with a graph was computed from the result. What a model returns, or a part of one that holds several layers, is followed
+no further: these are features, as people name them, for a head of any kind.
 """
 
 from __future__ import annotations
@@ -25,11 +25,13 @@ from autograd_doctor.instruments.lineage import Lineage, Recorded
 from autograd_doctor.instruments.module_calls import ModuleCalls, RootPassed
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.made import has_graph
+from autograd_doctor.reading.module_tree import modules_in, parameters_of
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, is_own, locate
 from autograd_doctor.reading.subclasses import is_parameter
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall
+from autograd_doctor.signals.modules import ModuleCall
 
 _CONVOLUTIONS = {
     f"conv{transposed}{dimensions}d": dimensions for transposed in ("", "_transpose") for dimensions in (1, 2, 3)
@@ -107,6 +109,7 @@ class LayerPairs(Instrument):
     def connect(self, signals: Signals) -> None:
         self.listen(self._lineage.recorded, self._recorded)
         self.listen(self._module_calls.root_passed, self._root_passed)
+        self.listen(signals.modules.ended, self._module_ended)
         self.listen(signals.backward.began, self._backward_began)
         self.listen(self._course.step_taken, self._step_taken)
         self.listen(self._detail.turned, self._turned)
@@ -184,6 +187,11 @@ class LayerPairs(Instrument):
     def _root_passed(self, passed: RootPassed) -> None:
         for output in passed.outputs:
             self._flows.discard(output)
+
+    def _module_ended(self, call: ModuleCall) -> None:
+        """Called for every module, outside a look: only what is kept beside tensors is asked."""
+        if self._calls and call.output in self._flows and _holds_several_layers(call.module):
+            self._flows.discard(call.output)
 
     def _backward_began(self, call: BackwardCall) -> None:
         for root in call.roots:
@@ -270,6 +278,10 @@ def _are_factors(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
         return False
     pairs = [(a > 1, b > 1) for a, b in zip(one, other, strict=True)]
     return not any(a and b for a, b in pairs) and any(a for a, _ in pairs) and any(b for _, b in pairs)
+
+
+def _holds_several_layers(module: nn.Module) -> bool:
+    return sum(bool(parameters_of(inner)) for _, inner in modules_in(module)) > 1
 
 
 def _is_in_container() -> bool:

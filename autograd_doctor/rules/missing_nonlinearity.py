@@ -288,7 +288,7 @@ RULE = Rule(
     why="Two such layers in a row can do no more than one: the model has fewer layers than it seems to.",
     fix="Put an activation between them.",
     fine="Factorisations of low rank such as LoRA and autoencoders, convolutions along one axis after the other, "
-    "embeddings that something else uses as well, and what one model hands to another. Depthwise "
+    "embeddings that something else uses as well, and features that one model, or part of it, hands on. Depthwise "
     "convolutions are told of as `info`.",
     needs=(BackwardRan, LayersChained, LayerUsedOtherwise, ParameterSeen),
     examine=examine,

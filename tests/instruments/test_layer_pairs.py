@@ -49,6 +49,14 @@ def test_what_one_model_hands_to_another_is_not_followed() -> None:
     assert not recorded.of(LayersChained)
 
 
+def test_features_of_a_part_with_several_layers_are_not_followed_and_those_of_a_single_one_are() -> None:
+    body = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 4))
+    assert not trained(nn.Sequential(body, nn.Linear(4, 2))).of(LayersChained)
+    block = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.1))
+    (pair,) = trained(nn.Sequential(block, nn.Linear(4, 2))).of(LayersChained)
+    assert pair.dropped
+
+
 def test_a_pair_is_told_once_with_its_widths() -> None:
     recorded = followed(lambda one, other, x: other(one(x)), nn.Linear(4, 7), nn.Linear(7, 2))
     (pair,) = recorded.of(LayersChained)

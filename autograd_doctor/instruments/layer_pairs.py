@@ -65,18 +65,23 @@ class _Call:
     groups: int
     contained: bool
     of_data: bool
+    is_product: bool
     otherwise: bool = False
     idle: tuple[str, Place | None] | None = None
     takers: list[tuple[_Call, bool]] = field(default_factory=list)
 
 
 class _Flow(NamedTuple):
-    """A tensor that holds what a call made, as it was at this version. turned: its axes may be in another order."""
+    """A tensor that holds what a call made, as it was at this version. turned: its axes may be in another order.
+
+    dropped: by dropout. shifted: a bias was added.
+    """
 
     call: _Call
     version: int
     turned: bool = False
     dropped: bool = False
+    shifted: bool = False
 
 
 class LayerPairs(Instrument):
@@ -141,7 +146,13 @@ class LayerPairs(Instrument):
             if position == 0 and unchanged and layer is not None and _fits(tensor, call, layer, flow):
                 call.takers.append((layer, flow.dropped))
             elif position == 0 and unchanged and live and _passes(name, recorded.inputs):
-                passed = _Flow(call, output._version, flow.turned or name in _TURNS, flow.dropped or name in _DROPOUTS)
+                passed = _Flow(
+                    call,
+                    output._version,
+                    turned=flow.turned or name in _TURNS,
+                    dropped=flow.dropped or name in _DROPOUTS,
+                    shifted=flow.shifted or name in _ADDS,
+                )
             else:
                 self._sides.put(output, (*(self._sides.get(output) or ()), call))
                 call.idle = call.idle or ((name, place) if live else None)
@@ -180,6 +191,7 @@ class LayerPairs(Instrument):
             groups=groups,
             contained=_is_in_container(),
             of_data=made is None or not made.values,
+            is_product=name in _PRODUCTS,
         )
 
     # -------------------------------------------------------------------------------------------------------- telling
@@ -256,7 +268,12 @@ def _passes(name: str, inputs: Sequence[torch.Tensor]) -> bool:
 
 
 def _fits(tensor: torch.Tensor, call: _Call, layer: _Call, flow: _Flow) -> bool:
-    """Whether a layer works along the axis of the features that another one made."""
+    """Whether a layer works along the axis of the features that another one made.
+
+    A product with a parameter and no bias may as well be a look-up in a table, as codebooks are read with soft choices.
+    """
+    if call.is_product and not flow.shifted:
+        return False
     if call.kernel and not layer.kernel and not flow.turned:
         return layer.width_in % call.width == 0 and tensor.dim() == 2
     if bool(call.kernel) == bool(layer.kernel) and flow.turned:

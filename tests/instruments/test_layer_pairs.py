@@ -93,6 +93,12 @@ def test_anything_else_in_between_ends_it(between: Callable[[torch.Tensor], torc
     assert not followed(lambda one, other, x: other(between(one(x)))).of(LayersChained)
 
 
+def test_a_product_with_a_parameter_is_a_layer_if_it_has_a_bias() -> None:
+    weight, bias = nn.Parameter(torch.ones(4, 4)), nn.Parameter(torch.zeros(4))
+    assert followed(lambda one, other, x: other(x @ weight + bias)).of(LayersChained)
+    assert not followed(lambda one, other, x: other(x.softmax(1) @ weight)).of(LayersChained)
+
+
 def test_a_second_use_in_the_graph_counts_and_one_for_the_eye_does_not() -> None:
     def both(one: nn.Linear, other: nn.Linear, x: torch.Tensor) -> torch.Tensor:
         h = one(x)

@@ -32,8 +32,9 @@ _RECURRENT = frozenset({"gru", "lstm", "rnn_relu", "rnn_tanh"})
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for event in trace.of(BatchLeakJudged):
         leaks = event.verdict == "leaks" and event.change > tunables["relative_change"]
-        if leaks and event.operation not in _ON_PURPOSE and not _is_pairwise(event):
-            yield _finding(trace, event, *_weight(event))
+        weight = _weight(event) if leaks and not _is_pairwise(event) else None
+        if weight is not None:
+            yield _finding(trace, event, *weight)
 
 
 def _is_pairwise(event: BatchLeakJudged) -> bool:
@@ -41,23 +42,26 @@ def _is_pairwise(event: BatchLeakJudged) -> bool:
     return len(event.output) > 1 and event.samples in event.output[1:]
 
 
-def _weight(event: BatchLeakJudged) -> tuple[Severity, Confidence]:
+def _weight(event: BatchLeakJudged) -> tuple[Severity, Confidence] | None:
     """How bad it is, and how sure, from what is known of the first axis and from what went along it.
 
-    Where the output has fewer axes than the input, or the loader has stacked samples, rows are samples. Rows of a table
-    that comes with another one, or that is always the same, may as well be the nodes of a graph.
+    Rows are samples where the output has fewer axes than the input, or the loader has stacked them, and most likely in
+    a table that comes alone and varies. Others may be moments of a sequence, or nodes of a graph, which is no leak.
     """
     sure = event.collated or (len(event.shape) > 2 and len(event.output) < len(event.shape)) or len(event.shape) == 4
-    likely = sure or (len(event.shape) == 2 and event.inputs == 1 and event.varied)
-    if event.time_first and (event.axes == 3 or event.operation in _RECURRENT):
-        return ("error", "high") if sure else ("info", "medium")
+    if not sure and not (len(event.shape) == 2 and event.inputs == 1 and event.varied):
+        return None
+    if event.operation in _ON_PURPOSE:
+        return None
     if event.operation in _ALONG:
-        return ("error", "high") if sure or likely else ("info", "medium")
+        return "error", "high"
     if event.operation in _ARITHMETIC:
-        return ("error", "medium") if sure else ("warning", "medium") if likely else ("info", "low")
-    if event.operation in _MOVES:
-        return ("warning", "medium") if sure else ("info", "low")
-    return "info", "medium"
+        return "error" if sure else "warning", "medium"
+    if not sure:
+        return None
+    if event.time_first and (event.axes == 3 or event.operation in _RECURRENT):
+        return "error", "high"
+    return ("warning", "medium") if event.operation in _MOVES else ("info", "medium")
 
 
 def _finding(trace: Trace, event: BatchLeakJudged, severity: Severity, confidence: Confidence) -> Finding:

@@ -63,6 +63,11 @@ class _Squasher:
     all_flat: float = 0.0
     flat: bool = True
 
+    def summed(self) -> torch.Tensor:
+        """Counts and range over all calls of the present step."""
+        lows, highs = torch.stack(self.ranges).double().unbind(1)
+        return torch.cat([torch.stack(self.counts).sum(0).double(), torch.stack([lows.min(), highs.max()])])
+
 
 class Activations(Instrument):
     """Looks at activations in the forwards of training, in steps that are looked at closely.
@@ -127,7 +132,7 @@ class Activations(Instrument):
             if len(self._squashers) >= _MOST_PLACES:
                 return
             known = self._squashers[key] = _Squasher()
-        given = next((tensor for tensor in recorded.inputs if tensor is not recorded.output), None)
+        given = next(iter(recorded.inputs), None)
         if not known.flat or given is None or not given.is_floating_point() or not readable(given):
             return
         counts = flatness(key[1], recorded.output)
@@ -145,10 +150,7 @@ class Activations(Instrument):
             rectifiers, _read(rectifier.counts() for _, rectifier in rectifiers), strict=True
         ):
             self._tell_units(key, rectifier, int(silent), int(lost))
-        found = _read(
-            torch.cat([torch.stack(each.counts).sum(0).double(), torch.stack(each.ranges).double().flatten()[:2]])
-            for _, each in squashers
-        )
+        found = _read(each.summed() for _, each in squashers)
         for (key, squasher), numbers in zip(squashers, found, strict=True):
             squasher.counts.clear()
             squasher.ranges.clear()

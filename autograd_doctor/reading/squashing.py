@@ -11,7 +11,7 @@ from autograd_doctor.reading.layers import weights_of
 Node = Any
 
 RECTIFIERS = frozenset({"relu", "relu_", "relu6"})
-SQUASHERS = frozenset({"sigmoid", "sigmoid_", "tanh", "tanh_", "softmax"})
+SQUASHERS = frozenset({"sigmoid", "tanh", "softmax"})
 
 _FLAT = 1e-3
 """Where the slope of sigmoid (at most 1/4) or of tanh (at most 1) is less."""
@@ -68,7 +68,7 @@ def flatness(operation: str, output: torch.Tensor) -> torch.Tensor | None:
         largest = output.amax(dim=dimension)
         flat = largest > 1 - _LEFT_OVER
         return torch.stack([flat.sum(), torch.zeros_like(flat.sum()), torch.full_like(flat.sum(), flat.numel())])
-    slope = output * (1 - output) if operation.startswith("sigmoid") else 1 - output.square()
+    slope = output * (1 - output) if operation == "sigmoid" else 1 - output.square()
     flat = slope < _FLAT
-    middle = 0.5 if operation.startswith("sigmoid") else 0.0
+    middle = 0.5 if operation == "sigmoid" else 0.0
     return torch.stack([flat.sum(), (flat & (output < middle)).sum(), torch.full_like(flat.sum(), flat.numel())])

@@ -12,6 +12,7 @@ from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.light_steps import LightSteps
+from autograd_doctor.instruments.loss_scales import LossScales
 from autograd_doctor.instruments.optimizers import Optimizers
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.reading.places import here
@@ -40,12 +41,14 @@ class GradientSpikes(Instrument):
         parameters: Parameters,
         optimizers: Optimizers,
         light_steps: LightSteps,
+        loss_scales: LossScales,
     ) -> None:
         super().__init__(site)
         self._course = course
         self._detail = detail
         self._parameters = parameters
         self._optimizers = optimizers
+        self._loss_scales = loss_scales
         self._losses: dict[int, deque[float]] = {}
         self._looks = 0
 
@@ -60,19 +63,24 @@ class GradientSpikes(Instrument):
         losses = self._losses.setdefault(number, deque(maxlen=_WINDOW))
         stands_out = len(losses) >= _ENOUGH and abs(loss) > _STANDS_OUT * median(map(abs, losses))
         losses.append(loss)
-        if stands_out and not self._detail.full and self._looks < _MOST_LOOKS:
+        if stands_out and not self._detail.full and self._looks < _MOST_LOOKS and not self._is_skipped(call):
             self._looks += 1
             self._measure(number, call, loss)
 
+    def _is_skipped(self, call: StepCall) -> bool:
+        running = self._course.step_of(call.optimizer)
+        return running is not None and running.skipped
+
     def _measure(self, number: int, call: StepCall, loss: float) -> None:
         held = [p for group in call.optimizer.param_groups for p in group["params"] if p.grad is not None]
+        scale = self._loss_scales.at_step(call.optimizer)
         self.emit(
             GradientMeasured(
                 step=self._course.steps,
                 optimizer=number,
                 location=here(),
                 parameters=[self._parameters.number(parameter) for parameter in held],
-                norms=norms([parameter.grad for parameter in held]),
+                norms=[norm / scale for norm in norms([parameter.grad for parameter in held])],
                 loss=loss,
             )
         )

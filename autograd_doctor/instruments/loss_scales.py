@@ -15,7 +15,7 @@ from autograd_doctor.instruments.optimizers import Optimizers
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.reading.numbers import IdentityTable, Numbers
 from autograd_doctor.reading.places import here
-from autograd_doctor.reading.without_running import is_a
+from autograd_doctor.reading.without_running import attributes, is_a
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.scalers import Name, ScalerCall
 
@@ -55,6 +55,11 @@ class LossScales(Instrument):
         strangers = [] if any(held for _, held in self._known.items()) else [each for each, _ in self._scales.items()]
         scales = (self._scales.get(scaler) for scaler in mine or strangers if _holds(scaler, optimizer))
         return next((scale for scale in scales if scale is not None), 1.0)
+
+    def at_step(self, optimizer: Optimizer) -> float:
+        """The loss scale in the gradients that a step begins with: a fused optimizer is given it, to unscale them."""
+        fused = attributes(optimizer).get("grad_scale")
+        return self.of_optimizer(optimizer) if fused is None else float(fused)
 
     def in_parameters(self, parameters: list[int]) -> float:
         """The loss scale in the gradients of parameters: that of the optimizers that hold them."""

@@ -100,7 +100,7 @@ class OptimizerSteps(Instrument):
         step.frozen = [number for number, p in numbered if not p.requires_grad]
         step.before = step.before or self._fingerprints(step.optimizer, numbered)
         step.rewritten = [n for n, value in step.before.items() if self._left.get(n, value) != value]
-        step.scale = self._loss_scale(optimizer)
+        step.scale = self._loss_scales.at_step(optimizer)
         step.uses = self._ledger.uses(step.with_gradient, step.scale)
 
     def _fingerprints(self, optimizer: int | None, numbered: Numbered) -> dict[int, int]:
@@ -125,11 +125,6 @@ class OptimizerSteps(Instrument):
         undone = [n for n, value in step.before.items() if n in earlier and earlier[n][0] == value != earlier[n][1]]
         self._previous[step.optimizer] = {n: (step.before[n], after[n]) for n in after}
         return [number for number in after if after[number] != step.before[number]], undone
-
-    def _loss_scale(self, optimizer: Optimizer) -> float:
-        """The loss scale still multiplied into the gradients: a fused optimizer unscales them by itself."""
-        fused = attributes(optimizer).get("grad_scale")
-        return self._loss_scales.of_optimizer(optimizer) if fused is None else float(fused)
 
     def _ended(self, call: StepCall) -> None:
         step = self._running.pop(self._optimizers.known(call.optimizer), None)

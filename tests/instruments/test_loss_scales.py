@@ -170,3 +170,12 @@ def test_only_unscale_and_step_name_an_optimizer(name):
     with inventing(LossScales) as run:
         call(run, mine, name, optimizer)
         assert run.of(ScalerUsed)[0].optimizer is None
+
+
+def test_a_fused_optimizer_is_given_the_scale_of_its_step():
+    mine, optimizer = scaler(), sgd()
+    with inventing(LossScales) as run:
+        call(run, mine, "scale")
+        assert run.find(LossScales).at_step(optimizer) == 8.0
+        optimizer.grad_scale = torch.tensor(2.0)
+        assert run.find(LossScales).at_step(optimizer) == 2.0

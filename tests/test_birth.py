@@ -135,3 +135,47 @@ def test_random_numbers_are_not_drawn() -> None:
     before = torch.get_rng_state()
     birth_in(loss)
     assert torch.equal(torch.get_rng_state(), before)
+
+
+# --------------------------------------------------------------------------------------------------- small dtypes
+
+
+def half(*shape: int, value: float = 300.0) -> torch.Tensor:
+    return torch.full(shape or (4,), value, dtype=torch.float16, requires_grad=True)
+
+
+LOW: dict[str, tuple[Callable[[], torch.Tensor], bool | None]] = {
+    "square of float16": (lambda: (half() * 1.0).square().mean(), True),
+    "product of float16": (lambda: ((half() * 1.0) * (half() * 1.0)).mean(), True),
+    "exp of float16": (lambda: (half(value=20.0) * 1.0).exp().mean(), True),
+    "exp that float32 does not hold either": (lambda: (half() * 1.0).exp().mean(), False),
+    "logarithm in float16": (lambda: (half() * -1.0).log().mean(), False),
+    "scores of float16": (lambda: ((half(2, 3) * 1.0) @ (half(3, 2) * 1.0)).mean(), True),
+    "exp of float32": (lambda: (leaf() * 1000).exp().mean(), None),
+}
+
+
+@pytest.mark.parametrize(("loss", "low"), LOW.values(), ids=list(LOW))
+def test_whether_a_birth_came_of_the_range(loss: Callable[[], torch.Tensor], low: bool | None) -> None:
+    found = birth_in(loss())
+    assert found is not None
+    assert found.low_precision is low
+
+
+# ------------------------------------------------------------------------------------ data that nothing holds any more
+
+
+DATA: dict[str, tuple[Loss, str | None]] = {
+    "a dividend of data": (lambda h: (torch.full((4, 3), math.nan) / h.exp()).mean(), None),
+    "data over zeros that are held": (lambda h: (torch.ones(4, 3) / (h * 0)).mean(), "DivBackward0"),
+    "data whose sum alone is held": (lambda h: (h + torch.full((4, 3), math.nan)).square().mean(), None),
+    "data that are added": (lambda h: (h + torch.full((4, 3), math.nan)).exp().mean(), None),
+    "a target of data": (lambda h: F.mse_loss(h, torch.full((4, 3), math.nan)), None),
+    "a part of the graph over zeros": (lambda h: (h.exp() / (h * 0)).mean(), "DivBackward0"),
+}
+
+
+@pytest.mark.parametrize(("loss", "node"), DATA.values(), ids=list(DATA))
+def test_data_that_may_have_been_spoiled_excuse_the_node(loss: Loss, node: str | None) -> None:
+    found = birth_in(loss(leaf() * 1.0))
+    assert (found.node.name() if found is not None else None) == node

@@ -631,6 +631,23 @@ def test_value_reads():
     assert float(number) == 3.5
 
 
+def test_questions_whether_a_value_is_finite_are_reads():
+    number = torch.tensor(2.5)
+    originals = [getattr(torch, name) for name in ("isfinite", "isinf", "isnan")]
+    with Heard("value_reads") as heard:
+        told = [number.isnan(), number.isinf(), number.isfinite()]
+        told += [torch.isnan(number), torch.isinf(number), torch.isfinite(number), torch.isnan(input=number)]
+        with pytest.raises(TypeError):
+            torch.isnan()
+        with pytest.raises(TypeError):
+            torch.isfinite(2.5)
+        assert torch.isnan.__name__ == "isnan"
+        torch.testing.assert_close(number, number)
+    assert [each is number for _, each in heard] == [True] * 6
+    assert [bool(each) for each in told] == [False, False, True, False, False, True, False]
+    assert [getattr(torch, name) for name in ("isfinite", "isinf", "isnan")] == originals
+
+
 def test_what_is_put_into_words_is_shown():
     weights = weight()
     with Heard("operations") as heard:

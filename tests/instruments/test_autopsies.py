@@ -13,6 +13,7 @@ from autograd_doctor.events import MoreDetailNeeded, NonFiniteProduced
 from autograd_doctor.instruments.autopsies import Autopsies
 from autograd_doctor.instruments.backward_runs import BackwardRuns
 from autograd_doctor.instruments.detail import CLOSE_STEPS, FIRST_STEPS, Detail
+from autograd_doctor.instruments.nonfinite import NonFinite
 from tests.inventing import Invented, inventing
 
 
@@ -116,3 +117,92 @@ def test_two_lines_with_graphs_of_one_structure_accuse_neither(names: tuple[str,
         light(run, loss_of, weight())
         assert len(run.of(NonFiniteProduced)) == told
         assert len(run.of(MoreDetailNeeded)) == 1 - told
+
+
+# -------------------------------------------------------------- values that the program read and did not send backward
+
+
+def read(run: Invented, tensor: torch.Tensor) -> None:
+    run.signals.value_reads.read.send(tensor)
+
+
+def stopped(run: Invented, loop: Loop) -> torch.Tensor:
+    """The loss of a light step whose logarithm is spoiled: the program is about to look at it."""
+    loop.steps(FIRST_STEPS + 3)
+    assert not run.find(Detail).full
+    loop.spoil()
+    return (loop.a * 3.0).log().mean()
+
+
+def test_a_spoiled_value_that_the_program_stops_for_is_looked_into() -> None:
+    with inventing(Autopsies, BackwardRuns) as run:
+        read(run, stopped(run, Loop(run)))
+        assert run.of(NonFiniteProduced) == [], "a backward may follow"
+    (born,) = run.of(NonFiniteProduced)
+    assert (born.operation, born.step, born.from_graph, born.output.nan) == ("log", FIRST_STEPS + 3, True, 1)
+    assert run.of(MoreDetailNeeded) == []
+
+
+def test_the_origin_of_a_value_that_was_recorded_is_known() -> None:
+    with inventing(Autopsies, NonFinite) as run:
+        loop = Loop(run)
+        loop.spoil()
+        logarithm = run.operated("logarithm", loop.a.log(), loop.a)
+        read(run, run.operated("mean", logarithm.mean(), logarithm))
+    (born,) = run.of(NonFiniteProduced)
+    assert (born.operation, born.from_graph, born.step) == ("logarithm", False, 0)
+
+
+def test_a_spoiled_value_of_which_no_graph_tells_asks_for_more() -> None:
+    with inventing(Autopsies, BackwardRuns) as run:
+        read(run, stopped(run, Loop(run)) * 2.0 + 1.0)
+    assert run.of(NonFiniteProduced) == []
+    assert len(run.of(MoreDetailNeeded)) == 1
+
+
+def test_the_first_spoiled_value_is_the_one_that_counts() -> None:
+    with inventing(Autopsies, BackwardRuns) as run:
+        loss = stopped(run, Loop(run))
+        read(run, loss)
+        read(run, loss * 2.0 + 1.0)
+    assert len(run.of(NonFiniteProduced)) == 1
+
+
+def test_training_that_goes_on_has_skipped_what_it_read() -> None:
+    with inventing(Autopsies, BackwardRuns) as run:
+        loop = Loop(run)
+        read(run, stopped(run, loop))
+        loop.a.data.fill_(1.0)
+        loop.step()
+    assert run.of(NonFiniteProduced) == []
+    assert run.of(MoreDetailNeeded) == []
+
+
+def test_what_is_read_of_a_loss_that_went_backward_is_nothing_new() -> None:
+    with inventing(Autopsies, BackwardRuns) as run:
+        loss = stopped(run, Loop(run))
+        with run.backward(loss):
+            read(run, loss * 1.0)
+        before = run.of(NonFiniteProduced)
+        read(run, loss)
+    assert len(before) == 1
+    assert run.of(NonFiniteProduced) == before
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        lambda a: a.square().mean(),
+        lambda a: a.log().mean().detach(),
+        lambda a: nn.Parameter(torch.tensor([float("nan")])),
+        lambda a: (a.log() * 0).nan_to_num().mean(),
+    ],
+    ids=["finite", "without a graph", "a leaf", "mended"],
+)
+def test_other_values_that_are_read_say_nothing(value: Callable[[nn.Parameter], torch.Tensor]) -> None:
+    with inventing(Autopsies, BackwardRuns) as run:
+        loop = Loop(run)
+        stopped(run, loop)
+        read(run, value(loop.a))
+    assert run.of(NonFiniteProduced) == []
+    assert run.of(MoreDetailNeeded) == []

@@ -1,0 +1,58 @@
+"""Some values of tensors, and how large they are."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from autograd_doctor.reading.spread import root_mean_squares, spread
+
+
+@pytest.mark.parametrize("numel", [1, 4095, 4096])
+def test_of_small_tensors_all_values_are_taken(numel: int) -> None:
+    values = spread(torch.arange(float(numel)))
+    assert values is not None
+    assert values.tolist() == list(range(numel))
+
+
+@pytest.mark.parametrize("numel", [4097, 8192, 10_000, 100_000])
+def test_of_large_tensors_values_are_spread_evenly(numel: int) -> None:
+    values = spread(torch.arange(float(numel)).view(1, -1))
+    assert values is not None
+    assert values.shape == (4096,)
+    assert set(values.diff().tolist()) == {numel // 4096}
+
+
+def test_values_are_copies() -> None:
+    tensor = torch.zeros(3, requires_grad=True)
+    values = spread(tensor)
+    assert values is not None
+    with torch.no_grad():
+        tensor += 1.0
+    assert (values.tolist(), values.requires_grad) == ([0.0] * 3, False)
+
+
+@pytest.mark.parametrize("size", [10, 100])
+def test_a_tensor_whose_values_lie_in_another_order_is_read_in_its_own(size: int) -> None:
+    tensor = torch.arange(float(size * size)).view(size, size)
+    first, second = spread(tensor.T), spread(tensor.T.contiguous())
+    assert first is not None
+    assert second is not None
+    assert torch.equal(first, second)
+
+
+def test_of_nothing_there_are_no_values() -> None:
+    assert spread(torch.ones(0, 3)) is None
+
+
+def test_root_mean_squares() -> None:
+    assert root_mean_squares([torch.tensor([3.0, 4.0]), torch.full((100,), 2.0)]) == pytest.approx([12.5**0.5, 2.0])
+    assert root_mean_squares([]) == []
+
+
+def test_the_values_of_a_large_tensor_tell_how_large_all_are() -> None:
+    torch.manual_seed(0)
+    tensor = torch.randn(300, 300) * 0.02
+    values = spread(tensor)
+    assert values is not None
+    assert root_mean_squares([values]) == pytest.approx([0.02], rel=0.05)

@@ -9,6 +9,7 @@ from autograd_doctor.events import (
     BackwardRan,
     Event,
     ForwardRan,
+    GradientsClipped,
     GradientUse,
     GradSwitch,
     ModuleSeen,
@@ -17,6 +18,7 @@ from autograd_doctor.events import (
     ParameterGroup,
     ParameterSeen,
     TensorFacts,
+    UpdatesMeasured,
 )
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule
@@ -82,3 +84,17 @@ def steps(count: int, norms: dict[int, float], **more: Any) -> list[Event]:
     wrote = list(norms)
     facts = {"values": wrote, "reached": wrote, "wrote": wrote, **more.pop("backward", {})}
     return [event for step in range(count) for event in (backward(step, **facts), stepped(step, norms, **more))]
+
+
+def updated(step: int, updates: dict[int, float], *, weight: float = 1.0, optimizer: int = 0) -> UpdatesMeasured:
+    """What a step added to parameters whose values were all of one size."""
+    weights = [weight] * len(updates)
+    return UpdatesMeasured(
+        step=step, optimizer=optimizer, parameters=list(updates), weights=weights, updates=list(updates.values())
+    )
+
+
+def clipped(*parameters: int, norm: float | None = 10.0, limit: float = 1.0, kind: str = "norm") -> GradientsClipped:
+    held = list(parameters)
+    facts = {"fresh": held, "missing": [], "location": at(21)}
+    return GradientsClipped(parameters=held, limit=limit, norm=norm, kind=kind, **facts)  # type: ignore[arg-type]

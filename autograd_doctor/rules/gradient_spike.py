@@ -40,7 +40,7 @@ def _steps(trace: Trace, optimizer: int) -> list[_Step]:
         for event in trace.of(GradientMeasured)
         if event.optimizer == optimizer
     ]
-    return recorded + measured
+    return recorded + [each for each in measured if math.isfinite(each.total)]
 
 
 def _finding(trace: Trace, optimizer: int, spike: _Step, ordinary: float) -> Finding:

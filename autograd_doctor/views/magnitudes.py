@@ -27,12 +27,14 @@ class Relative:
 
 
 def relative_updates(trace: Trace, optimizer: int) -> list[Relative]:
-    """For each recorded step of an optimizer; weights that are zero, as those of a new adapter, are left out."""
+    """For each recorded step of an optimizer, without weights that are zero, as those of a new adapter, and without
+    what is not finite any more."""
     found, telling = [], _telling(trace, optimizer)
     for event in trace.of(UpdatesMeasured):
         if event.optimizer == optimizer:
             measured = zip(event.parameters, event.weights, event.updates, strict=True)
             ratios = {p: update / weight for p, weight, update in measured if weight and p in telling}
+            ratios = {p: ratio for p, ratio in ratios.items() if math.isfinite(ratio)}
             if ratios:
                 found.append(Relative(event.step, ratios))
     return found
@@ -46,7 +48,7 @@ def growth(trace: Trace, optimizer: int) -> float:
     for event in trace.of(UpdatesMeasured):
         if event.optimizer == optimizer:
             for parameter, weight in zip(event.parameters, event.weights, strict=True):
-                if weight and parameter in telling:
+                if weight and math.isfinite(weight) and parameter in telling:
                     last[parameter] = weight
                     first.setdefault(parameter, weight)
     return median(last[parameter] / weight for parameter, weight in first.items()) if first else 1.0
@@ -63,15 +65,15 @@ def tamed(trace: Trace, parameters: Iterable[int]) -> bool:
 
 
 def gradient_totals(trace: Trace) -> Iterator[tuple[int, int, float, dict[int, float]]]:
-    """Step, optimizer, total norm and the norm of each parameter, for each step that took effect and was measured."""
+    """Step, optimizer, total norm and the norm of each parameter, for each step that took effect and was measured.
+
+    Those whose gradients are not finite belong to who made them so.
+    """
     for event in trace.steps:
         norms = {p: norm for use in event.uses for p, norm in zip(use.parameters, use.norms, strict=True)}
-        if norms and event.optimizer is not None:
-            yield event.step, event.optimizer, _total(norms.values()), norms
-
-
-def _total(norms: Iterable[float]) -> float:
-    return math.hypot(*norms)
+        total = math.hypot(*norms.values())
+        if norms and event.optimizer is not None and math.isfinite(total):
+            yield event.step, event.optimizer, total, norms
 
 
 def _telling(trace: Trace, optimizer: int) -> frozenset[int]:

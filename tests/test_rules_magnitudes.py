@@ -1,0 +1,242 @@
+"""AD405, AD412 and AD413 on hand-made traces: losses, updates and gradients out of all proportion."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import pytest
+from traces import at, backward, built, clipped, examined, seen, stepped, updated
+
+from autograd_doctor.events import Event, GradientMeasured, LossesFollowed, TensorFacts
+from autograd_doctor.rules import gradient_spike, loss_diverges, update_ratio_extreme
+
+MODEL = (seen(0, "net.weight"), seen(1, "net.bias", shape=(4,)), built(0, 1))
+
+
+# ------------------------------------------------------------------------------------------------------------- AD405
+
+
+def losses(*levels: float, line: int = 20, non_finite: int = 0) -> list[LossesFollowed]:
+    """Ten losses for each pair of an opening and a last one; the range lies between them."""
+    return [
+        LossesFollowed(
+            step=10 * number + 10,
+            location=at(line),
+            first=10 * number,
+            backwards=10,
+            opening=opening,
+            last=last,
+            low=min(opening, last),
+            high=max(opening, last),
+            non_finite=non_finite if number == len(levels) - 2 else 0,
+        )
+        for number, (opening, last) in enumerate(pairwise(levels))
+    ]
+
+
+RAN = backward(reached=[0, 1], wrote=[0, 1])
+
+
+def diverged(*levels: float, ratio: float = 0.3, weights: float = 1.0, **more: int) -> list[Event]:
+    """With updates of this part of the weights, which in the end are so many times as large."""
+    at_end = updated(9, {0: ratio * weights}, weight=weights)
+    return [*MODEL, RAN, updated(0, {0: ratio}), updated(1, {0: ratio}), at_end, *losses(*levels, **more)]
+
+
+def test_a_loss_that_large_steps_have_raised_is_an_error_at_the_optimizer() -> None:
+    (finding,) = examined(loss_diverges.RULE, diverged(1.0, 4000.0, 5e5, ratio=0.5))
+    assert (finding.location, finding.severity, finding.confidence) == (at(5), "error", "high")
+    assert finding.message == (
+        "the loss rises from 1 to 4e+03 within 20 backwards and stays there: each step changes the weights by 0.5 "
+        "times their size"
+    )
+    assert (finding.subject, finding.evidence["learning_rate"]) == ("optimizer", 0.1)
+    assert finding.related[0].location == at(20)
+
+
+@pytest.mark.parametrize(
+    ("end", "ratio", "weights", "told"),
+    [
+        (99.0, 5.0, 100.0, 0),
+        (101.0, 0.31, 1.0, 1),
+        (101.0, 0.29, 1.0, 0),
+        (101.0, 0.29, 100.0, 0),
+        (9e3, 0.29, 100.0, 0),
+        (1.1e4, 0.11, 1.0, 1),
+        (1.1e4, 0.09, 1.0, 0),
+        (1.1e4, 0.09, 9.0, 0),
+        (1.1e4, 0.09, 11.0, 1),
+    ],
+)
+def test_how_far_a_loss_rises_and_what_the_weights_do_decide(
+    end: float, ratio: float, weights: float, told: int
+) -> None:
+    assert len(examined(loss_diverges.RULE, diverged(1.0, end, end, ratio=ratio, weights=weights))) == told
+
+
+def test_a_loss_that_feeds_on_its_own_growth_is_told_where_it_was_made() -> None:
+    root = TensorFacts(shape=[], dtype="float32", name="total", made_at=at(17))
+    happened = diverged(1.0, 1e5, 1e5, ratio=0.001, weights=50.0)
+    happened = [backward(reached=[0], root=root) if event is RAN else event for event in happened]
+    (finding,) = examined(loss_diverges.RULE, happened)
+    assert (finding.location, finding.confidence, finding.subject) == (at(17), "medium", "total")
+    assert "never reset" in finding.help
+    assert "each step" not in finding.message
+
+
+def test_a_loss_that_comes_back_has_not_diverged() -> None:
+    assert examined(loss_diverges.RULE, diverged(1.0, 1e6, 5.0)) == []
+    assert examined(loss_diverges.RULE, diverged(1.0, 1e6, 1e6, 3.0)) == []
+
+
+def test_a_loss_that_ends_not_finite_counts_by_its_last_number() -> None:
+    (finding,) = examined(loss_diverges.RULE, diverged(1.0, 1e6, non_finite=4))
+    assert "from 1 to 1e+06 within 10 backwards and then is no finite number any more" in finding.message
+
+
+def test_updates_that_are_not_finite_any_more_do_not_hide_the_first_ones() -> None:
+    spoiled = [updated(step, {0: math.nan}, weight=math.nan) for step in range(2, 6)]
+    assert len(examined(loss_diverges.RULE, diverged(1.0, 1e6, non_finite=4), spoiled)) == 1
+
+
+@pytest.mark.parametrize("levels", [(1.0, 1.0, -1e6), (-1.0, -1e6, -1e6), (0.0, 1e6, 1e6)])
+def test_losses_that_fall_below_zero_or_begin_there_are_let_alone(levels: tuple[float, ...]) -> None:
+    assert examined(loss_diverges.RULE, diverged(*levels)) == []
+
+
+def test_a_loss_may_begin_below_zero_and_rise() -> None:
+    assert len(examined(loss_diverges.RULE, diverged(-1.0, 1e6, 1e6))) == 1
+
+
+def test_two_losses_tell_no_curve() -> None:
+    event = LossesFollowed(location=at(20), first=0, backwards=2, opening=1.0, last=1e9, low=1.0, high=1e9)
+    assert examined(loss_diverges.RULE, diverged(1.0), event) == []
+
+
+def test_adversaries_are_not_judged() -> None:
+    adversary = (seen(2, "critic.weight"), built(2, optimizer=1, line=6))
+    happened = diverged(1.0, 1e6, 1e6)
+    assert len(examined(loss_diverges.RULE, adversary, happened)) == 1
+    assert examined(loss_diverges.RULE, adversary, happened, backward(1, reached=[0, 2])) == []
+
+
+def test_each_line_is_judged_for_itself() -> None:
+    happened = [*diverged(1.0, 1.0, 1.0), backward(1, line=30, reached=[0]), *losses(1.0, 1e6, 1e6, line=30)]
+    (finding,) = examined(loss_diverges.RULE, happened)
+    assert finding.related[0].location == at(30)
+
+
+# ------------------------------------------------------------------------------------------------------------- AD412
+
+
+def ratios(*values: float) -> list[Event]:
+    return [*MODEL, *(updated(step, {0: value, 1: 5.0}) for step, value in enumerate(values))]
+
+
+@pytest.mark.parametrize(
+    ("value", "words"), [(0.5, "throws away most of what"), (1e-7, "leaves the weights all but as they are")]
+)
+def test_updates_out_of_proportion_are_told_at_the_optimizer(value: float, words: str) -> None:
+    (finding,) = examined(update_ratio_extreme.RULE, ratios(*[value] * 6))
+    assert (finding.location, finding.severity, finding.confidence) == (at(5), "warning", "medium")
+    assert f"changes the weights by {value:.1e} times their size" in finding.message
+    assert words in finding.message
+    assert finding.help.startswith("lower" if value > 0.1 else "raise")
+    assert (finding.evidence["matrices"], finding.evidence["learning_rate"]) == (1, 0.1)
+    assert (finding.step_first, finding.step_count) == (1, 6)
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ([0.31] * 6, 1),
+        ([0.29] * 6, 0),
+        ([0.5] * 5, 0),
+        ([0.5] * 7 + [0.1], 0),
+        ([0.9e-6] * 6, 1),
+        ([1.1e-6] * 6, 0),
+        ([1e-7] * 7 + [1e-3], 0),
+        ([0.0] * 6, 0),
+        ([0.5, math.inf, 0.5, 0.5, 0.5, 0.5, 0.5], 1),
+    ],
+)
+def test_all_steps_have_to_be_beyond_the_limits(values: list[float], told: int) -> None:
+    assert len(examined(update_ratio_extreme.RULE, ratios(*values))) == told
+
+
+def test_the_typical_matrix_decides() -> None:
+    model = [*(seen(number, f"w{number}") for number in range(3)), built(0, 1, 2)]
+    one = [updated(step, {0: 1e-7, 1: 1e-3, 2: 1e-3}) for step in range(6)]
+    two = [updated(step, {0: 1e-8, 1: 1e-7, 2: 1e-3}) for step in range(6)]
+    assert examined(update_ratio_extreme.RULE, model, one) == []
+    (finding,) = examined(update_ratio_extreme.RULE, model, two)
+    assert finding.evidence["furthest"] == "w0 at 1.0e-08"
+
+
+def test_weights_that_are_zero_have_no_proportions() -> None:
+    assert examined(update_ratio_extreme.RULE, MODEL, [updated(s, {0: 0.5}, weight=0.0) for s in range(6)]) == []
+
+
+def test_a_model_without_matrices_is_judged_by_its_vectors() -> None:
+    happened = [seen(0, "weight", shape=(4,)), seen(1, "bias", shape=(1,)), built(0, 1)]
+    assert examined(update_ratio_extreme.RULE, happened, [updated(s, {1: 0.5}) for s in range(6)]) == []
+    assert len(examined(update_ratio_extreme.RULE, happened, [updated(s, {0: 0.5}) for s in range(6)])) == 1
+
+
+@pytest.mark.parametrize(("rates", "told"), [((1e-9, 1e-8, 1e-7), 0), ((1e-9, 1e-9, 1e-9), 1), ((1e-9, 1e-7, 1e-8), 1)])
+def test_a_rate_that_is_on_its_way_up_is_no_fault(rates: tuple[float, ...], told: int) -> None:
+    warmed = [stepped(step, {0: 1.0}, learning_rates=[rate]) for step, rate in enumerate(rates)]
+    assert len(examined(update_ratio_extreme.RULE, ratios(*[1e-7] * 6), warmed)) == told
+
+
+def test_warming_up_excuses_no_large_steps() -> None:
+    warmed = [stepped(step, {0: 1.0}, learning_rates=[rate]) for step, rate in enumerate((0.1, 0.2))]
+    assert len(examined(update_ratio_extreme.RULE, ratios(*[0.5] * 6), warmed)) == 1
+
+
+# ------------------------------------------------------------------------------------------------------------- AD413
+
+
+def norms(*totals: float) -> list[Event]:
+    facts = {"wrote": [0, 1]}
+    return [*MODEL, backward(**facts), *(stepped(s, {0: total, 1: 0.0}) for s, total in enumerate(totals))]
+
+
+def spike(step: int, norm: float, *, optimizer: int = 0) -> GradientMeasured:
+    return GradientMeasured(
+        step=step, optimizer=optimizer, location=at(21), parameters=[0, 1], norms=[norm, norm / 10], loss=90.0
+    )
+
+
+CALM = [1.0, 2.0, 1.0, 1.5, 1.0, 1.0, 1.0, 1.0]
+
+
+def test_a_spike_is_told_at_the_backward_with_its_step_and_its_layer() -> None:
+    (finding,) = examined(gradient_spike.RULE, norms(*CALM), spike(57, 900.0))
+    assert (finding.location, finding.severity, finding.confidence) == (at(20), "info", "medium")
+    assert finding.message == ("in step 58 the norm of the gradients that `optimizer` used was 904, in others 1")
+    assert (finding.subject, finding.step_first, finding.step_count) == ("net.weight", 58, 1)
+
+
+@pytest.mark.parametrize(
+    ("happened", "told"),
+    [
+        (norms(*CALM[:5], 201.0, 1.0, 1.0), 1),
+        (norms(*CALM[:5], 199.0, 1.0, 1.0), 0),
+        (norms(*CALM[:5], 201.0, 1.0), 0),
+        (norms(1.0, 2.0, 900.0, *CALM[3:]), 0),
+        (norms(1.0, 2.0, 1.0, 900.0, *CALM[4:]), 1),
+        (norms(*CALM, 900.0, 900.0), 0),
+        ([*norms(*CALM), spike(57, 900.0, optimizer=1)], 0),
+        ([*norms(*CALM), spike(57, math.inf)], 0),
+        (norms(*CALM, math.nan), 0),
+        (norms(*CALM, math.nan, 900.0), 1),
+        ([*norms(*CALM), spike(57, 900.0), clipped(0)], 0),
+        ([*norms(*CALM), spike(57, 900.0), clipped(0, norm=0.5)], 1),
+        (norms(*[0.0] * 8, 1.0), 0),
+        ([*norms(*CALM), stepped(9, {0: 900.0}, skipped=True)], 0),
+    ],
+)  # fmt: skip
+def test_one_step_has_to_stand_far_above_all_others(happened: list[Event], told: int) -> None:
+    assert len(examined(gradient_spike.RULE, happened)) == told

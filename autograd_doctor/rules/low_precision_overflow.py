@@ -8,7 +8,7 @@ from autograd_doctor.events import BackwardRan, NonFiniteGradient, NonFiniteProd
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.scaling import scaled_too_far, skipped_by_scaler
+from autograd_doctor.views.scaling import scaled_too_far, skipped_after, skipped_by_scaler
 
 _LARGEST = {"float16": "65,504", "bfloat16": "3.4e38"}
 
@@ -17,17 +17,10 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     births = [born for born in trace.of(NonFiniteProduced) if not scaled_too_far(trace, born)]
     spoiled = [bad for bad in trace.of(NonFiniteGradient) if not bad.absorbed and not skipped_by_scaler(trace, bad)]
     first = min([*births, *spoiled], key=lambda event: event.step, default=None)
-    if isinstance(first, NonFiniteProduced) and first.low_precision and not _skipped(trace, first.step):
+    if isinstance(first, NonFiniteProduced) and first.low_precision and not skipped_after(trace, first):
         yield _forward(first)
     elif isinstance(first, NonFiniteGradient) and first.low_precision:
         yield _backward(trace, first)
-
-
-def _skipped(trace: Trace, step: int) -> bool:
-    """Whether a gradient scaler kept the step from taking effect."""
-    return any(event.skipped and event.step == step for event in trace.of(OptimizerStepped)) or any(
-        event.found_inf and event.step == step for event in trace.of(ScalerUsed)
-    )
 
 
 def _forward(born: NonFiniteProduced) -> Finding:
@@ -119,7 +112,7 @@ RULE = Rule(
     why="float16 ends at 65,504: sums of squares, scores of long vectors and scaled gradients pass it although nothing "
     "is wrong with the mathematics. From there on NaN spreads as from any other source.",
     fix="Do sums, norms and scores in float32, scale them down first, and train float16 with a `GradScaler`.",
-    fine="Overflows in steps that a gradient scaler skipped.",
+    fine="Overflows in steps that a gradient scaler skipped, if later ones take effect.",
     needs=(NonFiniteProduced, NonFiniteGradient, BackwardRan, OptimizerStepped, ScalerUsed),
     examine=examine,
     bad=(bad,),

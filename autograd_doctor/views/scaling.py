@@ -16,6 +16,19 @@ def scaled_too_far(trace: Trace, born: NonFiniteProduced) -> bool:
 
 def skipped_by_scaler(trace: Trace, bad: NonFiniteGradient) -> bool:
     """Whether a gradient scaler suppressed the step that these gradients were made for, and a later one took effect."""
-    suppressed = any(step.skipped and step.step == bad.step for step in trace.of(OptimizerStepped))
-    found = any(event.found_inf and event.step == bad.step for event in trace.of(ScalerUsed))
-    return (bad.skipped or suppressed or found) and any(step.step >= bad.step for step in trace.steps)
+    return (bad.skipped or _is_suppressed(trace, bad.step)) and _goes_on(trace, bad.step)
+
+
+def skipped_after(trace: Trace, born: NonFiniteProduced) -> bool:
+    """Whether a gradient scaler suppressed the step in which a value was spoiled, and a later one took effect."""
+    return _is_suppressed(trace, born.step) and _goes_on(trace, born.step)
+
+
+def _is_suppressed(trace: Trace, step: int) -> bool:
+    return any(event.skipped and event.step == step for event in trace.of(OptimizerStepped)) or any(
+        event.found_inf and event.step == step for event in trace.of(ScalerUsed)
+    )
+
+
+def _goes_on(trace: Trace, step: int) -> bool:
+    return any(event.step >= step for event in trace.steps)

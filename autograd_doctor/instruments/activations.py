@@ -27,6 +27,8 @@ _FEW_UNITS = 4
 """Fewer are no layer: a score behind a ReLU, as in a hinge loss, may well be zero for a while."""
 _FLAT_SHARE = 0.5
 """A function of which less is flat is not followed any further."""
+_MOST_LOOKS = 20
+"""Steps in which one is followed at most: what is flat in all of them is so for long."""
 _MOST_PLACES = 1000
 """Activations to follow: more than the deepest models have."""
 
@@ -53,7 +55,8 @@ class _Rectifier:
 class _Squasher:
     """counts: of flat values, of those at the lower limit, and of all, in the present step. ranges: of what went in.
 
-    shares: of flat values in each step so far. at_low, all_flat: sums over these steps. flat: most were in all of them.
+    shares: of flat values in each step so far. at_low, all_flat: sums over these steps. flat: most were in all of them;
+    that they are no longer is the last thing to be said.
     """
 
     counts: list[torch.Tensor] = field(default_factory=list)
@@ -132,8 +135,10 @@ class Activations(Instrument):
             if len(self._squashers) >= _MOST_PLACES:
                 return
             known = self._squashers[key] = _Squasher()
+        if not known.flat or len(known.shares) >= _MOST_LOOKS:
+            return
         given = next(iter(recorded.inputs), None)
-        if not known.flat or given is None or not given.is_floating_point() or not readable(given):
+        if given is None or not given.is_floating_point() or not readable(given):
             return
         counts = flatness(key[1], recorded.output)
         if counts is not None:
@@ -181,7 +186,8 @@ class Activations(Instrument):
         squasher.at_low += at_low
         squasher.all_flat += flat
         squasher.flat = squasher.shares[-1] >= _FLAT_SHARE
-        if not squasher.flat or len(squasher.shares) < LAST_LOOKS:
+        looks = len(squasher.shares)
+        if looks < LAST_LOOKS or (looks == LAST_LOOKS and not squasher.flat):
             return
         place, operation, parameters = key
         self.emit(

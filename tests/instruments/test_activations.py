@@ -218,6 +218,34 @@ def test_what_is_mostly_steep_in_one_step_is_let_go(bias: tuple[float, ...], tol
         assert bool(run.of(SaturationMeasured)) == told
 
 
+def test_that_most_values_are_flat_no_longer_is_the_last_word() -> None:
+    with inventing(Activations) as run:
+        model = Model(run)
+        for bias in (9.0, 9.0, 9.0, 9.0, 0.0, 9.0, 9.0):
+            model.squash("tanh", *[bias] * 5)
+            model.step()
+        assert [event.shares for event in run.of(SaturationMeasured)] == [[1.0] * 3, [1.0] * 4, [*[1.0] * 4, 0.0]]
+
+
+def test_the_third_look_may_be_the_first_that_is_not_flat() -> None:
+    with inventing(Activations) as run:
+        model = Model(run)
+        for bias in (9.0, 9.0, 0.0, 9.0):
+            model.squash("tanh", *[bias] * 5)
+            model.step()
+        assert run.of(SaturationMeasured) == []
+
+
+def test_what_stays_flat_is_told_a_number_of_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MOST_LOOKS", 4)
+    with inventing(Activations) as run:
+        model = Model(run)
+        for _ in range(7):
+            model.squash("tanh", *[9.0] * 5)
+            model.step()
+        assert [len(event.shares) for event in run.of(SaturationMeasured)] == [3, 4]
+
+
 def test_rows_of_a_softmax_have_no_lower_limit() -> None:
     with inventing(Activations) as run:
         model = Model(run)

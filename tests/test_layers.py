@@ -41,7 +41,9 @@ def measured_way(loss: torch.Tensor) -> list[LayerOnWay]:
 
 
 def names(layers: list[LayerOnWay], *weights: torch.Tensor) -> list[list[int]]:
-    return [[next(i for i, each in enumerate(weights) if each is weight) for weight in layer.weights] for layer in layers]
+    return [
+        [next(i for i, each in enumerate(weights) if each is weight) for weight in layer.weights] for layer in layers
+    ]
 
 
 def test_layers_come_from_the_loss_on_with_the_gradients_at_their_outputs() -> None:

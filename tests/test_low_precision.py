@@ -20,7 +20,13 @@ def verdict(function: Callable[..., torch.Tensor], name: str, *args: Any, **kwar
 
 @pytest.mark.parametrize(
     ("dtype", "low"),
-    [(torch.float16, True), (torch.bfloat16, True), (torch.float32, False), (torch.float64, False), (torch.int8, False)],
+    [
+        (torch.float16, True),
+        (torch.bfloat16, True),
+        (torch.float32, False),
+        (torch.float64, False),
+        (torch.int8, False),
+    ],
 )
 def test_dtypes_of_few_bits(dtype: torch.dtype, low: bool) -> None:
     assert is_low(torch.ones(2, dtype=dtype)) == low

@@ -11,7 +11,6 @@ import torch
 
 from autograd_doctor.events import Event, SaturationMeasured, UnitsCounted
 from autograd_doctor.instruments.course import Course
-from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.lineage import Lineage, Recorded
 from autograd_doctor.instruments.parameters import Parameters
@@ -81,10 +80,9 @@ class Activations(Instrument):
 
     emits: ClassVar[tuple[type[Event], ...]] = (UnitsCounted, SaturationMeasured)
 
-    def __init__(self, site: Site, course: Course, detail: Detail, parameters: Parameters, lineage: Lineage) -> None:
+    def __init__(self, site: Site, course: Course, parameters: Parameters, lineage: Lineage) -> None:
         super().__init__(site)
         self._course = course
-        self._detail = detail
         self._parameters = parameters
         self._lineage = lineage
         self._rectifiers: dict[Key, _Rectifier] = {}

@@ -139,7 +139,7 @@ def test_what_is_no_layer_in_training_is_not_looked_at() -> None:
             run.operated("relu", data.relu(), data)
             behind_no_matrix = data * scale
             run.operated("relu", behind_no_matrix.relu(), behind_no_matrix, scale)
-            one_sample = model.before(*[-1.0] * 5)[0]
+            one_sample = model.weight @ torch.ones(2) - 1.0
             run.operated("relu", one_sample.relu(), one_sample, model.weight)
             nothing = model.before(*[-1.0] * 5, samples=0)
             run.operated("relu", nothing.relu(), nothing, model.weight)
@@ -198,8 +198,8 @@ def test_values_at_their_limits_are_told_with_what_went_in() -> None:
 def test_batches_of_one_step_are_taken_together() -> None:
     with inventing(Activations) as run:
         model = Model(run)
-        for _ in range(3):
-            model.squash("sigmoid", 9.0, 9.0, 9.0, 9.0, 20.0)
+        for highest in (99.0, 50.0, 20.0):
+            model.squash("sigmoid", 9.0, 9.0, 9.0, 9.0, highest)
             model.squash("sigmoid", 0.0, 0.0, -9.0, -30.0, 9.0)
             model.step()
         (event,) = run.of(SaturationMeasured)

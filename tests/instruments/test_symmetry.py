@@ -108,9 +108,10 @@ def test_a_weight_that_is_gone_is_forgotten() -> None:
         assert run.of(UnitsAlike) == []
 
 
-def test_kernels_of_a_convolution_are_units() -> None:
-    weight = nn.Parameter(torch.ones(4, 2, 3))
+@pytest.mark.parametrize("units", [2, 4])
+def test_kernels_of_a_convolution_are_units(units: int) -> None:
+    weight = nn.Parameter(torch.ones(units, 2, 3))
     with inventing(Symmetry) as run:
-        train(run, torch.ones(4, 2, 3), weight)
+        train(run, torch.ones(units, 2, 3), weight)
         (event,) = run.of(UnitsAlike)
-        assert event.units == 4
+        assert event.units == units

@@ -49,8 +49,10 @@ class Recorded:
 
 
 class Lineage(Instrument):
-    """Fills the table of tensors. `recorded` is sent for each output, after its lineage is known, in steps that are
-    looked at closely, and `parameter_written` for each parameter that the program changes in these. filled: per
+    """Fills the table of tensors.
+
+    In steps that are looked at closely, `recorded` is sent for each output, after its lineage is known, `operated` for
+    each operation outside backwards, and `parameter_written` for each parameter that the program changes. filled: per
     parameter, the place that last gave it values before the first step.
 
     It sees the program's main thread, and nothing inside optimizers and backwards. Where long work on data goes on,
@@ -71,6 +73,7 @@ class Lineage(Instrument):
     ) -> None:
         super().__init__(site)
         self.recorded: Signal[Recorded] = Signal(site.signals.guard)
+        self.operated: Signal[Operation] = Signal(site.signals.guard)
         self.parameter_written: Signal[Recorded] = Signal(site.signals.guard)
         self._course = course
         self._detail = detail
@@ -109,6 +112,8 @@ class Lineage(Instrument):
             self._note(operation, tensors_in((result,)))
         elif result is None:
             self._wrote(operation)
+        if self._detail.closely:
+            self.operated.relay(operation)
 
     def _concerns(self, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
         """Whether an operation makes something that can learn, or takes in what parameters have flowed into."""

@@ -86,19 +86,20 @@ class LossInputs(Instrument):
         self._detail = detail
         self._tensors = tensors
         self._ledger = ledger
+        self._lineage = lineage
         self._shapings = shapings
         self._losses: WeakKeyDictionary[Made, _Loss] = WeakKeyDictionary()
         self._followed: IdentityTable[_Loss] = IdentityTable()
         self._looks: Looks[_Site] = Looks()
 
     def connect(self, signals: Signals) -> None:
-        self.listen(signals.operations.ended, self._operation_ended)
+        self.listen(self._lineage.operated, self._operation_ended)
         self.listen(signals.backward.began, self._backward_began)
         self.listen(self._course.step_taken, self._step_taken)
-        self.listen(self._detail.turned, self._turned)
+        self.listen(self._detail.focused, self._turned)
 
     def _turned(self, detail: Detail) -> None:
-        """What operations of light steps made is not known."""
+        """What operations of other steps made is not known."""
         self._followed = IdentityTable()
 
     def _step_taken(self, course: Course) -> None:
@@ -108,9 +109,7 @@ class LossInputs(Instrument):
 
     def _operation_ended(self, operation: Operation) -> None:
         name, result = operation.name, operation.result
-        if not self._detail.closely or self._course.running is not None or not isinstance(result, torch.Tensor):
-            return
-        if not has_graph(result):
+        if not isinstance(result, torch.Tensor) or not has_graph(result):
             return
         if name in _LOSSES:
             self._function_called(operation, result)

@@ -13,7 +13,6 @@ import torch
 
 from autograd_doctor.events import Event, LossSignSeen
 from autograd_doctor.instruments.course import Course
-from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.optimizers import Optimizers
@@ -65,16 +64,15 @@ class LossSigns(Instrument):
         self,
         site: Site,
         course: Course,
-        detail: Detail,
         optimizers: Optimizers,
         tensors: Tensors,
         lineage: Lineage,
     ) -> None:
         super().__init__(site)
         self._course = course
-        self._detail = detail
         self._optimizers = optimizers
         self._tensors = tensors
+        self._lineage = lineage
         self._bounded: IdentityTable[_Bounded] = IdentityTable()
         self._residuals: IdentityTable[None] = IdentityTable()
         self._log_probabilities: IdentityTable[None] = IdentityTable()
@@ -82,7 +80,7 @@ class LossSigns(Instrument):
         self._told: set[tuple[object, bool]] = set()
 
     def connect(self, signals: Signals) -> None:
-        self.listen(signals.operations.ended, self._operation_ended)
+        self.listen(self._lineage.operated, self._operation_ended)
         self.listen(signals.backward.began, self._backward_began)
         self.listen(self._course.step_taken, self._step_taken)
 
@@ -93,9 +91,7 @@ class LossSigns(Instrument):
 
     def _operation_ended(self, operation: Operation) -> None:
         result = operation.result
-        if self._course.running is not None or operation.kind is not Kind.OPERATION:
-            return
-        if not isinstance(result, torch.Tensor):
+        if operation.kind is not Kind.OPERATION or not isinstance(result, torch.Tensor):
             return
         given = operation.args[0] if operation.args else None
         if operation.name == "log_softmax" or (operation.name in REARRANGEMENTS and given in self._log_probabilities):
@@ -160,7 +156,7 @@ class LossSigns(Instrument):
         """1 or -1 where a factor has that sign all over, 0 where it has not, or cannot be read."""
         if not isinstance(factor, torch.Tensor):
             return int(factor > 0) - int(factor < 0)
-        if factor.is_complex() or not (self._detail.closely and readable(factor) and factor.numel()):
+        if factor.is_complex() or not (readable(factor) and factor.numel()):
             return 0
         low, high = (bool(edge) for edge in ((factor >= 0).all(), (factor <= 0).all()))
         return low - high

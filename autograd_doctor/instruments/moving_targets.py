@@ -80,6 +80,7 @@ class MovingTargets(Instrument):
         self._optimizers = optimizers
         self._tensors = tensors
         self._ledger = ledger
+        self._lineage = lineage
         self._sides: IdentityTable[_Side] = IdentityTable()
         self._differences: IdentityTable[_Difference] = IdentityTable()
         self._compared: list[_Difference] = []
@@ -87,16 +88,16 @@ class MovingTargets(Instrument):
         self._told: dict[Place | None, set[int]] = {}
 
     def connect(self, signals: Signals) -> None:
-        self.listen(signals.operations.ended, self._operation_ended)
+        self.listen(self._lineage.operated, self._operation_ended)
         self.listen(signals.backward.began, self._backward_began)
         self.listen(self._course.step_taken, self._step_taken)
-        self.listen(self._detail.turned, self._begin_anew)
+        self.listen(self._detail.focused, self._begin_anew)
 
     # --------------------------------------------------------------------------------------------------- operations
 
     def _operation_ended(self, operation: Operation) -> None:
         name, result = operation.name, operation.result
-        if self._course.running is not None or operation.kind is not Kind.OPERATION:
+        if operation.kind is not Kind.OPERATION:
             return
         if name in PRODUCTS:
             self._multiplied(operation)
@@ -127,7 +128,7 @@ class MovingTargets(Instrument):
     def _scales_down(self, factor: Any) -> bool:
         if not isinstance(factor, torch.Tensor):
             return bool(0 < factor <= 1)
-        if not (self._detail.closely and self._is_data(factor) and readable(factor) and factor.numel()):
+        if not (self._is_data(factor) and readable(factor) and factor.numel()):
             return False
         if factor.is_complex():
             return False
@@ -149,7 +150,7 @@ class MovingTargets(Instrument):
     def _is_reward(self, added: Any, place: Place | None) -> bool:
         """Data: several, or a number that is not always the same."""
         if isinstance(added, torch.Tensor):
-            if not self._is_data(added) or added.numel() > 1 or not (self._detail.closely and readable(added)):
+            if not self._is_data(added) or added.numel() > 1 or not readable(added):
                 return self._is_data(added) and added.numel() > 1
             added = added.item()
         seen = self._numbers.setdefault(place, set())

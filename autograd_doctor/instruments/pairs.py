@@ -90,19 +90,20 @@ class Pairs(Instrument):
         self._detail = detail
         self._tensors = tensors
         self._ledger = ledger
+        self._lineage = lineage
         self._pairs: IdentityTable[_Pairs] = IdentityTable()
         self._raised: IdentityTable[_Raised] = IdentityTable()
         self._sums: WeakKeyDictionary[Made, _Sum] = WeakKeyDictionary()
         self._looks: Looks[Place | None] = Looks()
 
     def connect(self, signals: Signals) -> None:
-        self.listen(signals.operations.ended, self._operation_ended)
+        self.listen(self._lineage.operated, self._operation_ended)
         self.listen(signals.backward.began, self._backward_began)
         self.listen(self._course.step_taken, self._step_taken)
-        self.listen(self._detail.turned, self._turned)
+        self.listen(self._detail.focused, self._turned)
 
     def _turned(self, detail: Detail) -> None:
-        """What operations of light steps made is not known."""
+        """What operations of other steps made is not known."""
         self._pairs, self._raised = IdentityTable(), IdentityTable()
 
     def _step_taken(self, course: Course) -> None:
@@ -112,9 +113,7 @@ class Pairs(Instrument):
 
     def _operation_ended(self, operation: Operation) -> None:
         name, result = operation.name, operation.result
-        if not self._detail.closely or self._course.running is not None or operation.kind is not Kind.OPERATION:
-            return
-        if not isinstance(result, torch.Tensor):
+        if operation.kind is not Kind.OPERATION or not isinstance(result, torch.Tensor):
             return
         if name in COMBINES:
             self._combined(operation, result)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import torch
 
-from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.reading.linear import JOINS
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.operation_kinds import Kind, traits
@@ -22,25 +22,25 @@ from autograd_doctor.signals.operations import Operation
 class Shapings(Instrument):
     """Answers `of` for other instruments."""
 
-    def __init__(self, site: Site, course: Course, detail: Detail) -> None:
+    def __init__(self, site: Site, detail: Detail, lineage: Lineage) -> None:
         super().__init__(site)
-        self._course = course
         self._detail = detail
+        self._lineage = lineage
         self._shaped: IdentityTable[Shaped] = IdentityTable()
 
     def connect(self, signals: Signals) -> None:
-        self.listen(signals.operations.ended, self._operation_ended)
-        self.listen(self._detail.turned, self._turned)
+        self.listen(self._lineage.operated, self._operation_ended)
+        self.listen(self._detail.focused, self._turned)
 
     def of(self, tensor: torch.Tensor) -> Shaped | None:
         return self._shaped.get(tensor)
 
     def _turned(self, detail: Detail) -> None:
-        """What operations of light steps did in place is not known."""
+        """What operations of other steps did in place is not known."""
         self._shaped = IdentityTable()
 
     def _operation_ended(self, operation: Operation) -> None:
-        if not self._detail.closely or self._course.running is not None or operation.kind is not Kind.OPERATION:
+        if operation.kind is not Kind.OPERATION:
             return
         name, result = operation.name, operation.result
         if name == "__setitem__":

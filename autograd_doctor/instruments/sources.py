@@ -11,8 +11,8 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch.utils.data import BatchSampler, SequentialSampler
 
-from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.reading.fingerprint import key_of, row_keys
 from autograd_doctor.reading.numbers import IdentityTable, Numbers
 from autograd_doctor.reading.operation_kinds import FROM_DATA, Kind, traits
@@ -58,9 +58,9 @@ class Sources(Instrument):
     first sample to the last.
     """
 
-    def __init__(self, site: Site, detail: Detail) -> None:
+    def __init__(self, site: Site, lineage: Lineage) -> None:
         super().__init__(site)
-        self._detail = detail
+        self._lineage = lineage
         self._known: IdentityTable[_Sources] = IdentityTable()
         self._wholes = Numbers()
         self._iterators: IdentityTable[Source] = IdentityTable()
@@ -73,7 +73,7 @@ class Sources(Instrument):
         self.listen(signals.loaders.built, self._built)
         self.listen(signals.loaders.began, self._pass_began)
         self.listen(signals.loaders.drawn, self._drawn)
-        self.listen(signals.operations.ended, self._operation_ended)
+        self.listen(self._lineage.operated, self._operation_ended)
 
     def whole(self, tensor: torch.Tensor) -> int | None:
         """The number of a tensor that parts were taken of."""
@@ -104,7 +104,7 @@ class Sources(Instrument):
                 self._known.put(tensor, (source,))
 
     def _operation_ended(self, operation: Operation) -> None:
-        if not self._detail.closely or operation.kind is Kind.ESCAPE:
+        if operation.kind is Kind.ESCAPE:
             return
         outputs = [tensor for tensor in tensors_in((operation.result,)) if not tensor.requires_grad]
         if not outputs or traits(operation.name).shape_only:

@@ -120,5 +120,5 @@ RULE = Rule(
     # Layers of plain ReLU networks lose up to half of their units at random: deep in the network all samples look
     # alike (our own measurement; Lu et al., "Dying ReLU and Initialization", 2019). So many are more than chance.
     tunables={"share": 0.8, "samples": 32},
-    folds=("AD410", "AD407", "AD111", "AD116"),
+    folds=("AD410", "AD407", "AD606", "AD111", "AD116"),
 )

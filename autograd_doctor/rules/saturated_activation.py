@@ -137,5 +137,5 @@ RULE = Rule(
     # Our own measurement: over the healthy programs of the tests the share is below 0.5 in one of the first steps. Both
     # limits, so that gates are let alone.
     tunables={"share": 0.5, "other_side": 0.02},
-    folds=("AD407", "AD410"),
+    folds=("AD407", "AD410", "AD606"),
 )

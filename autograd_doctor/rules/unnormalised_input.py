@@ -142,7 +142,7 @@ RULE = Rule(
     "it stable is too small for the rest.",
     fix="Standardise the features with the numbers of the training data, or put a normalisation layer first.",
     fine="Indices of embeddings, a normalisation directly before or after the first layer, single large features.",
-    folds=("AD410",),
+    folds=("AD410", "AD408", "AD409"),
     needs=(FirstLayerFed,),
     examine=examine,
     bad=(bad, bad_columns),

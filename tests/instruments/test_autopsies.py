@@ -168,13 +168,16 @@ def test_the_first_spoiled_value_is_the_one_that_counts() -> None:
     assert len(run.of(NonFiniteProduced)) == 1
 
 
-def test_training_that_goes_on_has_skipped_what_it_read() -> None:
+def test_training_that_goes_on_without_what_it_read_is_told_of_it_once() -> None:
     with inventing(Autopsies, BackwardRuns) as run:
         loop = Loop(run)
         read(run, stopped(run, loop))
         loop.a.data.fill_(1.0)
         loop.step()
-    assert run.of(NonFiniteProduced) == []
+        told = run.of(NonFiniteProduced)
+        loop.step()
+    assert [(event.operation, event.reached) for event in told] == [("log", "read")]
+    assert run.of(NonFiniteProduced) == told
     assert run.of(MoreDetailNeeded) == []
 
 

@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
 from autograd_doctor.reading.graph_walk import GraphWalk
-from autograd_doctor.reading.layers import LayerOnWay, longest_way, weights_of
+from autograd_doctor.reading.layers import LayerOnWay, before_layers, longest_way, weights_of
 
 Magnitudes = dict[int, list[float]]
 
@@ -110,6 +110,19 @@ def test_where_nothing_was_measured_nothing_arrived() -> None:
 
 def test_a_loss_without_layers_has_no_way() -> None:
     assert way(torch.ones(2, requires_grad=True).sum()) == []
+
+
+def test_what_flows_into_a_layer_is_told_from_what_a_loss_is_made_of() -> None:
+    first, second = matrix(), matrix()
+    fed = (torch.ones(1, 2) @ first).relu()
+    output = fed.exp() @ second
+    limit = output.relu()
+    walk = GraphWalk([limit.sum() + output.sum()], 0, 0)
+    found = before_layers(walk)
+    assert id(fed.grad_fn) in found
+    assert id(fed.grad_fn.next_functions[0][0]) in found, "the layer before it"
+    assert id(limit.grad_fn) not in found
+    assert id(output.grad_fn) not in found
 
 
 def applied(weight: nn.Parameter) -> dict[str, torch.Tensor]:

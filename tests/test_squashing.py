@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
-from autograd_doctor.reading.squashing import active_units, flatness, weights_before
+from autograd_doctor.reading.squashing import active_units, flatness, is_sharpened, weights_before
 
 X = torch.ones(3, 4)
 
@@ -35,7 +35,7 @@ def weight(*shape: int) -> nn.Parameter:
 )
 def test_the_layer_before_an_activation_is_found_behind_what_may_lie_between(between) -> None:  # type: ignore[no-untyped-def]
     matrix = weight()
-    found, convolution = weights_before(between(X @ matrix).relu())
+    found, convolution = weights_before(between(X @ matrix).relu().grad_fn)
     assert len(found) == 1
     assert found[0] is matrix
     assert not convolution
@@ -45,19 +45,19 @@ def test_the_layer_before_an_activation_is_found_behind_what_may_lie_between(bet
 def test_a_convolution_is_told_as_one(dimensions: int) -> None:
     kernel = weight(5, 2, *[1] * dimensions)
     convolve = (F.conv1d, F.conv2d, F.conv3d)[dimensions - 1]
-    found, convolution = weights_before(convolve(torch.ones(1, 2, *[3] * dimensions), kernel).relu())
+    found, convolution = weights_before(convolve(torch.ones(1, 2, *[3] * dimensions), kernel).relu().grad_fn)
     assert found[0] is kernel
     assert convolution
 
 
 def test_what_another_operation_made_belongs_to_no_layer() -> None:
     for before in ((X @ weight()).exp(), (X @ weight()).softmax(1), X * nn.Parameter(torch.ones(4)), X):
-        assert weights_before(before.relu()) == ((), False)
+        assert weights_before(before.relu().grad_fn) == ((), False)
 
 
 def test_the_nearest_layer_counts() -> None:
     first, second = weight(), weight()
-    found, _ = weights_before(((X @ first) @ second).relu())
+    found, _ = weights_before(((X @ first) @ second).relu().grad_fn)
     assert found[0] is second
 
 
@@ -65,7 +65,31 @@ def test_a_long_sum_is_not_searched_for_ever() -> None:
     hidden = X @ weight()
     for _ in range(20):
         hidden = hidden + 1.0
-    assert weights_before(hidden.relu()) == ((), False)
+    assert weights_before(hidden.relu().grad_fn) == ((), False)
+
+
+@pytest.mark.parametrize(
+    ("before", "sharpened"),
+    [
+        (lambda hidden: hidden * 50.0, True),
+        (lambda hidden: -50 * hidden, True),
+        (lambda hidden: hidden / 0.1, True),
+        (lambda hidden: hidden * torch.tensor([2.0]), True),
+        (lambda hidden: hidden * 0.5, False),
+        (lambda hidden: hidden / 8, False),
+        (lambda hidden: hidden, False),
+        (lambda hidden: hidden + 50.0, False),
+        (lambda hidden: hidden * torch.full((4,), 50.0), False),
+        (lambda hidden: hidden * nn.Parameter(torch.tensor(50.0)), False),
+        (lambda hidden: 1.0 / hidden, False),
+    ],
+)
+def test_a_constant_that_makes_the_input_larger_is_meant(before, sharpened) -> None:  # type: ignore[no-untyped-def]
+    assert is_sharpened(before(X @ weight()).sigmoid().grad_fn) == sharpened
+
+
+def test_what_works_on_a_leaf_is_not_sharpened() -> None:
+    assert not is_sharpened(weight().sigmoid().grad_fn)
 
 
 # ------------------------------------------------------------------------------------------------------------- units

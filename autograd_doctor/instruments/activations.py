@@ -5,18 +5,27 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 
 from autograd_doctor.events import Event, SaturationMeasured, UnitsCounted
+from autograd_doctor.instruments.backward_runs import BackwardRuns, GradientsSeen
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.lineage import Lineage, Recorded
 from autograd_doctor.instruments.parameters import Parameters
-from autograd_doctor.reading.made import has_graph
+from autograd_doctor.reading.layers import before_layers
+from autograd_doctor.reading.made import Made, has_graph
 from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.squashing import RECTIFIERS, SQUASHERS, active_units, flatness, weights_before
+from autograd_doctor.reading.squashing import (
+    RECTIFIERS,
+    SQUASHERS,
+    active_units,
+    flatness,
+    is_sharpened,
+    weights_before,
+)
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.signals import Signals
 
@@ -36,13 +45,17 @@ Key = tuple[Place | None, str, tuple[int, ...]]
 
 @dataclass(eq=False)
 class _Rectifier:
-    """active_in: for each unit the last look in which it was active, 0 for none. told: silent and lost, as stated."""
+    """active_in: for each unit the last look in which it was active, 0 for none. told: silent and lost, as stated.
+
+    feeds: whether a layer takes in what it gives out. A limit, as `relu(x - 3)` in a loss, rests while all is well.
+    """
 
     active_in: torch.Tensor
     looks: int = 0
     samples: deque[int] = field(default_factory=lambda: deque(maxlen=LAST_LOOKS))
     step: int = -1
     told: tuple[int, int] = (0, 0)
+    feeds: bool = False
 
     def counts(self) -> torch.Tensor:
         """How many units were never active, and how many were, but in none of the last looks."""
@@ -80,16 +93,20 @@ class Activations(Instrument):
 
     emits: ClassVar[tuple[type[Event], ...]] = (UnitsCounted, SaturationMeasured)
 
-    def __init__(self, site: Site, course: Course, parameters: Parameters, lineage: Lineage) -> None:
+    def __init__(
+        self, site: Site, course: Course, parameters: Parameters, lineage: Lineage, backward_runs: BackwardRuns
+    ) -> None:
         super().__init__(site)
         self._course = course
         self._parameters = parameters
         self._lineage = lineage
+        self._backward_runs = backward_runs
         self._rectifiers: dict[Key, _Rectifier] = {}
         self._squashers: dict[Key, _Squasher] = {}
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._lineage.recorded, self._recorded)
+        self.listen(self._backward_runs.gradients_seen, self._gradients_seen)
         self.listen(self._course.step_taken, self._step_taken)
 
     def _recorded(self, recorded: Recorded) -> None:
@@ -100,15 +117,26 @@ class Activations(Instrument):
         elif operation in SQUASHERS and output.dim() > 0 and output.numel() and has_graph(output) and readable(output):
             self._squashed(recorded)
 
-    def _key(self, recorded: Recorded) -> tuple[Key, bool]:
-        weights, convolution = weights_before(recorded.output)
+    def _gradients_seen(self, seen: GradientsSeen) -> None:
+        """Learn which rectifiers stand before a layer."""
+        if all(rectifier.feeds for rectifier in self._rectifiers.values()):
+            return
+        for node in before_layers(seen.walk):
+            made = seen.walk.made.get(node)
+            if made is not None and made.operation in RECTIFIERS:
+                known = self._rectifiers.get(self._key(seen.walk.nodes[node], made)[0])
+                if known is not None:
+                    known.feeds = True
+
+    def _key(self, node: Any, made: Made) -> tuple[Key, bool]:
+        weights, convolution = weights_before(node)
         numbers = tuple(sorted({self._parameters.number(weight) for weight in weights}))
-        return (recorded.made.place, recorded.made.operation, numbers), convolution
+        return (made.place, made.operation, numbers), convolution
 
     # ---------------------------------------------------------------------------------------------------- rectifiers
 
     def _rectified(self, recorded: Recorded) -> None:
-        key, channels = self._key(recorded)
+        key, channels = self._key(recorded.output.grad_fn, recorded.made)
         if not key[2]:
             return
         active = active_units(recorded.output, channels=channels)
@@ -127,10 +155,10 @@ class Activations(Instrument):
     # ----------------------------------------------------------------------------------------------------- squashers
 
     def _squashed(self, recorded: Recorded) -> None:
-        key, _ = self._key(recorded)
+        key, _ = self._key(recorded.output.grad_fn, recorded.made)
         known = self._squashers.get(key)
         if known is None:
-            if len(self._squashers) >= _MOST_PLACES:
+            if len(self._squashers) >= _MOST_PLACES or is_sharpened(recorded.output.grad_fn):
                 return
             known = self._squashers[key] = _Squasher()
         if not known.flat or len(known.shares) >= _MOST_LOOKS:
@@ -160,7 +188,7 @@ class Activations(Instrument):
             self._tell_flatness(key, squasher, numbers)
 
     def _tell_units(self, key: Key, rectifier: _Rectifier, silent: int, lost: int) -> None:
-        if rectifier.looks < LAST_LOOKS or (silent, lost) == rectifier.told:
+        if not rectifier.feeds or rectifier.looks < LAST_LOOKS or (silent, lost) == rectifier.told:
             return
         rectifier.told = (silent, lost)
         place, operation, parameters = key

@@ -66,6 +66,16 @@ def longest_way(walk: GraphWalk, magnitudes: Mapping[int, Sequence[float]]) -> l
     return list(way.values())
 
 
+def before_layers(walk: GraphWalk) -> frozenset[int]:
+    """The keys of the nodes whose outputs flow into a layer, at once or through others."""
+    inner = sorted((node for key, node in walk.nodes.items() if key not in walk.leaves), key=_order, reverse=True)
+    found: set[int] = set()
+    for node in inner:  # the forward took what a node gives out after it
+        if id(node) in found or weights_of(node):
+            found.update(id(source) for source, _ in node.next_functions if source is not None)
+    return frozenset(found)
+
+
 def _order(node: Node) -> int:
     order: int = node._sequence_nr()
     return order

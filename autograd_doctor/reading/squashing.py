@@ -26,9 +26,10 @@ _MOST_NODES = 12
 """Nodes to visit between an activation and its layer: a normalisation, a reshape and a sum."""
 
 
-def weights_before(output: torch.Tensor) -> tuple[tuple[torch.Tensor, ...], bool]:
-    """The matrices of weights of the layer that an activation follows, and whether that is a convolution."""
-    pending = [source for source, _ in output.grad_fn.next_functions] if output.grad_fn is not None else []
+def weights_before(activation: Node) -> tuple[tuple[torch.Tensor, ...], bool]:
+    """The matrices of weights of the layer that an activation, told by its node, follows, and whether that is a
+    convolution."""
+    pending = [source for source, _ in activation.next_functions] if activation is not None else []
     for _ in range(_MOST_NODES):
         node = pending.pop(0) if pending else None
         if node is None:
@@ -39,6 +40,18 @@ def weights_before(output: torch.Tensor) -> tuple[tuple[torch.Tensor, ...], bool
         if _name(node) in _PASSED:
             pending.extend(source for source, _ in node.next_functions)
     return (), False
+
+
+def is_sharpened(activation: Node) -> bool:
+    """Whether the program made its input larger by a constant right before: one that is to be nearly a step."""
+    node = activation.next_functions[0][0] if activation is not None else None
+    name = _name(node) if node is not None else ""
+    if name not in ("Mul", "Div") or sum(source is not None for source, _ in node.next_functions) != 1:
+        return False
+    constant = node._saved_other if node._saved_other is not None else getattr(node, "_saved_self", None)
+    if constant is None or constant.numel() != 1:
+        return False
+    return abs(float(constant)) > 1 if name == "Mul" else abs(float(constant)) < 1
 
 
 def _name(node: Node) -> str:

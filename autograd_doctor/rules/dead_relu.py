@@ -101,6 +101,23 @@ def good_sparse() -> None:
         optimizer.step()
 
 
+def good_limit() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 6))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(10):
+        x = torch.randn(64, 8)
+        actions = model(x)
+        beyond = torch.relu(actions - 3.0).square() + torch.relu(-3.0 - actions).square()
+        loss = nn.functional.mse_loss(actions, x[:, :6]) + beyond.mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 RULE = Rule(
     code="AD408",
     name="dead-relu",
@@ -112,11 +129,12 @@ RULE = Rule(
     "nothing in training will ever wake it.",
     fix="Look at what the layer begins with and at the scale of its inputs, lower the rate, or use an activation with "
     "a slope on both sides.",
-    fine="Sparse activations that are alive on some sample; experts that were given none.",
+    fine="Sparse activations that are alive on some sample; experts that were given none; limits such as "
+    "`relu(x - 3)` in a loss, which no layer takes in.",
     needs=(UnitsCounted,),
     examine=examine,
     bad=(bad,),
-    good=(good, good_sparse),
+    good=(good, good_sparse, good_limit),
     # Layers of plain ReLU networks lose up to half of their units at random: deep in the network all samples look
     # alike (our own measurement; Lu et al., "Dying ReLU and Initialization", 2019). So many are more than chance.
     tunables={"share": 0.8, "samples": 32},

@@ -118,6 +118,23 @@ def good_closed_gate() -> None:
         optimizer.step()
 
 
+def good_steep_on_purpose() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    score, threshold, head = nn.Linear(8, 24), nn.Linear(8, 24), nn.Linear(24, 1)
+    parameters = [*score.parameters(), *threshold.parameters(), *head.parameters()]
+    optimizer = torch.optim.Adam(parameters, lr=1e-3)
+    for _ in range(10):
+        x = torch.randn(64, 8)
+        binary = torch.sigmoid(50.0 * (score(x) - threshold(x)))
+        loss = nn.functional.mse_loss(head(binary), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 RULE = Rule(
     code="AD409",
     name="saturated-activation",
@@ -129,11 +146,11 @@ RULE = Rule(
     "on is little more than a sign.",
     fix="Normalise what goes in, initialise with smaller weights, or scale scores by the square root of their length.",
     fine="Gates that start closed or open lie at one limit; outputs that become certain late in training were not so "
-    "from the start.",
+    "from the start; an input that a constant makes larger right before, as a small temperature does, is meant to.",
     needs=(SaturationMeasured,),
     examine=examine,
     bad=(bad, bad_attention),
-    good=(good, good_closed_gate),
+    good=(good, good_closed_gate, good_steep_on_purpose),
     # Our own measurement: over the healthy programs of the tests the share is below 0.5 in one of the first steps. Both
     # limits, so that gates are let alone.
     tunables={"share": 0.5, "other_side": 0.02},

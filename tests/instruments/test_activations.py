@@ -29,7 +29,12 @@ class Model:
     def relu(self, *bias: float, samples: int = 3) -> torch.Tensor:
         hidden = self.before(*bias, samples=samples)
         output: torch.Tensor = self.run.operated("relu", hidden.relu(), hidden, self.weight)
+        self.feed(output)
         return output
+
+    def feed(self, output: torch.Tensor) -> None:
+        """Another layer takes it in, and what that gives out goes backward."""
+        self.run.ran_backward((output.flatten()[:2] @ nn.Parameter(torch.ones(2, 2))).sum())
 
     def squash(self, operation: str, *bias: float) -> torch.Tensor:
         hidden = self.before(*bias)
@@ -114,7 +119,7 @@ def test_channels_of_a_convolution_are_its_units() -> None:
         bias = torch.tensor([1.0, -1.0, -1.0, -1.0])
         for _ in range(3):
             hidden = nn.functional.conv1d(torch.ones(2, 1, 10), kernel, bias)
-            run.operated("relu", hidden.relu(), hidden, kernel)
+            model.feed(run.operated("relu", hidden.relu(), hidden, kernel))
             model.step()
         (event,) = run.of(UnitsCounted)
         assert (event.units, event.silent, event.samples) == (4, 3, 48)
@@ -130,6 +135,32 @@ def test_a_few_scores_are_no_layer(units: int) -> None:
         assert len(counted(run)) == (units == 4)
 
 
+@pytest.mark.parametrize("fed", [True, False])
+def test_a_limit_that_a_loss_is_made_of_is_no_layer(fed: bool) -> None:
+    with inventing(Activations) as run:
+        model = Model(run)
+        for _ in range(3):
+            hidden = model.before(*[-1.0] * 5)
+            excess = run.operated("relu", hidden.relu(), hidden, model.weight)
+            if fed:
+                model.feed(excess)
+            else:
+                run.ran_backward(excess.square().mean())
+            model.step()
+        assert len(counted(run)) == fed
+
+
+@pytest.mark.parametrize(("factor", "told"), [(50.0, 0), (0.9, 1)])
+def test_a_function_that_was_made_steep_is_meant_to_be_a_step(factor: float, told: int) -> None:
+    with inventing(Activations) as run:
+        model = Model(run)
+        for _ in range(3):
+            hidden = model.before(*[9.0] * 5) * factor
+            run.operated("sigmoid", hidden.sigmoid(), hidden)
+            model.step()
+        assert len(run.of(SaturationMeasured)) == told
+
+
 def test_what_is_no_layer_in_training_is_not_looked_at() -> None:
     scale = nn.Parameter(torch.ones(5))
     with inventing(Activations) as run:
@@ -138,13 +169,13 @@ def test_what_is_no_layer_in_training_is_not_looked_at() -> None:
             data = -torch.ones(3, 5)
             run.operated("relu", data.relu(), data)
             behind_no_matrix = data * scale
-            run.operated("relu", behind_no_matrix.relu(), behind_no_matrix, scale)
+            model.feed(run.operated("relu", behind_no_matrix.relu(), behind_no_matrix, scale))
             one_sample = model.weight @ torch.ones(2) - 1.0
-            run.operated("relu", one_sample.relu(), one_sample, model.weight)
+            model.feed(run.operated("relu", one_sample.relu(), one_sample, model.weight))
             nothing = model.before(*[-1.0] * 5, samples=0)
             run.operated("relu", nothing.relu(), nothing, model.weight)
             hidden = model.before(*[-1.0] * 5)
-            run.operated("gelu", nn.functional.gelu(hidden), hidden, model.weight)
+            model.feed(run.operated("gelu", nn.functional.gelu(hidden), hidden, model.weight))
             model.step()
         assert counted(run) == []
 
@@ -155,9 +186,9 @@ def test_a_layer_that_changes_its_width_begins_anew() -> None:
         for _ in range(4):
             model.relu(*[-1.0] * 5)
             model.step()
-        hidden = torch.ones(3, 2) @ model.weight[:4].T - 1.0
         for _ in range(2):
-            run.operated("relu", hidden.relu(), hidden, model.weight)
+            hidden = torch.ones(3, 2) @ model.weight[:4].T - 1.0
+            model.feed(run.operated("relu", hidden.relu(), hidden, model.weight))
             model.step()
         assert [each.units for each in run.of(UnitsCounted)] == [5]
 

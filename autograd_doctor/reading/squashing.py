@@ -45,7 +45,9 @@ def weights_before(activation: Node) -> tuple[tuple[torch.Tensor, ...], bool]:
 def is_sharpened(activation: Node) -> bool:
     """Whether the program made its input larger by a constant right before: one that is to be nearly a step."""
     node = activation.next_functions[0][0] if activation is not None else None
-    name = _name(node) if node is not None else ""
+    if node is None:
+        return False
+    name = _name(node)
     if name not in ("Mul", "Div") or sum(source is not None for source, _ in node.next_functions) != 1:
         return False
     constant = node._saved_other if node._saved_other is not None else getattr(node, "_saved_self", None)

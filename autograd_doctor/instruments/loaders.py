@@ -74,13 +74,13 @@ class Loaders(Instrument):
     """Follows each pass from its first batch to its end.
 
     Lightning plans its epochs, and the validation at their end, by `len(loader)`, so that to Lightning alone a loader
-    is as long as a pass over it will be.
+    is as long as a pass over it will be. One that the check would see whole in any case keeps its length.
 
     A pass is cut only where that cannot be mistaken: it trains, has shown how often it steps, would go on for long, and
     whoever draws from it copes with fewer batches. Its last batch, often a short one, is delivered all the same.
 
     limit: batches before which no pass is cut, 0 for never at all. patience: seconds that the rest of a pass may take.
-    steps_per_epoch: as far as the passes so far tell.
+    steps_to_come: how many the check watches at least. steps_per_epoch: as far as the passes so far tell.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (BatchDrawn, LengthShortened)
@@ -89,6 +89,7 @@ class Loaders(Instrument):
         super().__init__(site)
         self.limit = 0
         self.patience = 0.0
+        self.steps_to_come = 0
         self.steps_per_epoch: int | None = None
         self._course = course
         self._detail = detail
@@ -107,7 +108,9 @@ class Loaders(Instrument):
         self.listen(signals.loaders.length_asked, self._length_asked)
 
     def _length_asked(self, asked: LengthAsked) -> None:
-        if not self.limit or asked.length <= self.limit or not is_within(("lightning", "pytorch_lightning")):
+        if not self.limit or asked.length <= max(self.limit, self.steps_to_come):
+            return
+        if not is_within(("lightning", "pytorch_lightning")):
             return
         if asked.loader not in self._told:
             self._told.add(asked.loader)

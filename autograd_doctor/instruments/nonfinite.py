@@ -82,6 +82,9 @@ class NonFinite(Instrument):
         if not self._active or origin is None or (origin.operation, origin.place) in self._reported:
             return
         if not bool(torch.isfinite(call.roots[0]).all()):
+            if origin.is_spoiled_leaf and self._course.steps:  # what spoiled it happened unseen
+                self._detail.missed()
+                return
             self.emit(origin.event(self._course.steps))
             self._reported.add((origin.operation, origin.place))
             self._active = len(self._reported) < _MOST_REPORTED

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import MoreDetailNeeded
+from autograd_doctor.events import LossesFollowed, MoreDetailNeeded, ScalerUsed
 from autograd_doctor.plan import Outcome
 from autograd_doctor.report import StoppedBy
 from autograd_doctor.trace import Trace
+from autograd_doctor.wording import plural
 
 
 def unexplained(trace: Trace, outcome: Outcome, stopped_by: StoppedBy) -> Iterator[str]:
     """What keeps a run from being called healthy: something went wrong, in it or in the run before, and is not told."""
-    for needed in () if trace.tells_first_cause else trace.of(MoreDetailNeeded)[:1]:
-        yield f"there was a {needed.what} in step {needed.step}, whose operations were not recorded"
+    if not trace.tells_first_cause:
+        yield from _non_finite(trace)
     first = outcome.first_run
     if first is None:
         return
@@ -24,3 +25,14 @@ def unexplained(trace: Trace, outcome: Outcome, stopped_by: StoppedBy) -> Iterat
         missed = "did not come as far"
     if missed:
         yield f"in a first run, {first.how}; a second run, with {first.wanted}, {missed}"
+
+
+def _non_finite(trace: Trace) -> Iterator[str]:
+    """Losses that were not finite. Those that a gradient scaler has tried out do no harm."""
+    needed = next(iter(trace.of(MoreDetailNeeded)), None)
+    if needed is not None:
+        yield f"there was a {needed.what} in step {needed.step}, whose operations were not recorded"
+    elif not any(used.found_inf for used in trace.of(ScalerUsed)):
+        spoiled = sum(followed.non_finite for followed in trace.of(LossesFollowed))
+        if spoiled:
+            yield f"a loss was not finite in {plural(spoiled, 'backward')}, and nothing tells why"

@@ -29,6 +29,11 @@ class Origin:
         """An infinity that the program wrote down itself, as masks do."""
         return self.operation in MASKS and self.output.nan == 0
 
+    @property
+    def is_spoiled_leaf(self) -> bool:
+        """A parameter, or another leaf that is trained, that was spoiled before anybody looked."""
+        return self.operation is None and self.output.is_leaf and self.output.requires_grad
+
     def event(self, step: int, reached: Literal["loss", "gradient", "read"] = "loss") -> Event:
         if self.operation is None:
             return NonFiniteInput(step=step, tensor=self.output, location=locate(self.place), rows=list(self.rows))

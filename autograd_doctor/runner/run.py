@@ -156,6 +156,7 @@ class _Run:
         loaders = self._session.find(Loaders)
         if loaders is not None:
             loaders.limit, loaders.patience = self._plan.batches_per_epoch, self._plan.seconds / 2
+            loaders.steps_to_come = self._plan.steps
         detail = self._session.find(Detail)
         if detail is not None:
             detail.full_from = self._plan.full_from

@@ -23,8 +23,9 @@ COMBINES = COMPARISONS | ELEMENTWISE_LOSSES | _ARITHMETIC
 """Operations that take two tensors in element by element."""
 ELEMENTWISE = COMBINES | frozenset({
     "__abs__", "__neg__", "__pow__", "abs", "clamp", "clamp_max", "clamp_min", "clip", "cos", "cosh", "elu", "erf",
-    "exp", "expm1", "leaky_relu", "log", "log10", "log1p", "log2", "log_sigmoid", "nan_to_num", "neg", "negative",
-    "reciprocal", "relu", "rsqrt", "sigmoid", "sin", "sinh", "softplus", "sqrt", "square", "tanh", "where",
+    "exp", "expm1", "ge", "gt", "le", "leaky_relu", "log", "log10", "log1p", "log2", "log_sigmoid", "lt", "nan_to_num",
+    "neg", "negative", "reciprocal", "relu", "rsqrt", "sigmoid", "sin", "sinh", "softplus", "sqrt", "square", "tanh",
+    "where",
 })  # fmt: skip
 """Operations that work on each value by itself."""
 SMALLEST_OR_LARGEST = frozenset({"max", "min"})

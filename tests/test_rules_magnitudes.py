@@ -150,15 +150,15 @@ def test_updates_out_of_proportion_are_told_at_the_optimizer(value: float, words
 @pytest.mark.parametrize(
     ("values", "told"),
     [
-        ([0.31] * 6, 1),
-        ([0.29] * 6, 0),
-        ([0.5] * 5, 0),
-        ([0.5] * 7 + [0.1], 0),
+        ([1.1] * 6, 1),
+        ([0.9] * 6, 0),
+        ([2.0] * 5, 0),
+        ([2.0] * 7 + [0.1], 0),
         ([0.9e-6] * 6, 1),
         ([1.1e-6] * 6, 0),
         ([1e-7] * 7 + [1e-3], 0),
         ([0.0] * 6, 0),
-        ([0.5, math.inf, 0.5, 0.5, 0.5, 0.5, 0.5], 1),
+        ([2.0, math.inf, 2.0, 2.0, 2.0, 2.0, 2.0], 1),
     ],
 )
 def test_all_steps_have_to_be_beyond_the_limits(values: list[float], told: int) -> None:
@@ -175,13 +175,13 @@ def test_the_typical_matrix_decides() -> None:
 
 
 def test_weights_that_are_zero_have_no_proportions() -> None:
-    assert examined(update_ratio_extreme.RULE, MODEL, [updated(s, {0: 0.5}, weight=0.0) for s in range(6)]) == []
+    assert examined(update_ratio_extreme.RULE, MODEL, [updated(s, {0: 2.0}, weight=0.0) for s in range(6)]) == []
 
 
 def test_a_model_without_matrices_is_judged_by_its_vectors() -> None:
     happened = [seen(0, "weight", shape=(4,)), seen(1, "bias", shape=(1,)), built(0, 1)]
-    assert examined(update_ratio_extreme.RULE, happened, [updated(s, {1: 0.5}) for s in range(6)]) == []
-    assert len(examined(update_ratio_extreme.RULE, happened, [updated(s, {0: 0.5}) for s in range(6)])) == 1
+    assert examined(update_ratio_extreme.RULE, happened, [updated(s, {1: 2.0}) for s in range(6)]) == []
+    assert len(examined(update_ratio_extreme.RULE, happened, [updated(s, {0: 2.0}) for s in range(6)])) == 1
 
 
 @pytest.mark.parametrize(("rates", "told"), [((1e-9, 1e-8, 1e-7), 0), ((1e-9, 1e-9, 1e-9), 1), ((1e-9, 1e-7, 1e-8), 1)])
@@ -192,7 +192,7 @@ def test_a_rate_that_is_on_its_way_up_is_no_fault(rates: tuple[float, ...], told
 
 def test_warming_up_excuses_no_large_steps() -> None:
     warmed = [stepped(step, {0: 1.0}, learning_rates=[rate]) for step, rate in enumerate((0.1, 0.2))]
-    assert len(examined(update_ratio_extreme.RULE, ratios(*[0.5] * 6), warmed)) == 1
+    assert len(examined(update_ratio_extreme.RULE, ratios(*[2.0] * 6), warmed)) == 1
 
 
 # ------------------------------------------------------------------------------------------------------------- AD413

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from autograd_doctor.events import BackwardRan, LossesFollowed
@@ -43,11 +44,13 @@ class Curve:
     def count(self) -> int:
         return sum(each.backwards for each in self.stretches)
 
-    def told(self, most: int = 6) -> str:
+    def told(self, most: int = 8) -> str:
         """Some points of it: "1.2, 35, 2.1e+04"."""
-        points = [self.opening, *(each.last for each in self.stretches if each.last is not None)]
+        recorded = [(each.step, each.loss) for each in self.backwards if each.loss is not None]
+        followed = [(each.step, each.last) for each in self.stretches if each.last is not None]
+        points = [loss for _, loss in sorted([*recorded, *followed]) if math.isfinite(loss)]
         stride = max(1, -(-len(points) // most))
-        return ", ".join(f"{point:.3g}" for point in [*points[:-1:stride], points[-1]] if point is not None)
+        return ", ".join(f"{point:.3g}" for point in [*points[:-1:stride], *points[-1:]])
 
 
 def curves(trace: Trace) -> list[Curve]:

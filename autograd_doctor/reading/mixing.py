@@ -98,16 +98,21 @@ def _noting(call: _Call, path: str, row: int, samples: int) -> Any:
 
 
 class _Recording(TorchFunctionMode):
+    """Notes operations, at lines of the module that is tried: one of torch's own has none, and where it is tried is
+    no such line."""
+
     def __init__(self, call: _Call, row: int, samples: int) -> None:
         super().__init__()
         self._call, self._row, self._samples = call, row, samples
+        self._outside = place()
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         kind, name = classify(func)
         if kind is Kind.OPERATION and len(self._call.operations) < _MOST_RECORDED:
             rows = list(_rows(tensors_in([result]), self._row, self._samples))
-            self._call.operations.append((name, place(), rows))
+            where = place()
+            self._call.operations.append((name, where if where != self._outside else None, rows))
         return result
 
 

@@ -26,13 +26,19 @@ _ON_PURPOSE = frozenset({
 })  # fmt: skip
 """Normalisations that were told to keep no statistics, and operations by which samples get a number of the batch beside
 their own, as discriminators do."""
+_ALONE = {
+    "linear": 1, "conv1d": 2, "conv2d": 3, "conv3d": 4, "conv_transpose1d": 2, "conv_transpose2d": 3,
+    "conv_transpose3d": 4,
+}  # fmt: skip
+"""Operations that take one sample without a batch axis, and how many axes that has."""
 _RECURRENT = frozenset({"gru", "lstm", "rnn_relu", "rnn_tanh"})
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for event in trace.of(BatchLeakJudged):
         leaks = event.verdict == "leaks" and event.change > tunables["relative_change"]
-        weight = _weight(event) if leaks and not _is_pairwise(event) else None
+        told = leaks and not _is_pairwise(event) and not _is_alone(event)
+        weight = _weight(event) if told else None
         if weight is not None:
             yield _finding(trace, event, *weight)
 
@@ -40,6 +46,11 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 def _is_pairwise(event: BatchLeakJudged) -> bool:
     """Whether the output has a value for each pair of samples, as similarities have."""
     return len(event.output) > 1 and event.samples in event.output[1:]
+
+
+def _is_alone(event: BatchLeakJudged) -> bool:
+    """Whether it was given one sample without a batch, so that the first axis holds its features or channels."""
+    return _ALONE.get(event.operation) == event.axes
 
 
 def _weight(event: BatchLeakJudged) -> tuple[Severity, Confidence] | None:

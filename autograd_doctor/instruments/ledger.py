@@ -21,7 +21,7 @@ from autograd_doctor.instruments.optimizers import Optimizers
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.reading.graph_walk import GraphWalk
 from autograd_doctor.reading.places import here
-from autograd_doctor.reading.subclasses import is_parameter, version_of
+from autograd_doctor.reading.subclasses import bytes_of, is_parameter, version_of
 from autograd_doctor.reading.tensor_facts import norms
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall
@@ -244,7 +244,7 @@ class Ledger(Instrument):
     def _remember(self, leftovers: dict[int, torch.Tensor]) -> None:
         """Copy leftover gradients, once per run, so that the error they cause can be measured after the backward."""
         self._left_over = set(leftovers)
-        size = sum(gradient.nbytes for gradient in leftovers.values())
+        size = sum(bytes_of(gradient) for gradient in leftovers.values())
         if leftovers and not self._accumulation_measured and size <= _MEASURED_BYTES:
             self._leftovers = {number: gradient.detach().clone() for number, gradient in leftovers.items()}
 

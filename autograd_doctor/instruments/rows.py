@@ -18,6 +18,7 @@ from autograd_doctor.reading.fingerprint import row_keys, tells_apart
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.numbers import Numbers
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.subclasses import bytes_of
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
@@ -115,7 +116,7 @@ class Rows(Instrument):
     def _trained(self, began: RootBegan, data: list[torch.Tensor]) -> None:
         training = self._training.setdefault(began.module, _Training())
         largest = max(data, key=_bytes_of_row)
-        is_news = not training.complete and largest.nbytes <= _MOST_BYTES
+        is_news = not training.complete and bytes_of(largest) <= _MOST_BYTES
         if not (self._detail.full or is_news) or len(training.samples) > _MOST_ROWS:
             return
         keys = row_keys(largest)
@@ -156,7 +157,7 @@ class Rows(Instrument):
 
     def _evaluated(self, began: RootBegan, tensor: torch.Tensor) -> None:
         training = self._training.get(began.module)
-        if training is None or len(self._evaluations) >= _MOST_LINES or tensor.nbytes > _MOST_BYTES:
+        if training is None or len(self._evaluations) >= _MOST_LINES or bytes_of(tensor) > _MOST_BYTES:
             return
         sources = self._sources.of(tensor)
         loader = next((source.number for source in sources if source.kind == "drawn"), None)
@@ -208,4 +209,4 @@ class Rows(Instrument):
 
 
 def _bytes_of_row(tensor: torch.Tensor) -> int:
-    return tensor.nbytes // max(tensor.shape[0], 1)
+    return bytes_of(tensor) // max(tensor.shape[0], 1)

@@ -19,6 +19,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.reading.made import Made, Reference, address, has_graph, next_order
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.subclasses import bytes_of
 from autograd_doctor.reading.tensor_facts import describe
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
@@ -103,7 +104,7 @@ class Tensors(Instrument):
 
     def keep_original(self, tensor: torch.Tensor) -> None:
         """Copy the values of a small tensor that may be about to change behind autograd, until the next backward."""
-        if tensor.requires_grad and len(self.originals) < _MOST_ORIGINALS and tensor.nbytes <= _ORIGINAL_BYTES:
+        if tensor.requires_grad and len(self.originals) < _MOST_ORIGINALS and bytes_of(tensor) <= _ORIGINAL_BYTES:
             self.originals.append(Original(address(tensor), next_order(), tensor.detach().clone()))
 
     def original(self, saved: torch.Tensor, after: int) -> torch.Tensor | None:

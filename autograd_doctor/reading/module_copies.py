@@ -18,6 +18,7 @@ from torch.nn.modules import module as torch_module
 from autograd_doctor.reading.module_tree import buffers_in, children_of, modules_in, parameters_in
 from autograd_doctor.reading.places import is_own
 from autograd_doctor.reading.side_effects import first_change
+from autograd_doctor.reading.subclasses import bytes_of
 from autograd_doctor.reading.without_running import attribute, attributes, is_a, unwrapped
 
 _MOST_STATE = 64 * 2**20
@@ -41,7 +42,7 @@ def obstacle(module: nn.Module) -> str:
     tensors = [tensor for _, tensor in (*parameters_in(module), *buffers_in(module))]
     if any(type(tensor) not in (torch.Tensor, nn.Parameter) or tensor.is_meta for tensor in tensors):
         return "its parameters are no plain tensors"
-    if sum(tensor.nbytes for tensor in tensors) > _MOST_STATE:
+    if sum(bytes_of(tensor) for tensor in tensors) > _MOST_STATE:
         return "it is too large to be copied"
     if torch_module._global_forward_hooks or torch_module._global_forward_pre_hooks:
         return "hooks watch every module"
@@ -155,8 +156,10 @@ def copies_of(values: Any) -> Any:
 
 def _copied(value: Any, budget: list[int]) -> Any:
     if type(value) in (torch.Tensor, nn.Parameter):
+        if value.layout is not torch.strided or value.is_nested:
+            raise TypeError
         budget[0] -= value.nbytes
-        if budget[0] < 0 or value.layout is not torch.strided or value.is_nested:
+        if budget[0] < 0:
             raise TypeError
         return value.detach().clone()
     if type(value) in (list, tuple):

@@ -10,6 +10,7 @@ from torch.nn.parameter import is_lazy
 from autograd_doctor.reading.without_running import attributes, is_a
 
 _PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
+_COMPRESSED = frozenset({torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc})
 _PLAIN_DISPATCH = torch.Tensor.__torch_dispatch__
 
 
@@ -44,6 +45,15 @@ def plain_parts(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
         yield tensor.detach().coalesce()._values() if tensor.layout is torch.sparse_coo else tensor.detach().values()
     elif not tensor.is_meta and not tensor.is_nested and (tensor.untyped_storage().nbytes() or not tensor.numel()):
         yield tensor.detach()
+
+
+def bytes_of(tensor: torch.Tensor) -> int:
+    """Of the values that a tensor stores; torch does not say it of sparse ones."""
+    if tensor.layout is torch.sparse_coo:
+        return tensor._values().nbytes
+    if tensor.layout in _COMPRESSED:
+        return tensor.values().nbytes
+    return tensor.nbytes
 
 
 def version_of(tensor: torch.Tensor) -> int:

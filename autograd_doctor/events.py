@@ -1434,8 +1434,9 @@ class BatchLeakJudged(Event, frozen=True):
     module whose output changed while its inputs had not; inner_kind: its class, if that is torch's own. operation: the
     first one whose output changed, at `location`. time_first: the inner module takes the first axis for time. axes: of
     the input of the inner module. shape, output: of the first input and of the first output of the module. inputs: how
-    many tensors it takes. collated: a loader put the samples of a batch one after the other along the first axis.
-    varied: it was called with other values later on. called_at: where it was called.
+    many tensors it takes. related: another one of them has a value for each pair of samples. collated: a loader put the
+    samples of a batch one after the other along the first axis. varied: it was called with other values later on.
+    called_at: where it was called.
     """
 
     module: int
@@ -1452,6 +1453,7 @@ class BatchLeakJudged(Event, frozen=True):
     shape: list[int] = []
     output: list[int] = []
     inputs: int = 0
+    related: bool = False
     collated: bool = False
     varied: bool = False
     called_at: Location | None = None

@@ -52,6 +52,7 @@ class _Taken:
     first: torch.Tensor | None
     samples: int
     inputs: int
+    related: bool
     collated: bool
     obstacle: str
     seconds: float
@@ -134,6 +135,7 @@ class BatchLeaks(Instrument):
                 first=copied,
                 samples=samples,
                 inputs=len(passed.inputs),
+                related=any(list(each.shape).count(samples) > 1 for each in passed.inputs if each is not first),
                 collated=samples == self._collated,
                 obstacle=why,
                 seconds=perf_counter() - call.began,
@@ -175,6 +177,7 @@ class BatchLeaks(Instrument):
             "samples": taken.samples,
             "shape": list(taken.first.shape) if taken.first is not None else [],
             "inputs": taken.inputs,
+            "related": taken.related,
             "collated": taken.collated,
             "varied": taken.varied,
             "called_at": locate(taken.place),

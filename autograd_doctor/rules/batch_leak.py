@@ -37,7 +37,7 @@ _RECURRENT = frozenset({"gru", "lstm", "rnn_relu", "rnn_tanh"})
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for event in trace.of(BatchLeakJudged):
         leaks = event.verdict == "leaks" and event.change > tunables["relative_change"]
-        told = leaks and not _is_pairwise(event) and not _is_alone(event)
+        told = leaks and not (_is_pairwise(event) or _is_alone(event) or event.related)
         weight = _weight(event) if told else None
         if weight is not None:
             yield _finding(trace, event, *weight)
@@ -248,8 +248,8 @@ RULE = Rule(
     why="What the model says of a sample depends on the company it comes in: it learns from neighbours that it will "
     "not have in use, and a batch of one gives another result.",
     fix="Let no operation work along the axis of samples: mind `batch_first`, and the `dim` of softmax and statistics.",
-    fine="Batch normalisation in training mode, similarities between all samples of a batch, and attention within a "
-    "batch on purpose, which is told as `info`.",
+    fine="Batch normalisation in training mode, similarities between all samples of a batch, nodes of a graph "
+    "given with its edges, and attention within a batch on purpose, which is told as `info`.",
     needs=(BatchLeakJudged, ModuleSeen),
     examine=examine,
     bad=(bad, bad_attention_weights),

@@ -578,7 +578,8 @@ class PairsReduced(Event, frozen=True):
     """Two tensors of as many values, in different shapes, were combined into all pairs of these, and summed up.
 
     location, operation: what combined them. left, right: its operands. shape: of the pairs. reduced_at: the line that
-    summed them up. backward: that went through the sum; None for a comparison, which has no gradient.
+    summed them up. backward: that went through the sum; None for a comparison, which has no gradient. even: each pair
+    was the sum of its two values, and all were averaged, which gives what the values one by one would have given.
     """
 
     location: Location | None
@@ -588,6 +589,7 @@ class PairsReduced(Event, frozen=True):
     shape: list[int]
     reduced_at: Location | None
     backward: int | None = None
+    even: bool = False
 
 
 class TermIdle(Event, frozen=True):

@@ -418,6 +418,14 @@ def test_pairs_in_a_loss() -> None:
     assert found.evidence["times"] == 2
 
 
+def test_sums_of_pairs_that_are_averaged() -> None:
+    ran = backward(0, reached=[WEIGHT])
+    found = the_finding(broadcast_loss.RULE, ran, pairs("add", even=True), pairs("add", even=True))
+    assert (line_of(found), found.severity) == (9, "info")
+    assert "the mean of these 64 sums is that of the 8" in found.message
+    assert the_finding(broadcast_loss.RULE, ran, pairs("add", even=True), pairs("add")).severity == "error"
+
+
 def test_pairs_in_what_trains_nothing() -> None:
     assert examined(broadcast_loss.RULE, WHO, backward(0, reached=[FROZEN]), pairs()) == []
     assert examined(broadcast_loss.RULE, WHO, pairs(backward=None)) == []

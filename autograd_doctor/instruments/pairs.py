@@ -28,6 +28,8 @@ from autograd_doctor.reading.made import Made
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.operation_kinds import Kind
 from autograd_doctor.reading.pairs import (
+    ADDING,
+    AVERAGES,
     COMBINES,
     COMPARISONS,
     ELEMENTWISE,
@@ -36,6 +38,7 @@ from autograd_doctor.reading.pairs import (
     SMALLEST_OR_LARGEST,
     are_paired,
     paired_shape,
+    stays_even,
 )
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.shaping import MOVES
@@ -49,6 +52,7 @@ from autograd_doctor.signals.operations import Operation
 class _Pairs:
     """met: a tensor with a graph took part, so that the pairs are in its loss and not in its targets alone.
 
+    even: each is the sum of what the one and the other tensor give to it.
     shown: without a graph, the sum of them is a number to be looked at: labels were compared with what a model made.
     is_error: they are differences, and nothing else that is learned has come in, as weights of basis functions do: then
     a sum over one dimension is part of a loss, too.
@@ -63,6 +67,7 @@ class _Pairs:
     met: bool
     shown: bool
     is_error: bool
+    even: bool
 
 
 class _Raised(NamedTuple):
@@ -148,6 +153,7 @@ class Pairs(Instrument):
             met=left.requires_grad or right.requires_grad,
             is_error=operation.name in DIFFERENCES or operation.name in ELEMENTWISE_LOSSES,
             shown=operation.name in COMPARISONS or self._is_of_model(left) != self._is_of_model(right),
+            even=operation.name in ADDING,
         )
         self._pairs.put(result, pairs)
         if operation.name in ELEMENTWISE_LOSSES and result.dim() == 0:
@@ -179,6 +185,7 @@ class Pairs(Instrument):
             return
         pairs = known[0]
         if name in REDUCTIONS:
+            pairs = replace(pairs, even=pairs.even and name in AVERAGES)
             if result.numel() == 1:
                 self._summed(operation, result, pairs)
             elif pairs.is_error:
@@ -190,9 +197,11 @@ class Pairs(Instrument):
             if not any(other.numel() > pairs.values for other in others):
                 met = pairs.met or any(other.requires_grad and other.numel() == pairs.values for other in others)
                 is_error = pairs.is_error and not any(other.requires_grad and other.numel() > 1 for other in others)
-                self._pairs.put(result, replace(pairs, met=met, is_error=is_error))
+                even = stays_even(name, [each.even for each in known], others)
+                pairs = replace(pairs, met=met, is_error=is_error, even=even)
+                self._pairs.put(result, pairs)
                 if name in ELEMENTWISE_LOSSES and result.dim() == 0 and met:
-                    self._summed(operation, result, replace(pairs, met=met))
+                    self._summed(operation, result, pairs)
 
     # ---------------------------------------------------------------------------------------------------------- sums
 
@@ -225,6 +234,7 @@ class Pairs(Instrument):
                 shape=pairs.shape,
                 reduced_at=locate(seen.place),
                 backward=backward,
+                even=pairs.even,
             )
         )
 

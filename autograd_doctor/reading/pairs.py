@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
-from autograd_doctor.reading.linear import PRODUCTS
+from autograd_doctor.reading.linear import JOINS, PRODUCTS, SUMS
 from autograd_doctor.reading.made import address
 
 COMPARISONS = frozenset({"__eq__", "__ne__", "eq", "ne", "not_equal"})
@@ -28,11 +28,19 @@ ELEMENTWISE = COMBINES | frozenset({
     "where",
 })  # fmt: skip
 """Operations that work on each value by itself."""
+ADDING = SUMS - JOINS
+SCALING = frozenset(
+    {"__imul__", "__itruediv__", "__rmul__", "div", "div_", "divide", "mul", "mul_", "multiply", "true_divide"}
+)
+AVERAGES = frozenset({"mean", "nanmean"})
 SMALLEST_OR_LARGEST = frozenset({"max", "min"})
 """Of two tensors value by value; of one tensor, a single one of its values."""
 REDUCTIONS = frozenset(
     {"count_nonzero", "linalg_norm", "linalg_vector_norm", "mean", "nanmean", "nansum", "norm", "sum"}
 )
+
+
+_NEGATIONS = frozenset({"__neg__", "neg", "negative"})
 
 
 def are_paired(left: torch.Tensor, right: torch.Tensor, *, in_loss: bool = False) -> bool:
@@ -50,6 +58,18 @@ def are_paired(left: torch.Tensor, right: torch.Tensor, *, in_loss: bool = False
     if address(left) and address(left) == address(right):
         return False
     return paired_count(left.shape, right.shape) > left.numel()
+
+
+def stays_even(name: str, even: list[bool], others: list[torch.Tensor]) -> bool:
+    """Whether an operation gives sums of a part that belongs to the row and one that belongs to the column.
+
+    even: whether its inputs that hold pairs are such sums. Their average is that of the parts, each counted once.
+    """
+    if not all(even):
+        return False
+    if name in SCALING:
+        return len(even) == 1 and all(other.numel() == 1 for other in others)
+    return name in ADDING or name in _NEGATIONS
 
 
 def _without_ones(shape: Sequence[int]) -> list[int]:

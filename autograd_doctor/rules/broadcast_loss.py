@@ -20,17 +20,23 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 def _finding(trace: Trace, events: list[PairsReduced]) -> Finding:
     first = events[0]
-    values = first.left.numel
+    values, is_even = first.left.numel, all(event.even for event in events)
     pairs = 1
     for size in first.shape:
         pairs *= size
     return RULE.finding(
         f"`{first.operation}` broadcast {described(first.left)} and {described(first.right)} to {shape(first.shape)}: "
-        f"the loss sums up {pairs:,} pairs of values instead of {values:,}, each with all the others",
+        + (
+            f"the mean of these {pairs:,} sums is that of the {values:,} that were meant, as long as nothing else is "
+            "done with them"
+            if is_even
+            else f"the loss sums up {pairs:,} pairs of values instead of {values:,}, each with all the others"
+        ),
         subject=first.left.name or first.right.name,
         location=first.location,
         help="give both the same shape: `.squeeze(…)` on the "
         "one with the dimension of size one, or `.unsqueeze` on the other",
+        severity="info" if is_even else None,
         evidence=evidence(events),
         related=origins(first),
         step_first=first.step + 1,
@@ -190,7 +196,8 @@ RULE = Rule(
     "far as that and no further. Nothing crashes.",
     fix="Give both the same shape: `prediction.squeeze(1)`, or `target.unsqueeze(1)`.",
     fine="Differences across that were meant: of a tensor with itself, of tensors of as many dimensions, such as "
-    "(N, 1) and (1, N), or with a dimension that was put in on the spot.",
+    "(N, 1) and (1, N), or with a dimension that was put in on the spot. Sums across that "
+    "are averaged at once give what was meant: `info`.",
     needs=(BackwardRan, PairsReduced),
     examine=examine,
     bad=(bad, bad_by_hand, bad_advantages, bad_target),

@@ -121,6 +121,25 @@ def test_what_was_meant(program: Program) -> None:
     assert pairs(program) == []
 
 
+@pytest.mark.parametrize(
+    ("program", "even"),
+    [
+        (lambda c: (c + ROW).mean(), True),
+        (lambda c: (1.0 - 2 * (ROW - c) / 3 + OTHER).mean(1).mean(), True),
+        (lambda c: -((c + ROW) - (c - OTHER)).mean(), True),
+        (lambda c: (c + ROW).sum(), False),
+        (lambda c: (c + ROW).mean(1).square().mean(), False),
+        (lambda c: ((c + ROW) * torch.ones(6)).mean(), False),
+        (lambda c: ((c + ROW) * (c - OTHER)).mean(), False),
+        (lambda c: ((c + ROW) - (c * OTHER)).mean(), False),
+        (lambda c: (c * ROW).mean(), False),
+        (lambda c: torch.norm(c + ROW), False),
+    ],
+)
+def test_sums_that_are_averaged(program: Program, even: bool) -> None:
+    assert [event.even for event in pairs(program)][:1] == [even]
+
+
 def test_comparisons_that_are_counted() -> None:
     def counted(c: torch.Tensor) -> torch.Tensor:
         ((c > 0).float() == ROW).float().mean()

@@ -79,6 +79,7 @@ def judged(module: nn.Module, *, steps: int = 3, same: bool = False) -> tuple[Ba
 def test_samples_on_their_own() -> None:
     event, recorded = judged(Remembering(4, 4))
     assert (event.verdict, event.samples, event.varied, event.shape) == ("independent", 6, True, [6, 4])
+    assert not event.related
     assert not recorded.of(InstrumentLimited)
 
 
@@ -104,6 +105,41 @@ def test_what_mixes_is_named(after: Callable[[torch.Tensor], torch.Tensor], oper
 def test_a_layer_of_torch_is_named_with_its_class() -> None:
     event, _ = judged(nn.Sequential(nn.Unflatten(1, (2, 2)), nn.LSTM(2, 3), Last()))
     assert (event.inner_kind, event.operation, event.time_first, event.axes) == ("LSTM", "lstm", True, 3)
+    assert event.location is None  # where the trial takes place is no line of the module's
+
+
+class Neighbours(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
+        h = self.layer(x)
+        result: torch.Tensor = table @ (h if table.shape[1] == len(x) else h[:4])
+        return result
+
+
+@pytest.mark.parametrize(
+    ("table", "verdict", "related"),
+    [
+        (torch.clone, "leaks", True),
+        (torch.Tensor.to_sparse, "not judged", True),
+        (torch.Tensor.to_sparse_csr, "not judged", True),
+        (lambda pairs: pairs[:, :4] @ torch.ones(4, 4), "leaks", False),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Sparse CSR")
+def test_samples_that_come_with_a_table_of_their_pairs(
+    table: Callable[[torch.Tensor], torch.Tensor], verdict: str, related: bool
+) -> None:
+    module, pairs = Neighbours(), table(torch.ones(6, 6))
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.01)
+    with watching(BatchLeaks) as recorded:
+        for _ in range(3):
+            module(torch.randn(6, 4), pairs).sum().backward()
+            optimizer.step()
+    (event,) = recorded.of(BatchLeakJudged)
+    assert (event.verdict, event.related) == (verdict, related)
 
 
 class Last(nn.Module):

@@ -23,7 +23,14 @@ from autograd_doctor.instruments.shapings import Shapings
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.linear import DIFFERENCES, PRODUCTS
 from autograd_doctor.reading.looks import Looks
-from autograd_doctor.reading.loss_arguments import PICKS, is_in_order, operands_of, picked_classes, usual_class_dim
+from autograd_doctor.reading.loss_arguments import (
+    PICKS,
+    is_in_order,
+    operands_of,
+    picked_classes,
+    picks_rows,
+    usual_class_dim,
+)
 from autograd_doctor.reading.made import Made, has_graph
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.operand_values import Values, values_of
@@ -147,8 +154,8 @@ class LossInputs(Instrument):
         shaped, picked = self._shapings.of(source), picked_classes(operation.name, operation.args, operation.kwargs)
         if picked is None or shaped is None or not (shaped.dim is not None or shaped.operation == "log"):
             return
-        if self._may_look(operation, source):
-            class_dim, target = picked
+        class_dim, target = picked
+        if self._may_look(operation, source) and not picks_rows(source, class_dim, target):
             self._followed.put(result, self._look(operation, source, target, class_dim=class_dim, is_whole=False))
 
     def _is_followed(self, operation: Operation, result: torch.Tensor) -> bool:

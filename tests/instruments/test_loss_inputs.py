@@ -109,6 +109,29 @@ def test_what_is_no_loss_or_tells_nothing(program: Callable[[torch.Tensor], torc
     assert losses(program) == []
 
 
+def _in_three(s: torch.Tensor) -> torch.Tensor:
+    """Log-probabilities over the last of three dimensions, of which the middle one is chosen from."""
+    return torch.log_softmax(s[:, None, :] * torch.tensor([1.0, 2.0])[:, None], 2)
+
+
+CHOICE = torch.tensor([0, 1, 1, 0, 1])
+
+
+@pytest.mark.parametrize(
+    ("program", "told"),
+    [
+        (lambda s: -_in_three(s)[torch.arange(5), CHOICE].mean(), False),
+        (lambda s: -_in_three(s).gather(1, CHOICE.view(5, 1, 1).expand(5, 1, 3)).mean(), False),
+        (lambda s: -_in_three(s).gather(1, CHOICE.view(5, 1, 1).repeat(1, 1, 3)).mean(), False),
+        (lambda s: -_in_three(s).take_along_dim(CHOICE.view(5, 1, 1), 1).mean(), False),
+        (lambda s: -_in_three(s)[torch.arange(5), CHOICE, CLASSES].mean(), True),
+        (lambda s: -_in_three(s).gather(2, torch.stack([CLASSES, 2 - CLASSES], 1)[..., None]).mean(), True),
+    ],
+)
+def test_rows_that_are_picked_are_no_classes(program: Callable[[torch.Tensor], torch.Tensor], told: bool) -> None:
+    assert bool(losses(program)) is told
+
+
 def test_targets_of_parameters_and_rows_in_order() -> None:
     diagonal = the_loss(lambda s: functional.cross_entropy(s @ s.T, torch.arange(5)))
     assert diagonal.in_order

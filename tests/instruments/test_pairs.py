@@ -128,7 +128,7 @@ def test_what_was_meant(program: Program) -> None:
         (lambda c: (1.0 - 2 * (ROW - c) / 3 + OTHER).mean(1).mean(), True),
         (lambda c: -((c + ROW) - (c - OTHER)).mean(), True),
         (lambda c: (c + ROW).sum(), False),
-        (lambda c: (c + ROW).mean(1).square().mean(), False),
+        (lambda c: (c - ROW).mean(1).square().mean(), False),
         (lambda c: ((c + ROW) * torch.ones(6)).mean(), False),
         (lambda c: ((c + ROW) * (c - OTHER)).mean(), False),
         (lambda c: ((c + ROW) - (c * OTHER)).mean(), False),

@@ -67,6 +67,7 @@ class BatchLeaks(Instrument):
 
     def __init__(self, site: Site, course: Course, module_register: ModuleRegister, module_calls: ModuleCalls) -> None:
         super().__init__(site)
+        self._guard = site.signals.guard
         self._course = course
         self._register = module_register
         self._module_calls = module_calls
@@ -161,7 +162,8 @@ class BatchLeaks(Instrument):
         reason, found = taken.obstacle or ("one call takes too long" if taken.seconds > _MOST_SECONDS else ""), None
         if not reason:
             try:
-                found = tried(copy_of(module), taken.args, taken.kwargs, taken.samples)
+                with self._guard.looking():  # an update by hand is noticed between two operations
+                    found = tried(copy_of(module), taken.args, taken.kwargs, taken.samples)
             except Undecided as undecided:
                 reason = str(undecided)
             except Exception as error:

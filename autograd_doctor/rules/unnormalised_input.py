@@ -101,7 +101,7 @@ def good_normalisation_inside() -> None:
     torch.manual_seed(0)
     pixels = torch.randint(0, 256, (64, 3, 8, 8)).float()
     labels = (pixels.mean((1, 2, 3)) > 127).long()
-    first = nn.Sequential(nn.BatchNorm2d(3), nn.Conv2d(3, 8, 3), nn.Flatten(), nn.Linear(288, 2))
+    first = nn.Sequential(nn.BatchNorm2d(3), nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Flatten(), nn.Linear(288, 2))
     second = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten(), nn.Linear(288, 2))
     optimizer = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.01)
     for _ in range(10):
@@ -142,7 +142,7 @@ RULE = Rule(
     "it stable is too small for the rest.",
     fix="Standardise the features with the numbers of the training data, or put a normalisation layer first.",
     fine="Indices of embeddings, a normalisation directly before or after the first layer, single large features.",
-    folds=("AD410", "AD408", "AD409"),
+    folds=("AD410", "AD606"),
     needs=(FirstLayerFed,),
     examine=examine,
     bad=(bad, bad_columns),

@@ -31,7 +31,7 @@ for epoch in range(12):
     correct = 0
     for k in range(0, n, 40):
         b = perm[k : k + 40]
-        z = net(X[b])
+        z = net(X[b])  # expect: AD703
         loss = nn.functional.binary_cross_entropy_with_logits(z, knock[b])
         opt.zero_grad()
         loss.backward()

@@ -30,7 +30,7 @@ for epoch in range(15):
     order = torch.randperm(n)
     acc = 0
     for b in order.split(60):
-        out = tree(X[b])
+        out = tree(X[b])  # expect: AD703
         loss = F.cross_entropy(out, y[b])
         opt.zero_grad()
         loss.backward()

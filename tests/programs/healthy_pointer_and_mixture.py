@@ -18,7 +18,7 @@ class Pointer(nn.Module):
 
     def forward(self, x):
         h = torch.tanh(self.project(x))
-        weights = torch.softmax(h @ self.query, dim=0).unsqueeze(-1)
+        weights = torch.softmax(h @ self.query, dim=1).unsqueeze(-1)
         pooled = (weights * h).sum(1, keepdim=True)
         h = torch.sigmoid(self.gate(h)) * h + pooled
         route = F.softmax(self.router(h), dim=-1)

@@ -975,7 +975,8 @@ class RowsNeverDrawn(Event, frozen=True):
     """Rows of a tensor were drawn by random indices from a range that leaves some out, and nothing else took those.
 
     location: the line that drew the indices. chosen_at: the one that took the rows. low, high: the range. rows: of the
-    tensor. name: of the variable that holds it. samples: how many rows were seen to be taken.
+    tensor. name: of the variable that holds it. samples: how many rows were seen to be taken. evaluated: a module was
+    evaluated on the whole tensor, on the rows that are drawn and on the others alike.
     """
 
     location: Location | None
@@ -985,6 +986,7 @@ class RowsNeverDrawn(Event, frozen=True):
     high: int
     rows: int
     samples: int
+    evaluated: bool = False
 
 
 class PairsMisaligned(Event, frozen=True):

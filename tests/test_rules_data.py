@@ -201,6 +201,12 @@ def test_rows_are_missed_only_at_the_end() -> None:
     assert examined(samples_never_drawn.RULE, event) == []
 
 
+def test_rows_that_are_evaluated_with_all_others_are_a_hint() -> None:
+    facts: dict[str, Any] = {"location": at(3), "chosen_at": at(4), "name": "x", "low": 0, "high": 50, "rows": 500}
+    (finding,) = examined(samples_never_drawn.RULE, RowsNeverDrawn(**facts, samples=160, evaluated=True), FINISHED)
+    assert (finding.severity, finding.confidence) == ("info", "low")
+
+
 @pytest.mark.parametrize(("seen", "confidence"), [(True, "high"), (False, "medium")])
 def test_a_line_that_was_not_seen_to_write(seen, confidence) -> None:
     facts: dict[str, Any] = {"dataset": "Pictures", "field": "pixels", "location": at(6), "samples": 20, "index": 3}

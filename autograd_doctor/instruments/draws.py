@@ -30,7 +30,10 @@ class _Range:
 
 @dataclass
 class _Whole:
-    """A tensor that rows were taken of. low, high: of all rows that were seen to be taken, by whatever means."""
+    """A tensor that rows were taken of. low, high: of all rows that were seen to be taken, by whatever means.
+
+    evaluated: a module was given all of it without gradients, which holds nothing out.
+    """
 
     name: str
     rows: int
@@ -39,6 +42,7 @@ class _Whole:
     drawn: _Range | None = None
     chosen_at: Place | None = None
     samples: int = 0
+    evaluated: bool = False
 
 
 class Draws(Instrument):
@@ -84,6 +88,7 @@ class Draws(Instrument):
                         high=drawn.high,
                         rows=whole.rows,
                         samples=whole.samples,
+                        evaluated=any(other.evaluated for other in alike),
                     )
                 )
 
@@ -125,7 +130,9 @@ class Draws(Instrument):
             whole = self._sources.whole(tensor)
             if whole in self._wholes:
                 known = self._wholes[whole]
-                known.low, known.high = 0, known.rows
+                if call.grad_enabled:
+                    known.low, known.high = 0, known.rows
+                known.evaluated = True
             self._unknown |= not sources and whole is None and not call.grad_enabled
             for source in sources:
                 if source.number in self._wholes and source.kind == "chosen":

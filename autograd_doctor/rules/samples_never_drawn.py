@@ -26,12 +26,14 @@ def _finding(event: RowsNeverDrawn) -> Finding:
     name = f"`{event.name}`" if event.name else "the data"
     left_out = event.rows - (event.high - event.low)
     related = Related("takes the rows", event.chosen_at) if event.chosen_at else None
+    otherwise = "evaluated on them only together with those" if event.evaluated else "used them for nothing else"
     return RULE.finding(
         f"indices are drawn from {event.low:,} to {event.high - 1:,}, and {name} has {plural(event.rows, 'row')}: "
-        f"{left_out:,} of them can never come, and the program used them for nothing else",
+        f"{left_out:,} of them can never come, and the program {otherwise}",
         subject=event.name or "indices",
         location=event.location,
-        confidence="medium",
+        severity="info" if event.evaluated else None,
+        confidence="low" if event.evaluated else "medium",
         help="draw from all rows, `torch.randint(len(x), …)`, whose upper end is left out already",
         evidence={"low": event.low, "high": event.high, "rows": event.rows, "left_out": left_out},
         related=(related,) if related is not None else (),

@@ -838,7 +838,8 @@ class TargetsSeen(Event, frozen=True):
     operation: the loss. steps, elements: how many. classes: how often each came, of whole numbers, with the most
     frequent first. class_count: how many there were. low, high: extremes. logits: classes that the model tells apart.
     all_ignored: steps in which each target was the ignored one. weighted: classes or samples have weights.
-    per_sample: there is one target for each sample. stateful: the model was given what it computed in an earlier step.
+    per_sample: there is one target for each sample. summed: the loss was added to something else.
+    stateful: the model was given what it computed in an earlier step.
     source: whether they came from a loader, or a larger tensor, of `rows` in all, read `in_order`; `loader` names it.
     chosen_at: the line that built the loader, or took them out of the tensor. clustered, deviations: see
     `reading.clustering`.
@@ -867,6 +868,7 @@ class TargetsSeen(Event, frozen=True):
     loader: str
     clustered: float
     deviations: float
+    summed: bool = False
 
 
 class MaskedOut(Event, frozen=True):

@@ -20,6 +20,7 @@ from autograd_doctor.reading.clustering import clustering
 from autograd_doctor.reading.losses import CLASSES, LOSSES, REGRESSION
 from autograd_doctor.reading.made import Made, has_graph
 from autograd_doctor.reading.module_tree import parameters_in
+from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.reading.tensors_in import tensors_in
@@ -29,6 +30,8 @@ from autograd_doctor.signals.operations import Operation
 
 _IGNORED = -100
 """What `cross_entropy` ignores if it is told nothing else."""
+_ADDS = frozenset({"__add__", "__iadd__", "__radd__", "__sub__", "__isub__", "__rsub__", "add", "add_", "cat", "stack"})
+_SCALES = frozenset({"__mul__", "__rmul__", "__truediv__", "div", "mean", "mul", "sum"})
 _MOST_STEPS = 64
 """Whose classes are kept apart; beyond, they are only counted."""
 _MOST_ELEMENTS = 2**20
@@ -70,6 +73,7 @@ class _Targets:
     counts: bool = False
     ignore_index: int | None = None
     weighted: bool = False
+    summed: bool = False
     per_sample: bool = True
     source: Source | None = None
     order: list[_Rows] = field(default_factory=list)
@@ -107,6 +111,7 @@ class Targets(Instrument):
         self._samples: set[int] = set()
         self._samples_of = -1
         self._stateful = False
+        self._losses: IdentityTable[_Targets] = IdentityTable()
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._module_calls.root_began, self._root_began)
@@ -138,6 +143,17 @@ class Targets(Instrument):
     def _operation_ended(self, operation: Operation) -> None:
         if operation.name in LOSSES and self._course.running is None and self._detail.full:
             self._loss(operation)
+        elif self._losses and operation.name in _ADDS | _SCALES:
+            self._combined(operation)
+
+    def _combined(self, operation: Operation) -> None:
+        """A loss may be scaled and stay what it is; what it is added to may count in another way."""
+        for tensor in tensors_in(operation.args):
+            loss = self._losses.get(tensor)
+            if loss is not None and operation.name in _ADDS:
+                loss.summed = True
+            elif loss is not None and isinstance(operation.result, torch.Tensor):
+                self._losses.put(operation.result, loss)
 
     def _loss(self, operation: Operation) -> None:
         arguments = dict(zip(("input", "target", "weight"), operation.args, strict=False)) | operation.kwargs
@@ -154,6 +170,8 @@ class Targets(Instrument):
         known.step, known.steps = self._course.steps, known.steps + is_new
         known.elements += target.numel()
         known.weighted |= _is_weighted(arguments)
+        if isinstance(operation.result, torch.Tensor):
+            self._losses.put(operation.result, known)
         known.per_sample &= target.dim() == 1 or target.numel() == target.shape[0]
         known.per_sample &= not self._samples or target.shape[0] in self._samples
         self._source(known, target, is_new=is_new)
@@ -229,6 +247,7 @@ class Targets(Instrument):
                 all_ignored=known.all_ignored,
                 ignore_index=known.ignore_index,
                 weighted=known.weighted,
+                summed=known.summed,
                 per_sample=known.per_sample,
                 stateful=self._stateful,
                 source=source.kind if source is not None else "",

@@ -15,11 +15,18 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     latest = {(event.location, event.operation): event for event in trace.of(TargetsSeen)}
     for event in latest.values():
         seen = event.elements
-        is_data = event.source and event.per_sample and not event.weighted
-        if is_data and event.class_count > 1 and seen >= tunables["targets"] and event.steps >= tunables["steps"]:
+        if event.weighted or not ((event.per_sample and event.source) or _is_map(event)):
+            continue
+        if event.class_count > 1 and seen >= tunables["targets"] and event.steps >= tunables["steps"]:
             label, count = next(iter(event.classes.items()))
-            if count >= tunables["share"] * sum(event.classes.values()):
+            share = tunables["share" if event.per_sample else "share_of_maps"]
+            if count >= share * sum(event.classes.values()):
                 yield _finding(event, label, count)
+
+
+def _is_map(event: TargetsSeen) -> bool:
+    """Whether each sample has many targets, each of one class, and nothing else was added to their loss."""
+    return not event.per_sample and event.logits > 1 and not event.summed
 
 
 def _finding(event: TargetsSeen, label: int, count: int) -> Finding:
@@ -107,14 +114,17 @@ RULE = Rule(
     name="class-imbalance",
     severity="info",
     title="nearly all targets are of one class",
-    observes="How often each class came among the targets of a loss, one for each sample, without weights.",
+    observes="How often each class came among the targets of a loss, one for each sample or for each place of a map, "
+    "without weights.",
     why="A model that has learned nothing but the most frequent class looks excellent by accuracy and by loss.",
     fix="Judge by a measure that the rare classes count in, and weigh or draw them more.",
-    fine="Weighted losses, samplers that balance classes, many rare labels at once, segmentation and text.",
+    fine="Weighted losses, samplers that balance classes, many rare labels at once, text, and maps of classes with a "
+    "rare one that is not next to nothing or that a second term of the loss looks after.",
     needs=(TargetsSeen,),
     examine=examine,
     bad=(bad,),
     good=(good, good_many_rare_labels),
     # Fewer targets could be so by chance; with less of a majority, accuracy still tells something.
-    tunables={"share": 0.95, "targets": 200, "steps": 4},
+    # Half a percent of a picture is less than its noise moves a loss by.
+    tunables={"share": 0.95, "share_of_maps": 0.995, "targets": 200, "steps": 4},
 )

@@ -945,7 +945,8 @@ class RowsCompared(Event, frozen=True):
 class InputsAlike(Event, frozen=True):
     """All samples that a line trained a module on were the same, bit for bit, in all that it was called with.
 
-    constant: so were all values in them, and this was the value.
+    constant: so were all values in them, and this was the value. read: they came out of arrays in
+    each step anew, and of no loader or larger tensor.
     """
 
     module: int
@@ -955,6 +956,7 @@ class InputsAlike(Event, frozen=True):
     steps: int
     samples: int
     constant: float | None
+    read: bool = False
 
 
 class WorkersAlike(Event, frozen=True):

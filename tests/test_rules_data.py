@@ -130,6 +130,27 @@ def test_samples_that_are_alike_need_targets_that_differ() -> None:
     assert examined(rule, inputs) == []
 
 
+def test_alike_samples_out_of_arrays_need_labels_that_differ() -> None:
+    rule, shown = constant_data.RULE, {"module": 0, "location": at(8), "name": "x", "shape": [4, 2], "steps": 9}
+    inputs = InputsAlike(**shown, samples=36, constant=0.0, read=True)
+    labels: dict[str, Any] = {"low": 0.0, "high": 2.0, "classes": {0: 300, 2: 100}, "class_count": 2}
+    (finding,) = examined(rule, inputs, targets(**labels))
+    assert (finding.severity, finding.confidence) == ("error", "medium")
+    assert examined(rule, inputs, targets(**labels, weighted=True)) == []
+    rewards: dict[str, Any] = {"operation": "mse_loss", "classes": {}, "class_count": 0, "logits": 0, "high": 1.0}
+    assert examined(rule, inputs, targets(**rewards)) == []
+
+
+def test_maps_of_classes_with_next_to_nothing_of_one() -> None:
+    rule, few = class_imbalance.RULE, {"classes": {0: 998, 1: 2}, "class_count": 2, "elements": 1000}
+    dense: dict[str, Any] = {**few, "per_sample": False, "source": "", "logits": 2}
+    (finding,) = examined(rule, targets(**dense))
+    assert "99.8%" in finding.message
+    assert examined(rule, targets(**{**dense, "classes": {0: 990, 1: 10}})) == []
+    assert examined(rule, targets(**dense, summed=True)) == []
+    assert examined(rule, targets(**{**dense, "logits": 0})) == []
+
+
 @pytest.mark.parametrize(
     "reason",
     [

@@ -12,16 +12,19 @@ from autograd_doctor.events import Event, InputsAlike, RowsCompared
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.sources import Sources
 from autograd_doctor.reading.fingerprint import row_keys, tells_apart
 from autograd_doctor.reading.module_tree import parameters_in
-from autograd_doctor.reading.numbers import Numbers
+from autograd_doctor.reading.numbers import IdentityTable, Numbers
+from autograd_doctor.reading.operation_kinds import FROM_DATA
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.subclasses import bytes_of
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.operations import Operation
 
 _MOST_ROWS = 100_000
 """To keep numbers of, on each side."""
@@ -69,6 +72,7 @@ class _Alike:
     samples: int = 0
     value: float | None = None
     from_data: bool = False
+    read: bool = False
     found: list[set[Sample]] = field(default_factory=list)
 
 
@@ -81,8 +85,17 @@ class Rows(Instrument):
 
     emits: ClassVar[tuple[type[Event], ...]] = (RowsCompared, InputsAlike)
 
-    def __init__(self, site: Site, course: Course, detail: Detail, module_calls: ModuleCalls, sources: Sources) -> None:
+    def __init__(
+        self,
+        site: Site,
+        course: Course,
+        detail: Detail,
+        module_calls: ModuleCalls,
+        sources: Sources,
+        lineage: Lineage,
+    ) -> None:
         super().__init__(site)
+        self._lineage = lineage
         self._course = course
         self._detail = detail
         self._module_calls = module_calls
@@ -91,9 +104,23 @@ class Rows(Instrument):
         self._evaluations: dict[tuple[int, Hashable], _Evaluation] = {}
         self._alike: dict[tuple[int, Place | None], _Alike] = {}
         self._tensors = Numbers()
+        self._read: IdentityTable[int] = IdentityTable()
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._module_calls.root_began, self._root_began)
+        self.listen(self._lineage.operated, self._operated)
+
+    def _operated(self, operation: Operation) -> None:
+        """Numbers that come out of an array in this step, rearranged or scaled at will."""
+        if not isinstance(operation.result, torch.Tensor):
+            return
+        given = operation.args[0] if operation.args else None
+        is_array = operation.name in FROM_DATA and type(given).__module__ == "numpy"
+        if is_array or self._is_read(given):
+            self._read.put(operation.result, self._course.steps)
+
+    def _is_read(self, tensor: object) -> bool:
+        return self._read.get(tensor) == self._course.steps
 
     def _root_began(self, began: RootBegan) -> None:
         call = began.call
@@ -114,7 +141,7 @@ class Rows(Instrument):
     # ----------------------------------------------------------------------------------------------------- training
 
     def _trained(self, began: RootBegan, data: list[torch.Tensor]) -> None:
-        training = self._training.setdefault(began.module, _Training())
+        call, training = began.call, self._training.setdefault(began.module, _Training())
         largest = max(data, key=_bytes_of_row)
         is_news = not training.complete and bytes_of(largest) <= _MOST_BYTES
         if not (self._detail.full or is_news) or len(training.samples) > _MOST_ROWS:
@@ -130,10 +157,13 @@ class Rows(Instrument):
         training.complete |= training.known >= _IN_A_ROW
         training.loaders.update(source.number for source in self._sources.of(largest) if source.kind == "drawn")
         if self._detail.full:
-            self._compare(began, data)
+            self._compare(began, data, is_all=len(data) == len(tensors_in((call.args, call.kwargs), 2)))
 
-    def _compare(self, began: RootBegan, data: list[torch.Tensor]) -> None:
-        """Whether all samples of a line are alike, until two differ."""
+    def _compare(self, began: RootBegan, data: list[torch.Tensor], *, is_all: bool) -> None:
+        """Whether all samples of a line are alike, until two differ.
+
+        Constants that models start from are made, not read; what else they are given may tell their samples apart.
+        """
         line = (began.module, began.where)
         alike = self._alike.get(line)
         if alike is None:
@@ -143,9 +173,13 @@ class Rows(Instrument):
             alike = self._alike[line] = _Alike(variable_name(data[0]), list(data[0].shape), found=found)
         if len(alike.found) != len(data) or any(len(samples) > 1 for samples in alike.found):
             return
+        only_read = is_all and all(
+            self._is_read(tensor) and tensor.is_floating_point() and len(tensor) > 1 for tensor in data
+        )
         for samples, tensor in zip(alike.found, data, strict=True):
             samples.update((row_keys(tensor) or [0, 1])[:64])
             alike.from_data |= bool(self._sources.of(tensor))
+        alike.read |= only_read
         alike.steps += alike.step != self._course.steps
         alike.step = self._course.steps
         alike.samples += data[0].shape[0]
@@ -193,7 +227,7 @@ class Rows(Instrument):
                 )
             )
         for (module, where), alike in self._alike.items():
-            if alike.from_data and alike.found and all(len(samples) == 1 for samples in alike.found):
+            if (alike.from_data or alike.read) and alike.found and all(len(samples) == 1 for samples in alike.found):
                 self.emit(
                     InputsAlike(
                         step=self._course.steps,
@@ -204,6 +238,7 @@ class Rows(Instrument):
                         steps=alike.steps,
                         samples=alike.samples,
                         constant=alike.value,
+                        read=not alike.from_data,
                     )
                 )
 

@@ -16,8 +16,10 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     enough = tunables["steps"], tunables["samples"]
     alike = [event for event in trace.of(InputsAlike) if event.steps >= enough[0] and event.samples >= enough[1]]
     if any(not _is_constant(event) for event in targets.values()):
+        has_labels = any(event.class_count > 1 and not event.weighted for event in targets.values())
         for event in alike:
-            yield _inputs(trace, event)
+            if has_labels or not event.read:  # what an environment shows may be the same whenever it is asked
+                yield _inputs(trace, event)
     elif not alike:
         for one in targets.values():
             others = (other for other in targets.values() if other.logits == one.logits)
@@ -46,6 +48,7 @@ def _inputs(trace: Trace, event: InputsAlike) -> Finding:
         "differ",
         subject=event.name or "inputs",
         location=event.location,
+        confidence="medium" if event.read else "high",
         help="follow one sample from where it is read to here: an integer division, a wrong index or a normalisation "
         "with the numbers of the sample itself makes all alike",
         evidence={
@@ -180,8 +183,8 @@ RULE = Rule(
     name="constant-data",
     severity="error",
     title="all samples, or all targets, are the same",
-    observes="Inputs from a loader or a tensor that are the same for all samples, to the bit, while targets differ; or "
-    "targets from there that are all of one class or value.",
+    observes="Inputs from a loader, a tensor or arrays that are the same for all samples, to the bit, while targets "
+    "differ; or targets from a loader or a tensor that are all of one class or value.",
     why="There is nothing to tell samples apart by, or nothing to tell apart: the model learns a constant, and its "
     "loss looks as if it had converged.",
     fix="Repair how data are read.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy
 import pytest
 import torch
 from torch import nn
@@ -74,6 +75,28 @@ def test_constants_of_the_program_are_no_data():
             trained(run, model, torch.ones(5, 4))
         run.find(Rows).finish()
         assert run.of(InputsAlike) == []
+
+
+@pytest.mark.parametrize(("case", "told"), [("arrays", [True]), ("one sample", []), ("tokens", []), ("once", [])])
+def test_what_comes_out_of_arrays_is_data(case, told):
+    with inventing(Rows) as run:
+        model, size = nn.Linear(4, 1), 1 if case == "one sample" else 5
+        array = numpy.zeros((size, 4), dtype=numpy.float32)
+        once = run.operated("from_numpy", torch.from_numpy(array), array)
+        for step in range(4):
+            read = once
+            if case != "once":
+                read = run.operated("from_numpy", torch.from_numpy(array), array)
+            x = run.operated("mul", read * 2, read, 2)
+            if case == "tokens":
+                with run.calling(model, x.long()):
+                    pass
+            elif case != "once" or step:
+                trained(run, model, x)
+            else:
+                run.train(SGD(model.parameters(), lr=0.1))
+        run.find(Rows).finish()
+        assert [event.read for event in run.of(InputsAlike)] == told
 
 
 def test_samples_on_an_accelerator_are_left_there():

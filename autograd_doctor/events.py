@@ -819,7 +819,7 @@ class BatchRepeated(Event, frozen=True):
 
     how: each step took the first batch of a new pass over a loader, or the same slice of a tensor. location: where the
     pass began, or the module was called. name: of the loader or the module. steps: in how many so far, from `since` on.
-    samples: in the batch. of: in all. rest_used: the program called a module with other rows of the tensor, too.
+    samples: in the batch. of: in all. rest_used: a module was called with other rows of the tensor, or may have been.
     """
 
     how: Literal["new pass", "same slice"]

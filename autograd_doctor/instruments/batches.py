@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -51,7 +52,10 @@ class _Passes:
 
 @dataclass
 class _Slices:
-    """The part of a tensor with which a line calls a module in each step. last: the view itself, of the latest one."""
+    """The part of a tensor with which a line calls a module in each step.
+
+    key: of all data that it calls it with. last: the view itself, of the latest one.
+    """
 
     name: str
     part: Source
@@ -82,6 +86,7 @@ class Batches(Instrument):
         self._running: IdentityTable[_Passes] = IdentityTable()
         self._slices: dict[tuple[int, Place | None, int], _Slices] = {}
         self._ranges: dict[int, set[tuple[int, int]]] = {}
+        self._unknown = False
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.loaders.began, self._pass_began)
@@ -154,34 +159,49 @@ class Batches(Instrument):
     def _root_began(self, began: RootBegan) -> None:
         call = began.call
         trains = call.grad_enabled and call.module.training
-        for position, tensor in enumerate(tensors_in((call.args, call.kwargs), 2)[:_MOST_FIELDS]):
+        tensors = tensors_in((call.args, call.kwargs), 2)[:_MOST_FIELDS]
+        for position, tensor in enumerate(tensors):
             if tensor.requires_grad:
                 continue
             for source in self._sources.of(tensor):
                 if source.kind == "drawn" and trains:
                     self._trained(source.number)
-                elif source.kind == "chosen":
-                    self._ranges.setdefault(source.number, set()).add((source.low, source.high))
-                    if trains:
-                        self._called(began, position, tensor, source)
-            whole = self._sources.whole(tensor)
-            if whole is not None:
-                self._ranges.setdefault(whole, set()).add((0, tensor.shape[0]))
+            part = self._sources.shown(tensor)
+            if part is None:
+                self._used(tensor)
+            else:
+                self._ranges.setdefault(part.number, set()).add((part.low, part.high))
+                if trains:
+                    self._called(began, position, tensors, part)
+
+    def _used(self, tensor: torch.Tensor) -> None:
+        """Rows taken by indices may be any, and so may be what comes from nowhere that is known."""
+        sources, whole = self._sources.of(tensor), None
+        for source in sources:
+            base = self._sources.base_of(source.number)
+            rows = (source.low, source.high) if base == source.number else (0, sys.maxsize)
+            self._ranges.setdefault(base, set()).add(rows)
+        for each in (tensor, tensor._base):
+            whole = whole if each is None or whole is not None else self._sources.whole(each)
+        if whole is not None:
+            self._ranges.setdefault(self._sources.base_of(whole), set()).add((0, sys.maxsize))
+        self._unknown |= not sources and whole is None and tensor.dim() > 0
 
     def _trained(self, loader: int) -> None:
         passes = self._passes.get(loader)
         if passes is not None and len(passes.trained) < _FIRST_TOLD:
             passes.trained.add(self._course.steps)
 
-    def _called(self, began: RootBegan, position: int, tensor: torch.Tensor, source: Source) -> None:
+    def _called(self, began: RootBegan, position: int, tensors: list[torch.Tensor], source: Source) -> None:
+        """A slice is the batch only where nothing else that the module is given differs from step to step."""
         line = (began.module, began.where, position)
         known = self._slices.get(line)
         if known is not None and known.step == self._course.steps:
             return
-        rows = row_keys(tensor)
-        if rows is None or len(self._slices) >= _MOST_LINES or tensor.shape[0] != source.high - source.low:
+        tensor, rows = tensors[position], [row_keys(each) for each in tensors if each.dim()]
+        if any(keys is None for keys in rows) or len(self._slices) >= _MOST_LINES:
             return
-        key, step = key_of(rows), self._course.steps
+        key, step = hash(tuple(key_of(keys) for keys in rows if keys is not None)), self._course.steps
         is_same = known is not None and known.key == key and known.part.selection == source.selection
         if known is not None and is_same and known.last() is not tensor and known.part.number == source.number:
             known.steps += 1
@@ -204,6 +224,6 @@ class Batches(Instrument):
                 steps=slices.steps,
                 samples=part.high - part.low,
                 of=part.rows,
-                rest_used=any(low < part.low or high > part.high for low, high in ranges),
+                rest_used=self._unknown or any(low < part.low or high > part.high for low, high in ranges),
             )
         )

@@ -63,6 +63,7 @@ class Sources(Instrument):
         self._lineage = lineage
         self._known: IdentityTable[_Sources] = IdentityTable()
         self._wholes = Numbers()
+        self._bases: dict[int, int] = {}
         self._iterators: IdentityTable[Source] = IdentityTable()
         self.loaders = Numbers()
         self.names: dict[int, str] = {}
@@ -78,6 +79,18 @@ class Sources(Instrument):
     def whole(self, tensor: torch.Tensor) -> int | None:
         """The number of a tensor that parts were taken of."""
         return self._wholes.get(tensor)
+
+    def base_of(self, number: int) -> int:
+        """The number of the tensor that a tensor which parts were taken of is a view of; its own for others."""
+        return self._bases.get(number, number)
+
+    def shown(self, tensor: torch.Tensor) -> Source | None:
+        """The rows that a view shows of the tensor that it is a view of, in whatever shape, with their place."""
+        part = self._slice(tensor, reshaped=True)
+        if part is None:
+            return None
+        known = [source.place for source in self.of(tensor) if self.base_of(source.number) == part.number]
+        return part._replace(place=known[-1] if known else None)  # the first cut of several
 
     def of(self, tensor: torch.Tensor) -> _Sources:
         known = self._known.get(tensor)
@@ -137,6 +150,8 @@ class Sources(Instrument):
     def _rows(self, whole: torch.Tensor, index: Any) -> Source | None:
         count = whole.shape[0]
         number = self._wholes.number(whole)
+        if whole._base is not None:
+            self._bases[number] = self._wholes.number(whole._base)
         if type(index) is int:
             row = index % count if count else 0
             return Source("chosen", number, count, hash((row, row + 1)), row, row + 1)
@@ -162,7 +177,7 @@ class Sources(Instrument):
         begin = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
         return self._window(base, base.shape[0], array.shape[0], begin // array.strides[0])
 
-    def _slice(self, tensor: torch.Tensor) -> Source | None:
+    def _slice(self, tensor: torch.Tensor, *, reshaped: bool = False) -> Source | None:
         """What a view shows of the tensor that it is a view of."""
         if type(tensor) is not torch.Tensor or tensor.layout is not torch.strided:
             return None
@@ -170,10 +185,10 @@ class Sources(Instrument):
         if base is None or not base.dim() or not tensor.dim() or not (base.is_contiguous() and tensor.is_contiguous()):
             return None
         row = base.numel() // max(base.shape[0], 1)
-        if not row or tensor.numel() != tensor.shape[0] * row or tensor.shape[0] >= base.shape[0]:
+        begin, count = tensor.storage_offset() - base.storage_offset(), tensor.numel()
+        if not row or count >= base.numel() or (begin % row or count % row if reshaped else count != len(tensor) * row):
             return None
-        low = (tensor.storage_offset() - base.storage_offset()) // row
-        return self._window(base, base.shape[0], tensor.shape[0], low)
+        return self._window(base, base.shape[0], count // row, begin // row)
 
     def _window(self, whole: Any, rows: int, shown: int, low: int) -> Source:
         return Source("chosen", self._wholes.number(whole), rows, hash((low, low + shown)), low, low + shown)

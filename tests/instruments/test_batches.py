@@ -92,6 +92,40 @@ def test_slices_that_are_right(case):
         assert [rest for *_, rest in told(run)] == ([True] if case == "the rest is evaluated" else [])
 
 
+def test_slices_in_another_shape():
+    with inventing(Batches) as run:
+        model, signal = nn.Linear(4, 1), torch.rand(400)
+        for _ in range(9):
+            trained(run, model, signal[40:80].view(10, 4))
+        assert told(run) == [("same slice", 9, 40, 400, False)]
+
+
+@pytest.mark.parametrize("case", ["nothing else", "a view of it", "its rows in light steps"])
+def test_what_may_be_the_rest(case):
+    with inventing(Batches) as run:
+        model, signal = nn.Linear(4, 1), torch.rand(400)
+        for _ in range(9):
+            trained(run, model, signal[40:80].view(10, 4))
+        if case != "nothing else":
+            table = signal.view(100, 4)
+            rest = table if case == "a view of it" else table[torch.arange(60, 70)]
+            with torch.no_grad(), run.calling(model, rest, grad_enabled=False):
+                pass
+        assert [rest for *_, rest in told(run)] == [case != "nothing else"]
+
+
+@pytest.mark.parametrize("changes", [False, True])
+def test_a_slice_beside_other_data_is_no_batch(changes):
+    with inventing(Batches) as run:
+        model, table, x = nn.Linear(2, 1), torch.rand(40, 2), torch.rand(200, 2)
+        for step in range(9):
+            begin = 8 * step if changes else 0
+            with run.calling(model, x[begin : begin + 8], table[:8]):
+                pass
+            run.train(SGD(model.parameters(), lr=0.1))
+        assert len(told(run)) == (0 if changes else 2)
+
+
 # ------------------------------------------------------------------------------------------------------------ sources
 
 

@@ -993,6 +993,23 @@ class RowsNeverDrawn(Event, frozen=True):
     evaluated: bool = False
 
 
+class SamplerRepeats(Event, frozen=True):
+    """A sampler drew the same samples in each pass, and no loader drew the others of a data set of as many.
+
+    location: the line of the sampler that drew at random, the sampler, or the line that built the loader. sampler: its
+    class. at_random: it was seen to draw by itself. rows: samples in the data set. drawn: how many of them came.
+    passes: whole ones. evaluated: a module was evaluated on the whole that the data set stores.
+    """
+
+    location: Location | None
+    sampler: str
+    at_random: bool
+    rows: int
+    drawn: int
+    passes: int
+    evaluated: bool
+
+
 class PairsMisaligned(Event, frozen=True):
     """Inputs and targets of a loss were taken from tensors of as many rows in different orders, of which one is random.
 

@@ -14,6 +14,7 @@ from autograd_doctor.events import (
     RowsCompared,
     RowsNeverDrawn,
     RunEnded,
+    SamplerRepeats,
     SeedRepeated,
     StateLoaded,
     StoredDataChanged,
@@ -220,6 +221,17 @@ def test_rows_are_missed_only_at_the_end() -> None:
     assert "450 of them can never come" in finding.message
     assert examined(samples_never_drawn.RULE, event, STOPPED) == []
     assert examined(samples_never_drawn.RULE, event) == []
+
+
+def test_samplers_that_draw_a_part() -> None:
+    rule, facts = samples_never_drawn.RULE, {"location": at(3), "sampler": "Blocks", "rows": 200, "drawn": 100}
+    facts |= {"passes": 3, "at_random": True, "evaluated": False}
+    found: list[list[tuple[str, str]]] = []
+    for more in ({}, {"at_random": False}, {"evaluated": True}, {"passes": 1}, {"drawn": 190}):
+        event = SamplerRepeats(**{**facts, **more})
+        found.append([(each.severity, each.confidence) for each in examined(rule, event, FINISHED)])
+        assert examined(rule, event, STOPPED) == []
+    assert found == [[("warning", "medium")], [("info", "low")], [("info", "low")], [], []]
 
 
 def test_rows_that_are_evaluated_with_all_others_are_a_hint() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import RowsNeverDrawn
+from autograd_doctor.events import RowsNeverDrawn, SamplerRepeats
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
@@ -20,6 +20,9 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         if event.samples >= tunables["samples"] and event.location not in told:
             told.add(event.location)
             yield _finding(event)
+    for sampler in trace.of(SamplerRepeats):
+        if sampler.passes >= tunables["passes"] and sampler.drawn <= tunables["share"] * sampler.rows:
+            yield _sampler(sampler)
 
 
 def _finding(event: RowsNeverDrawn) -> Finding:
@@ -40,6 +43,23 @@ def _finding(event: RowsNeverDrawn) -> Finding:
     )
 
 
+def _sampler(event: SamplerRepeats) -> Finding:
+    """A list of indices that a program hands over is a part on purpose, as likely as not."""
+    is_hint = event.evaluated or not event.at_random
+    otherwise = "evaluated on the others only together with those" if event.evaluated else "read the others nowhere"
+    return RULE.finding(
+        f"`{event.sampler}` drew the same {plural(event.drawn, 'sample')} of {event.rows:,} in each of {event.passes} "
+        f"passes, and the program {otherwise}",
+        subject=event.sampler,
+        location=event.location,
+        severity="info" if is_hint else None,
+        confidence="low" if is_hint else "medium",
+        help="let the sampler reach all samples, or make a data set of the part that is meant "
+        "(`torch.utils.data.Subset`)",
+        evidence={"drawn": event.drawn, "rows": event.rows, "passes": event.passes},
+    )
+
+
 def bad() -> None:
     import torch
     from torch import nn
@@ -55,6 +75,57 @@ def bad() -> None:
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+
+
+def bad_sampler() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, Sampler, TensorDataset
+
+    class Shuffled(Sampler[int]):
+        def __init__(self, count: int) -> None:
+            self.count = count
+
+        def __iter__(self):  # type: ignore[no-untyped-def]
+            return iter(torch.randperm(self.count).tolist())  # <- AD711
+
+        def __len__(self) -> int:
+            return self.count
+
+    torch.manual_seed(0)
+    x = torch.randn(160, 8)
+    loader = DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=16, sampler=Shuffled(64))
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(4):
+        for inputs, targets in loader:
+            loss = nn.functional.mse_loss(model(inputs), targets)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
+def good_validation_sampler() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, SubsetRandomSampler, TensorDataset
+
+    torch.manual_seed(0)
+    x = torch.randn(160, 8)
+    y = x.sum(1, keepdim=True)
+    order = torch.randperm(160).tolist()
+    training = DataLoader(TensorDataset(x, y), batch_size=16, sampler=SubsetRandomSampler(order[:128]))
+    validation = DataLoader(TensorDataset(x, y), batch_size=16, sampler=SubsetRandomSampler(order[128:]))
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(3):
+        for inputs, targets in training:
+            loss = nn.functional.mse_loss(model(inputs), targets)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        with torch.no_grad():
+            print(sum(nn.functional.mse_loss(model(inputs), targets).item() for inputs, targets in validation))
 
 
 def good() -> None:
@@ -115,14 +186,16 @@ RULE = Rule(
     severity="warning",
     title="part of the data can never be drawn",
     observes="The range of `torch.randint`, where its indices take rows of a tensor that has more, in a program that "
-    "has run to its end and used the others for nothing.",
+    "has run to its end and used the others for nothing; and what samplers draw, pass by pass.",
     why="Data that were collected, and perhaps paid for, teach nothing.",
     fix="Draw from all rows.",
     fine="Rows that are held out and used elsewhere, subsets that are a tensor of their own, and samples that need "
     "their successor.",
-    needs=(RowsNeverDrawn,),
+    needs=(RowsNeverDrawn, SamplerRepeats),
     examine=examine,
-    bad=(bad,),
-    good=(good, good_rest_held_out, good_what_comes_next),
-    tunables={"samples": 32},
+    bad=(bad, bad_sampler),
+    good=(good, good_rest_held_out, good_what_comes_next, good_validation_sampler),
+    # A pass alone does not tell a part that a sampler always draws from one that it draws by chance.
+    # What does not fill a batch or a block is left out at the end.
+    tunables={"samples": 32, "passes": 2, "share": 0.9},
 )

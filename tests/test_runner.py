@@ -681,7 +681,7 @@ LIGHTNING = """
 
 
 def test_lightning_reaches_its_validation_and_its_end(ran: Any) -> None:
-    done = ran(LIGHTNING, steps=100, batches_per_epoch=3)
+    done = ran(LIGHTNING, steps=20, batches_per_epoch=3)
     assert [line for line in done.output.splitlines() if "after" in line] == [
         "validated after 3",
         "validated after 6",

@@ -120,18 +120,21 @@ class IdleTerms(Instrument):
         self.listen(signals.backward.began, self._backward_began)
         self.listen(self._module_calls.root_passed, self._root_passed)
         self.listen(self._course.step_taken, self._step_taken)
-        self.listen(self._detail.turned, self._attend)
-        self.listen(self._detail.focused, self._attend)
-        self._attend(self._detail)
+        self.listen(self._detail.turned, self._turned)
+        self.listen(self._detail.focused, self._turned)
+        self._attend()
 
     def finish(self) -> None:
         for origin in self._origins.values():
             if origin.idle >= _TELL_AT and origin.idle > origin.told:
                 self._tell(origin)
 
-    def _attend(self, detail: Detail) -> None:
+    def _turned(self, detail: Detail) -> None:
+        self._attend()
+
+    def _attend(self) -> None:
         """Begin to listen to operations, or stop: what takes in those terms that live on is not known then."""
-        wanted = detail.closely or (self._suspects and detail.full)
+        wanted = self._detail.closely or (self._suspects and self._detail.full)
         if wanted and not self._listens:
             self.listen(self._operations.ended, self._operation_ended)
         elif not wanted and self._listens:
@@ -272,7 +275,7 @@ class IdleTerms(Instrument):
             self.listen(self._value_reads.read, self._read)
         else:
             self.unlisten(self._value_reads.read, self._read)
-        self._attend(self._detail)
+        self._attend()
 
     def _settle(self) -> None:
         dead = [term for term in self._pending if term.tensor() is None and not term.origin.used]

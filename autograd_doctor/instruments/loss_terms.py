@@ -162,16 +162,19 @@ class LossTerms(Instrument):
     def connect(self, signals: Signals) -> None:
         self.listen(signals.backward.began, self._backward_began)
         self.listen(self._course.step_taken, self._step_taken)
-        self.listen(self._detail.turned, self._attend)
-        self.listen(self._detail.focused, self._attend)
-        self._attend(self._detail)
+        self.listen(self._detail.turned, self._turned)
+        self.listen(self._detail.focused, self._turned)
+        self._attend()
 
     def finish(self) -> None:
         self._tell()
 
-    def _attend(self, detail: Detail) -> None:
+    def _turned(self, detail: Detail) -> None:
+        self._attend()
+
+    def _attend(self) -> None:
         """Begin to listen to operations, or stop. `_since`: what is made after that is seen made."""
-        wanted = detail.closely or (self._suspects and detail.full)
+        wanted = self._detail.closely or (self._suspects and self._detail.full)
         if wanted and self._since is None:
             self._since = next_order()
             self.listen(self._operations.ended, self._operation_ended)

@@ -91,7 +91,7 @@ class MovingTargets(Instrument):
         self.listen(self._lineage.operated, self._operation_ended)
         self.listen(signals.backward.began, self._backward_began)
         self.listen(self._course.step_taken, self._step_taken)
-        self.listen(self._detail.focused, self._begin_anew)
+        self.listen(self._detail.focused, self._turned)
 
     # --------------------------------------------------------------------------------------------------- operations
 
@@ -228,9 +228,12 @@ class MovingTargets(Instrument):
         )
 
     def _step_taken(self, course: Course) -> None:
-        self._begin_anew(self._detail)
+        self._begin_anew()
 
-    def _begin_anew(self, detail: Detail) -> None:
+    def _turned(self, detail: Detail) -> None:
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
         self._compared.clear()
         if self._sides or self._differences:
             self._sides, self._differences = IdentityTable(), IdentityTable()

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import torch
 from torch import nn
-from torch.overrides import TorchFunctionMode
+from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack, _pop_mode, _push_mode
+from torch.utils._device import DeviceContext
 
 from autograd_doctor.reading.module_tree import modules_in
 from autograd_doctor.reading.operation_kinds import Kind, classify
@@ -75,7 +77,7 @@ def _called(module: nn.Module, args: Any, kwargs: Any, row: int, samples: int) -
     call = _Call()
     hooks = [inner.register_forward_hook(_noting(call, path, row, samples)) for path, inner in modules_in(module)]
     try:
-        with unnoticed(), torch._C._EnableTorchFunction(), _Recording(call, row, samples):
+        with unnoticed(), torch._C._EnableTorchFunction(), _without_modes(), _Recording(call, row, samples):
             torch.manual_seed(0)
             random.seed(0)
             output = module(*_fresh(args), **_fresh(kwargs))
@@ -86,6 +88,24 @@ def _called(module: nn.Module, args: Any, kwargs: Any, row: int, samples: int) -
     call.outputs = list(_rows(results, row, samples))
     call.shape = next((list(result.shape) for result in results if _has(result, samples)), [])
     return call
+
+
+@contextlib.contextmanager
+def _without_modes() -> Iterator[None]:
+    """A block without function modes, but for torch's default device: those of the program are to see nothing."""
+    modes = _get_current_function_mode_stack()
+    _put([mode for mode in modes if isinstance(mode, DeviceContext)])
+    try:
+        yield
+    finally:
+        _put(modes)
+
+
+def _put(modes: Sequence[TorchFunctionMode]) -> None:
+    while _get_current_function_mode_stack():
+        _pop_mode()
+    for mode in modes:
+        _push_mode(mode)
 
 
 def _noting(call: _Call, path: str, row: int, samples: int) -> Any:

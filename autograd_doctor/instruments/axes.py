@@ -7,7 +7,6 @@ operations that keep the shape, and through views by their strides; where anythi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import ClassVar
 
 import torch
@@ -45,7 +44,7 @@ class AxesFollowed(Instrument):
         self._detail = detail
         self._tensors = tensors
         self._lineage = lineage
-        self._axes: IdentityTable[axes.Axes] = IdentityTable()
+        self._axes: IdentityTable[tuple[axes.Axes, torch.Size]] = IdentityTable()
         self._told: dict[object, set[int]] = {}
 
     def connect(self, signals: Signals) -> None:
@@ -67,15 +66,15 @@ class AxesFollowed(Instrument):
         if found is None and not recorded.made.values:
             found = axes.fresh_axes(output)
         if found is not None:
-            self._axes.put(output, found)
+            self._axes.put(output, (found, output.shape))
         else:
             self._axes.discard(output)
 
     def _of(self, tensor: torch.Tensor) -> axes.Axes | None:
         """The axes of a tensor; all that comes from outside has axes of its own."""
         known = self._axes.get(tensor)
-        if known is not None and [prod(atom.size for atom in axis) for axis in known] == list(tensor.shape):
-            return known
+        if known is not None and known[1] == tensor.shape:
+            return known[0]
         made = self._tensors.get(tensor)
         return axes.fresh_axes(tensor) if known is None and (made is None or made.step < self._course.steps) else None
 

@@ -68,11 +68,19 @@ def _weight(event: BatchLeakJudged) -> tuple[Severity, Confidence] | None:
         return "error", "high"
     if event.operation in _ARITHMETIC:
         return "error" if sure else "warning", "medium"
+    if event.time_first and (event.axes == 3 or event.operation in _RECURRENT):
+        return ("error", "high") if sure or _is_pooled(event) else None
     if not sure:
         return None
-    if event.time_first and (event.axes == 3 or event.operation in _RECURRENT):
-        return "error", "high"
     return ("warning", "medium") if event.operation in _MOVES else ("info", "medium")
+
+
+def _is_pooled(event: BatchLeakJudged) -> bool:
+    """Whether the first axis of the input is that of the output, and the second one is gone.
+
+    Of a sequence whose moments come first, it would be the first one that is summed up.
+    """
+    return event.output[:1] == event.shape[:1] and len(event.shape) > 1 and event.shape[1] not in event.output
 
 
 def _finding(trace: Trace, event: BatchLeakJudged, severity: Severity, confidence: Confidence) -> Finding:

@@ -103,6 +103,7 @@ class Activations(Instrument):
         self._backward_runs = backward_runs
         self._rectifiers: dict[Key, _Rectifier] = {}
         self._squashers: dict[Key, _Squasher] = {}
+        self._looked = False
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._lineage.recorded, self._recorded)
@@ -111,6 +112,7 @@ class Activations(Instrument):
 
     def _recorded(self, recorded: Recorded) -> None:
         operation, output = recorded.made.operation, recorded.output
+        self._looked |= operation in RECTIFIERS or operation in SQUASHERS
         if operation in RECTIFIERS:
             if output.dim() > 1 and output.numel() and has_graph(output) and readable(output):
                 self._rectified(recorded)
@@ -174,6 +176,9 @@ class Activations(Instrument):
     # ----------------------------------------------------------------------------------------------------- each step
 
     def _step_taken(self, course: Course) -> None:
+        if not self._looked:
+            return
+        self._looked = False
         step = course.steps - 1
         rectifiers = [(key, each) for key, each in self._rectifiers.items() if each.step == step]
         squashers = [(key, each) for key, each in self._squashers.items() if each.counts]

@@ -124,6 +124,8 @@ class Rows(Instrument):
 
     def _root_began(self, began: RootBegan) -> None:
         call = began.call
+        if call.grad_enabled and call.module.training and self._knows_all(began.module):
+            return
         data = [
             tensor
             for tensor in tensors_in((call.args, call.kwargs), 2)
@@ -139,6 +141,11 @@ class Rows(Instrument):
             self._evaluated(began, max(data, key=_bytes_of_row))
 
     # ----------------------------------------------------------------------------------------------------- training
+
+    def _knows_all(self, module: int) -> bool:
+        """Whether a light step can add nothing to what is known of the samples that a module is trained on."""
+        known = self._training.get(module)
+        return not self._detail.full and known is not None and (known.complete or len(known.samples) > _MOST_ROWS)
 
     def _trained(self, began: RootBegan, data: list[torch.Tensor]) -> None:
         call, training = began.call, self._training.setdefault(began.module, _Training())

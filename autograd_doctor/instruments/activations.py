@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -26,7 +25,7 @@ from autograd_doctor.reading.squashing import (
     is_sharpened,
     weights_before,
 )
-from autograd_doctor.reading.tensor_facts import readable
+from autograd_doctor.reading.tensor_facts import read_together, readable
 from autograd_doctor.signals import Signals
 
 LAST_LOOKS = 3
@@ -183,10 +182,10 @@ class Activations(Instrument):
         rectifiers = [(key, each) for key, each in self._rectifiers.items() if each.step == step]
         squashers = [(key, each) for key, each in self._squashers.items() if each.counts]
         for (key, rectifier), (silent, lost) in zip(
-            rectifiers, _read(rectifier.counts() for _, rectifier in rectifiers), strict=True
+            rectifiers, read_together([rectifier.counts() for _, rectifier in rectifiers]), strict=True
         ):
             self._tell_units(key, rectifier, int(silent), int(lost))
-        found = _read(each.summed() for _, each in squashers)
+        found = read_together([each.summed() for _, each in squashers])
         for (key, squasher), numbers in zip(squashers, found, strict=True):
             squasher.counts.clear()
             squasher.ranges.clear()
@@ -233,12 +232,3 @@ class Activations(Instrument):
                 high=high,
             )
         )
-
-
-def _read(vectors: Iterable[torch.Tensor]) -> list[list[float]]:
-    """Short vectors of one length, read back in one go if they lie on one device."""
-    kept = list(vectors)
-    if len({vector.device for vector in kept}) == 1:
-        read: list[list[float]] = torch.stack(kept).tolist()
-        return read
-    return [vector.tolist() for vector in kept]

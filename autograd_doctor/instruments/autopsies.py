@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import torch
 
@@ -21,7 +21,7 @@ from autograd_doctor.reading.graph_structure import nodes_of, structure_of
 from autograd_doctor.reading.graph_walk import GraphWalk
 from autograd_doctor.reading.made import has_graph
 from autograd_doctor.reading.places import Place, locate, place
-from autograd_doctor.reading.tensor_facts import bad_rows, describe, readable
+from autograd_doctor.reading.tensor_facts import bad_rows, describe, is_spoiled
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall
 
@@ -32,6 +32,13 @@ _MOST_SPOILED = 4
 """Losses to look into: a loss scale of 65536 (the default) that settles spoils a few, and they do no harm."""
 
 Line = tuple[str, Place | None]
+
+
+class _Read(NamedTuple):
+    """A value that is not finite, which the program has read. event: what made it so, None if that is not known."""
+
+    event: Event | None
+    is_scalar: bool
 
 
 class Autopsies(Instrument):
@@ -62,8 +69,7 @@ class Autopsies(Instrument):
         self._operations = site.signals.operations
         self._lines: dict[tuple[int, Place | None], list[Line | None]] = {}
         self._nodes = self._spoiled = 0
-        self._read_spoiled = self._read_scalar = False
-        self._read_event: Event | None = None
+        self._read: _Read | None = None
         self._last_root: weakref.ref[torch.Tensor] | None = None
 
     def connect(self, signals: Signals) -> None:
@@ -75,17 +81,17 @@ class Autopsies(Instrument):
 
     def _tell_of_read(self) -> None:
         """No backward went through a value that the program has read; it did without it."""
-        if self._read_event is not None:
-            self.emit(self._read_event)
-        elif self._read_spoiled:
+        if self._read is not None and self._read.event is not None:
+            self.emit(self._read.event)
+        elif self._read is not None:
             self._detail.missed()
-        self._read_spoiled, self._read_event = False, None
+        self._read = None
 
     def _backward_began(self, call: BackwardCall) -> None:
         """The last to see it: the value of the loss has been read."""
-        if self._read_scalar and not self._is_spoiled(call.roots[0]):
+        if self._read is not None and self._read.is_scalar and not self._is_spoiled(call.roots[0]):
             self._tell_of_read()
-        self._read_spoiled, self._read_event = False, None
+        self._read = None
         self._last_root = weakref.ref(call.roots[0])
         if self._ledger.walk is not None:
             self._remember(self._ledger.walk)
@@ -100,26 +106,23 @@ class Autopsies(Instrument):
     def _is_spoiled(self, root: torch.Tensor) -> bool:
         loss = self._course.last_loss
         if loss is None:
-            return readable(root) and not bool(torch.isfinite(root).all())
+            return is_spoiled(root)
         return not math.isfinite(loss)
 
     def _value_read(self, tensor: torch.Tensor) -> None:
         """A bare signal: most reads are of something else, of a loss that has gone backward already, or our own."""
-        if self._read_spoiled or not tensor.requires_grad or self._operations.inside:
+        if self._read is not None or not tensor.requires_grad or self._operations.inside:
             return
         if self._course.running is not None:
             return
         if self._last_root is not None and self._last_root() is tensor:
             return
         with self._guard.looking():
-            if has_graph(tensor) and readable(tensor) and not bool(torch.isfinite(tensor).all()):
-                self._read_spoiled = True
+            if has_graph(tensor) and is_spoiled(tensor):
                 made = self._tensors.get(tensor) if self._detail.closely else None
-                if made is not None and made.origin is not None:
-                    self._read_event = made.origin.event(self._course.steps, "read")
-                else:
-                    self._read_event = self._look_into([tensor], None, "read")
-                self._read_scalar = tensor.numel() == 1
+                origin = made.origin if made is not None else None
+                told = origin.event(self._course.steps, "read") if origin else self._look_into([tensor], None, "read")
+                self._read = _Read(told, tensor.numel() == 1)
 
     def _remember(self, walk: GraphWalk) -> None:
         """Keep the lines of a recorded graph; where another of its structure has others, they tell nothing.

@@ -159,7 +159,7 @@ class Batches(Instrument):
     def _root_began(self, began: RootBegan) -> None:
         call = began.call
         trains = call.grad_enabled and call.module.training
-        tensors = tensors_in((call.args, call.kwargs), 2)[:_MOST_FIELDS]
+        tensors = began.given[:_MOST_FIELDS]
         for position, tensor in enumerate(tensors):
             if tensor.requires_grad:
                 continue

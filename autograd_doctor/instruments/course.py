@@ -8,6 +8,7 @@ from torch.optim import Optimizer
 
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.places import here
 from autograd_doctor.reading.without_running import attributes
 from autograd_doctor.signals import Signals
@@ -161,5 +162,5 @@ class RunningStep:
 
     def parameters(self) -> set[int]:
         """The identities of those that it may have changed."""
-        everything = (parameter for group in self.optimizer.param_groups for parameter in group["params"])
+        everything = parameters_of(self.optimizer)
         return {id(parameter) for parameter in everything if parameter.grad is not None or parameter.requires_grad}

@@ -123,7 +123,7 @@ class Draws(Instrument):
 
     def _root_began(self, began: RootBegan) -> None:
         call = began.call
-        for tensor in tensors_in((call.args, call.kwargs), 2):
+        for tensor in began.given:
             if tensor.requires_grad or not tensor.dim():
                 continue
             sources = self._sources.of(tensor)

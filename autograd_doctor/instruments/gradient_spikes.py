@@ -15,6 +15,7 @@ from autograd_doctor.instruments.light_steps import LightSteps
 from autograd_doctor.instruments.loss_scales import LossScales
 from autograd_doctor.instruments.optimizers import Optimizers
 from autograd_doctor.instruments.parameters import Parameters
+from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.places import here
 from autograd_doctor.reading.tensor_facts import norms
 from autograd_doctor.signals import Signals
@@ -72,15 +73,15 @@ class GradientSpikes(Instrument):
         return running is not None and running.skipped
 
     def _measure(self, number: int, call: StepCall, loss: float) -> None:
-        held = [p for group in call.optimizer.param_groups for p in group["params"] if p.grad is not None]
+        held = [(self._parameters.number(p), p.grad) for p in parameters_of(call.optimizer) if p.grad is not None]
         scale = self._loss_scales.at_step(call.optimizer)
         self.emit(
             GradientMeasured(
                 step=self._course.steps,
                 optimizer=number,
                 location=here(),
-                parameters=[self._parameters.number(parameter) for parameter in held],
-                norms=[norm / scale for norm in norms([parameter.grad for parameter in held])],
+                parameters=[number for number, _ in held],
+                norms=[norm / scale for norm in norms([gradient for _, gradient in held])],
                 loss=loss,
             )
         )

@@ -15,6 +15,7 @@ from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.optimizers import Optimizers
 from autograd_doctor.reading.graph_structure import nodes_of, structure_of
+from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.subclasses import version_of
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall
@@ -91,7 +92,7 @@ class LightSteps(Instrument):
 
         One that is made anew in every step has the same version each time; one that is written to has a higher one.
         """
-        gradients = [parameter.grad for group in optimizer.param_groups for parameter in group["params"]]
+        gradients = [parameter.grad for parameter in parameters_of(optimizer)]
         now = [None if gradient is None else version_of(gradient) for gradient in gradients]
         before = self._versions.get(number, [])
         self._versions[number] = now

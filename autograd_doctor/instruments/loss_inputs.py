@@ -233,7 +233,7 @@ class LossInputs(Instrument):
         walk = self._ledger.walk
         if walk is None or not self._losses:
             return
-        for made in dict.fromkeys(made for made in walk.made.values() if made is not None):
+        for made in walk.lineages:
             seen = self._losses.get(made)
             if seen is not None:
                 self._tell(seen, walk.backward)

@@ -14,6 +14,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.optimizers import Optimizers
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.reading.numbers import IdentityTable, Numbers
+from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.places import here
 from autograd_doctor.reading.without_running import attributes, is_a
 from autograd_doctor.signals import Signals
@@ -67,7 +68,7 @@ class LossScales(Instrument):
         return max(map(self.of_optimizer, held), default=1.0)
 
     def _shares(self, optimizer: Optimizer, parameters: list[int]) -> bool:
-        mine = (parameter for group in optimizer.param_groups for parameter in group["params"])
+        mine = parameters_of(optimizer)
         return any(self._parameters.get(parameter) in parameters for parameter in mine)
 
     # ----------------------------------------------------------------------------------------------------- calls

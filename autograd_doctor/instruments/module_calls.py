@@ -6,6 +6,7 @@ import sys
 import threading
 import weakref
 from dataclasses import dataclass, field
+from functools import cached_property
 from time import perf_counter
 from types import FrameType
 from typing import ClassVar
@@ -89,13 +90,18 @@ class _Running(threading.local):
         self.calls: list[ModuleCall] = []
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False)
 class RootBegan:
     """A root is about to run: its number, and the line that calls it."""
 
     call: ModuleCall
     module: int
     where: Place | None
+
+    @cached_property
+    def given(self) -> list[torch.Tensor]:
+        """The tensors among its arguments, looked for once for all who listen."""
+        return tensors_in((self.call.args, self.call.kwargs), 2)
 
 
 @dataclass(eq=False, slots=True)

@@ -203,7 +203,7 @@ class MovingTargets(Instrument):
         walk = self._ledger.walk
         if not self._compared or walk is None or call.kind != "backward":
             return
-        through = {id(made) for made in walk.made.values() if made is not None}
+        through = {id(made) for made in walk.lineages}
         for difference in self._compared:
             if id(difference.made) in through:
                 self._tell(difference, walk.backward)

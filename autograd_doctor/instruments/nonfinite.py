@@ -23,7 +23,7 @@ from autograd_doctor.reading.made import Made
 from autograd_doctor.reading.operation_kinds import STAYS_FINITE
 from autograd_doctor.reading.origin import Origin
 from autograd_doctor.reading.places import Place
-from autograd_doctor.reading.tensor_facts import bad_rows, describe, readable
+from autograd_doctor.reading.tensor_facts import bad_rows, describe, is_spoiled, readable
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall
 
@@ -111,7 +111,7 @@ class NonFinite(Instrument):
     def _is_written_down(self, recorded: Recorded) -> bool:
         """Whether the program marks data as missing: they come in spoiled where they are used."""
         others = [tensor for tensor in recorded.inputs if tensor is not recorded.output]
-        return recorded.made.operation in _MARKS and not recorded.made.values and not any(map(_is_spoiled, others))
+        return recorded.made.operation in _MARKS and not recorded.made.values and not any(map(is_spoiled, others))
 
     def _spoiled_parameter(self, inputs: Sequence[torch.Tensor]) -> Origin | None:
         """What the program itself has written into a parameter."""
@@ -126,7 +126,7 @@ class NonFinite(Instrument):
         if self._seen[key] > _MOST_PER_PLACE:
             return self._known[key]
         before = [tensor for tensor in inputs if tensor is not output or not self._was_known(output, made)]
-        spoiled = [tensor for tensor in before if _is_spoiled(tensor) and self._origin_of(tensor) is None]
+        spoiled = [tensor for tensor in before if is_spoiled(tensor) and self._origin_of(tensor) is None]
         if spoiled:
             origin = Origin(None, made.place, self._tensors.describe(spoiled[0]), (), tuple(bad_rows(spoiled[0])))
         else:
@@ -149,7 +149,3 @@ class NonFinite(Instrument):
     def _origin_of(self, tensor: torch.Tensor) -> Origin | None:
         made = self._tensors.get(tensor)
         return made.origin if made is not None else None
-
-
-def _is_spoiled(tensor: torch.Tensor) -> bool:
-    return tensor.is_floating_point() and readable(tensor) and not bool(torch.isfinite(tensor).all())

@@ -17,6 +17,7 @@ from autograd_doctor.instruments.ledger import Ledger
 from autograd_doctor.instruments.loss_scales import LossScales
 from autograd_doctor.instruments.optimizers import Optimizers, setting
 from autograd_doctor.instruments.parameters import Parameters
+from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.places import here
 from autograd_doctor.reading.tensor_facts import fingerprints
 from autograd_doctor.reading.without_running import attributes
@@ -93,7 +94,7 @@ class OptimizerSteps(Instrument):
     def _look_at_gradients(self, optimizer: Optimizer, step: _Step) -> None:
         """What the optimizer finds: after the closure ran, or right before a step without one."""
         self._ledger.catch_up()
-        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        parameters = parameters_of(optimizer)
         numbered = [(self._parameters.number(parameter), parameter) for parameter in parameters]
         step.with_gradient = [(number, p) for number, p in numbered if p.grad is not None]
         step.missing = [number for number, p in numbered if p.grad is None and p.requires_grad]

@@ -19,7 +19,6 @@ from autograd_doctor.reading.made import has_graph
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.operations import Operation
@@ -97,7 +96,7 @@ class Pairing(Instrument):
             return
         if self._inputs_of != self._course.steps:
             self._inputs_of, self._inputs = self._course.steps, set()
-        for tensor in tensors_in((call.args, call.kwargs), 2):
+        for tensor in began.given:
             if not tensor.requires_grad and tensor.dim():
                 self._inputs |= self._taken(tensor)
 

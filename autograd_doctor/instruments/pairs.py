@@ -216,7 +216,7 @@ class Pairs(Instrument):
         walk = self._ledger.walk
         if walk is None or not self._sums:
             return
-        for made in dict.fromkeys(made for made in walk.made.values() if made is not None):
+        for made in walk.lineages:
             seen = self._sums.pop(made, None)
             if seen is not None:
                 self._tell(seen, walk.backward)

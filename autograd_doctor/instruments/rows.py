@@ -21,7 +21,6 @@ from autograd_doctor.reading.numbers import IdentityTable, Numbers
 from autograd_doctor.reading.operation_kinds import FROM_DATA
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.subclasses import bytes_of
-from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.operations import Operation
@@ -126,11 +125,7 @@ class Rows(Instrument):
         call = began.call
         if call.grad_enabled and call.module.training and self._knows_all(began.module):
             return
-        data = [
-            tensor
-            for tensor in tensors_in((call.args, call.kwargs), 2)
-            if tensor.dim() > 1 and not tensor.requires_grad
-        ]
+        data = [tensor for tensor in began.given if tensor.dim() > 1 and not tensor.requires_grad]
         if not data or next(parameters_in(call.module), None) is None:
             return
         if any(tensor.device.type != "cpu" for tensor in data):
@@ -148,7 +143,7 @@ class Rows(Instrument):
         return not self._detail.full and known is not None and (known.complete or len(known.samples) > _MOST_ROWS)
 
     def _trained(self, began: RootBegan, data: list[torch.Tensor]) -> None:
-        call, training = began.call, self._training.setdefault(began.module, _Training())
+        training = self._training.setdefault(began.module, _Training())
         largest = max(data, key=_bytes_of_row)
         is_news = not training.complete and bytes_of(largest) <= _MOST_BYTES
         if not (self._detail.full or is_news) or len(training.samples) > _MOST_ROWS:
@@ -164,7 +159,7 @@ class Rows(Instrument):
         training.complete |= training.known >= _IN_A_ROW
         training.loaders.update(source.number for source in self._sources.of(largest) if source.kind == "drawn")
         if self._detail.full:
-            self._compare(began, data, is_all=len(data) == len(tensors_in((call.args, call.kwargs), 2)))
+            self._compare(began, data, is_all=len(data) == len(began.given))
 
     def _compare(self, began: RootBegan, data: list[torch.Tensor], *, is_all: bool) -> None:
         """Whether all samples of a line are alike, until two differ.

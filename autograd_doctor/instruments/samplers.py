@@ -17,7 +17,6 @@ from autograd_doctor.instruments.sources import Sources
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, is_own, locate
 from autograd_doctor.reading.stored_rows import fields_of
-from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.without_running import is_a
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.fetches import Fetch
@@ -175,7 +174,7 @@ class Samplers(Instrument):
         """What is evaluated without a loader may be the samples in question."""
         if began.call.grad_enabled:
             return
-        for tensor in tensors_in((began.call.args, began.call.kwargs), 2):
+        for tensor in began.given:
             rows = self._columns.get(tensor)
             if rows is not None:
                 self._evaluated.add(rows)

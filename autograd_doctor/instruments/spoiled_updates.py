@@ -13,8 +13,9 @@ from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.instruments.tensors import Tensors
+from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.places import here
-from autograd_doctor.reading.tensor_facts import bad_rows, describe, norms, readable
+from autograd_doctor.reading.tensor_facts import bad_rows, describe, is_spoiled, norms
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.optimizers import StepCall
 
@@ -41,8 +42,8 @@ class SpoiledUpdates(Instrument):
         self._sound = []
         if self._said or not self._detail.closely or call.closure:
             return
-        held = [p for group in call.optimizer.param_groups for p in group["params"] if p.grad is not None]
-        spoiled = _spoiled([parameter.grad for parameter in held])
+        held = [p for p in parameters_of(call.optimizer) if p.grad is not None]
+        spoiled = _spoiled([parameter.grad for parameter in held if parameter.grad is not None])
         if spoiled:
             self._tell_of_gradient(spoiled)
         elif not _spoiled(held):
@@ -81,4 +82,4 @@ class SpoiledUpdates(Instrument):
 def _spoiled(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
     """Those that hold NaN or Inf. The square of a large number overflows, so that norms only tell where to look."""
     suspects = (tensor for tensor, norm in zip(tensors, norms(tensors), strict=True) if not math.isfinite(norm))
-    return [tensor for tensor in suspects if readable(tensor) and not bool(torch.isfinite(tensor).all())]
+    return [tensor for tensor in suspects if is_spoiled(tensor)]

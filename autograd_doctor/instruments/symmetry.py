@@ -14,6 +14,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.optimizers import Optimizers
 from autograd_doctor.instruments.parameters import Parameters
+from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.places import locate
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.signals import Signals
@@ -54,7 +55,7 @@ class Symmetry(Instrument):
     def _began(self, call: StepCall) -> None:
         number = self._optimizers.known(call.optimizer)
         if number not in self._suspects:
-            held = [parameter for group in call.optimizer.param_groups for parameter in group["params"]]
+            held = parameters_of(call.optimizer)
             self._suspects[number] = [_Suspect(weakref.ref(weight)) for weight in held if _is_matrix(weight)]
         if self._suspects[number]:
             self._suspects[number] = [suspect for suspect in self._suspects[number] if self._stays_alike(suspect)]

@@ -129,7 +129,7 @@ class Targets(Instrument):
             return
         if self._samples_of != self._course.steps:
             self._samples_of, self._samples = self._course.steps, set()
-        for tensor in tensors_in((call.args, call.kwargs), 2):
+        for tensor in began.given:
             made = self._tensors.get(tensor)
             if not tensor.requires_grad and tensor.dim():
                 self._samples.add(tensor.shape[0])

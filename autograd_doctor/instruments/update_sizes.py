@@ -12,6 +12,7 @@ from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.optimizers import Optimizers
 from autograd_doctor.instruments.parameters import Parameters
+from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.spread import root_mean_squares, spread
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.optimizers import StepCall
@@ -41,7 +42,7 @@ class UpdateSizes(Instrument):
         number = self._optimizers.known(call.optimizer)
         self._before.pop(number, None)
         if self._detail.full:
-            held = (parameter for group in call.optimizer.param_groups for parameter in group["params"])
+            held = parameters_of(call.optimizer)
             copies = ((p, spread(p)) for p in held if p.requires_grad and (call.closure or p.grad is not None))
             self._before[number] = [(parameter, copy) for parameter, copy in copies if copy is not None]
 

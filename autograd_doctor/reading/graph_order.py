@@ -14,8 +14,7 @@ def behind(walk: GraphWalk, leaves: Iterable[int], trained: Iterable[int]) -> se
     leaves, trained: keys of leaf nodes in `walk`. A weight and the bias beside it work together.
     """
     carries = dict.fromkeys(walk.leaves, False) | dict.fromkeys(trained, True)
-    inner = (node for key, node in walk.nodes.items() if key not in walk.leaves)
-    for node in sorted(inner, key=lambda node: node._sequence_nr()):
+    for node in walk.forward_order:
         carries[id(node)] = any(carries.get(id(source), False) for source, _ in node.next_functions)
     return {leaf for leaf in leaves if any(_meets(walk, carries, leaf))}
 

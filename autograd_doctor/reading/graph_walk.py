@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -116,6 +117,17 @@ class GraphWalk:
                 self.carrier = own
         return made
 
+    @cached_property
+    def forward_order(self) -> list[Node]:
+        """The nodes but for the leaves, in the order in which the forward made them."""
+        inner = (node for key, node in self.nodes.items() if key not in self.leaves)
+        return sorted(inner, key=lambda node: node._sequence_nr())
+
+    @cached_property
+    def lineages(self) -> list[Made]:
+        """What is known of how the nodes came to be, each once."""
+        return list(dict.fromkeys(made for made in self.made.values() if made is not None))
+
     def leaves_below(self, node: Node) -> set[int]:
         """Keys of the leaf nodes that gradients of `node` flow into."""
         seen: set[int] = set()
@@ -177,7 +189,7 @@ class GradientWatch:
                     self.without_answer.add(key)
                 magnitudes[key] = found
                 if not all(map(math.isfinite, found)):
-                    by_range = overflows_only_by_range(node_name(node).removesuffix("Backward"), given)
+                    by_range = overflows_only_by_range(operation_of(node), given)
                     self.first_bad = BadGradient(node, _operands(node, self._made_of), by_range)
 
         return look
@@ -228,6 +240,11 @@ def node_name(node: Node) -> str:
     return str(node.name()).removeprefix("torch::autograd::").rstrip("0123456789")
 
 
+def operation_of(node: Node) -> str:
+    """The operation that a node belongs to, as nodes spell it: "NativeLayerNorm"."""
+    return node_name(node).removesuffix("Backward")
+
+
 def zeroing_events(
     walk: GraphWalk, gradients: GradientWatch, number: Callable[[torch.Tensor], int | None]
 ) -> tuple[list[Cut], list[Zeroing]]:
@@ -237,7 +254,7 @@ def zeroing_events(
         numbers = sorted(n for n in (number(walk.leaves[leaf]) for leaf in below) if n is not None)
         made = walk.made.get(id(node))
         location = locate(made.place) if made else None
-        operation = made.operation if made else node_name(node).removesuffix("Backward").lower()
+        operation = made.operation if made else operation_of(node).lower()
         if not numbers:
             continue
         if node_name(node) in _ZERO_BY_DEFINITION:
@@ -277,7 +294,7 @@ def non_finite_event(walk: GraphWalk, bad: BadGradient, parameters: list[int], a
     return NonFiniteGradient(
         step=walk.step,
         node=str(node.name()),
-        operation=made.operation if made else node_name(node).removesuffix("Backward").lower(),
+        operation=made.operation if made else operation_of(node).lower(),
         location=locate(made.place) if made else None,
         operands=operands,
         parameters=parameters,

@@ -44,7 +44,7 @@ def longest_way(walk: GraphWalk, magnitudes: Mapping[int, Sequence[float]]) -> l
 
     magnitudes: 2-norms of the gradients that each node, by its key, passed on to the nodes before it.
     """
-    inner = sorted((node for key, node in walk.nodes.items() if key not in walk.leaves), key=_order)
+    inner = walk.forward_order
     weights = {id(node): matrices for node in inner if (matrices := weights_of(node))}
     length: dict[int, int] = {}
     source: dict[int, int] = {}
@@ -68,17 +68,11 @@ def longest_way(walk: GraphWalk, magnitudes: Mapping[int, Sequence[float]]) -> l
 
 def before_layers(walk: GraphWalk) -> frozenset[int]:
     """The keys of the nodes whose outputs flow into a layer, at once or through others."""
-    inner = sorted((node for key, node in walk.nodes.items() if key not in walk.leaves), key=_order, reverse=True)
     found: set[int] = set()
-    for node in inner:  # the forward took what a node gives out after it
+    for node in reversed(walk.forward_order):  # the forward took what a node gives out after it
         if id(node) in found or weights_of(node):
             found.update(id(source) for source, _ in node.next_functions if source is not None)
     return frozenset(found)
-
-
-def _order(node: Node) -> int:
-    order: int = node._sequence_nr()
-    return order
 
 
 def weights_of(node: Node) -> tuple[torch.Tensor, ...]:

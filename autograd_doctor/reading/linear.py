@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from autograd_doctor.reading.graph_walk import operation_of
+
 JOINS = frozenset({"stack", "cat", "concat", "concatenate", "hstack", "vstack"})
 """Operations that put terms one beside the other, for a sum to come."""
 DIFFERENCES = frozenset({"sub", "subtract", "__rsub__", "rsub", "sub_", "__isub__"})
@@ -40,7 +42,7 @@ _MOST_PARTS = 100_000
 
 def is_linear(node: Any) -> bool:
     """Whether a backward node belongs to an operation that keeps a sum of terms a sum, weighted or not."""
-    name = str(node.name()).rstrip("0123456789").removesuffix("Backward")
+    name = operation_of(node)
     if name in _PRODUCT_NODES:
         sources = [source for source, _ in node.next_functions if source is not None]
         return len(sources) == 1 and (name != "Div" or node.next_functions[0][0] is not None)

@@ -47,13 +47,13 @@ def from_range(
     return all(bool(torch.isfinite(each).all()) for each in tensors_in((result,)) if each.is_floating_point())
 
 
-def overflows_only_by_range(node_name: str, gradients: Sequence[torch.Tensor | None]) -> bool:
+def overflows_only_by_range(operation: str, gradients: Sequence[torch.Tensor | None]) -> bool:
     """Whether a node with finite slopes made gradients that are not finite, of a small dtype.
 
-    node_name: without "Backward" and digits.
+    operation: as nodes spell it, "NativeLayerNorm".
     """
     spoiled = [each for each in gradients if each is not None and not bool(torch.isfinite(each).all())]
-    return node_name in _FINITE_SLOPES and bool(spoiled) and all(map(is_low, spoiled))
+    return operation in _FINITE_SLOPES and bool(spoiled) and all(map(is_low, spoiled))
 
 
 def _widened(value: Any) -> Any:

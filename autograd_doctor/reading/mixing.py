@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import torch
 from torch import nn
-from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack, _pop_mode, _push_mode
-from torch.utils._device import DeviceContext
+from torch.overrides import TorchFunctionMode
 
+from autograd_doctor.reading.mode_stack import default_device, modes_on_stack, restack
 from autograd_doctor.reading.module_tree import modules_in
 from autograd_doctor.reading.operation_kinds import Kind, classify
 from autograd_doctor.reading.places import Place, place
@@ -93,19 +93,12 @@ def _called(module: nn.Module, args: Any, kwargs: Any, row: int, samples: int) -
 @contextlib.contextmanager
 def _without_modes() -> Iterator[None]:
     """A block without function modes, but for torch's default device: those of the program are to see nothing."""
-    modes = _get_current_function_mode_stack()
-    _put([mode for mode in modes if isinstance(mode, DeviceContext)])
+    modes = modes_on_stack()
+    restack(modes[: default_device(modes)])
     try:
         yield
     finally:
-        _put(modes)
-
-
-def _put(modes: Sequence[TorchFunctionMode]) -> None:
-    while _get_current_function_mode_stack():
-        _pop_mode()
-    for mode in modes:
-        _push_mode(mode)
+        restack(modes)
 
 
 def _noting(call: _Call, path: str, row: int, samples: int) -> Any:

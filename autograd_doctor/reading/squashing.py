@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from autograd_doctor.reading.graph_walk import operation_of
 from autograd_doctor.reading.layers import weights_of
 
 Node = Any
@@ -36,8 +37,8 @@ def weights_before(activation: Node) -> tuple[tuple[torch.Tensor, ...], bool]:
             continue
         weights = weights_of(node)
         if weights:
-            return weights, _name(node).endswith("Convolution")
-        if _name(node) in _PASSED:
+            return weights, operation_of(node).endswith("Convolution")
+        if operation_of(node) in _PASSED:
             pending.extend(source for source, _ in node.next_functions)
     return (), False
 
@@ -47,17 +48,13 @@ def is_sharpened(activation: Node) -> bool:
     node = activation.next_functions[0][0] if activation is not None else None
     if node is None:
         return False
-    name = _name(node)
+    name = operation_of(node)
     if name not in ("Mul", "Div") or sum(source is not None for source, _ in node.next_functions) != 1:
         return False
     constant = node._saved_other if node._saved_other is not None else getattr(node, "_saved_self", None)
     if constant is None or constant.numel() != 1:
         return False
     return abs(float(constant)) > 1 if name == "Mul" else abs(float(constant)) < 1
-
-
-def _name(node: Node) -> str:
-    return str(node.name()).rstrip("0123456789").removesuffix("Backward")
 
 
 def active_units(output: torch.Tensor, *, channels: bool) -> torch.Tensor:

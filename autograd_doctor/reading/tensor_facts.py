@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -77,6 +78,11 @@ def readable(tensor: torch.Tensor) -> bool:
     )
 
 
+def is_spoiled(tensor: torch.Tensor) -> bool:
+    """Whether there is NaN or Inf among values that can be read."""
+    return readable(tensor) and not bool(torch.isfinite(tensor).all())
+
+
 def bad_rows(tensor: torch.Tensor, limit: int = 8) -> list[int]:
     """Indices along the first dimension that hold NaN or Inf, at most `limit`."""
     if tensor.dim() == 0:
@@ -92,7 +98,7 @@ def norms(tensors: list[torch.Tensor]) -> list[float]:
     parts = [(position, part) for position, tensor in enumerate(tensors) for part in plain_parts(tensor)]
     values = torch._foreach_norm([part for _, part in parts]) if parts else ()
     found = [0.0] * len(tensors)
-    for (position, _), value in zip(parts, _read([value.float() for value in values]), strict=True):
+    for (position, _), value in zip(parts, read_together([value.float() for value in values]), strict=True):
         found[position] = math.hypot(found[position], value)
     return found
 
@@ -105,7 +111,7 @@ def fingerprints(tensors: list[torch.Tensor]) -> list[int | None]:
     """
     parts = [(position, part) for position, tensor in enumerate(tensors) for part in plain_parts(tensor)]
     found: list[int | None] = [None] * len(tensors)
-    for (position, _), value in zip(parts, _read([_squared_bits(part) for _, part in parts]), strict=True):
+    for (position, _), value in zip(parts, read_together([_squared_bits(part) for _, part in parts]), strict=True):
         found[position] = value + (found[position] or 0)
     return found
 
@@ -117,8 +123,8 @@ def _squared_bits(values: torch.Tensor) -> torch.Tensor:
     return words.long().add_(2**31).square_().sum()
 
 
-def _read(scalars: list[torch.Tensor]) -> list[Any]:
-    """The values of tensors of one dtype and one element each, read back in one go if they lie on one device."""
-    if len({scalar.device for scalar in scalars}) == 1:
-        return list(torch.stack(scalars).tolist())
-    return [scalar.item() for scalar in scalars]
+def read_together(tensors: Sequence[torch.Tensor]) -> list[Any]:
+    """The values of small tensors of one shape and dtype, read back in one go if they lie on one device."""
+    if len({tensor.device for tensor in tensors}) == 1:
+        return list(torch.stack(list(tensors)).tolist())
+    return [tensor.tolist() for tensor in tensors]

@@ -8,6 +8,7 @@ from autograd_doctor.events import BackwardRan, NonFiniteGradient, NonFiniteProd
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.births import described_operands, origins, rows
 from autograd_doctor.views.scaling import scaled_too_far, skipped_after, skipped_by_scaler
 
 _LARGEST = {"float16": "65,504", "bfloat16": "3.4e38"}
@@ -25,7 +26,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 def _forward(born: NonFiniteProduced) -> Finding:
     output = born.output
-    from_what = "; ".join(operand.described for operand in born.operands)
+    from_what = described_operands(born)
     return RULE.finding(
         f"`{born.operation}` left the range of {output.dtype}: {output.nan + output.inf} of {output.numel} values are "
         f"not finite, and in float32 they are all finite" + (f" ({from_what})" if from_what else ""),
@@ -38,13 +39,9 @@ def _forward(born: NonFiniteProduced) -> Finding:
             "dtype": output.dtype,
             "values": output.numel,
             "not_finite": output.nan + output.inf,
-            **({"rows_of_the_batch": ", ".join(map(str, born.rows))} if born.rows else {}),
+            **rows(born),
         },
-        related=tuple(
-            Related(f"{operand.described.split(' of ')[0]} was made here", operand.made_at)
-            for operand in born.operands
-            if operand.made_at is not None and operand.made_at != born.location
-        )[:3],
+        related=origins(born),
         step_first=born.step + 1,
         step_count=1,
     )

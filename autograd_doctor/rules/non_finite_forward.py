@@ -13,9 +13,10 @@ from autograd_doctor.events import (
     ScalerUsed,
     TensorFacts,
 )
-from autograd_doctor.findings import Finding, Related
+from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.births import described_operands, origins, rows
 from autograd_doctor.views.scaling import scaled_too_far
 
 _REASONS = {
@@ -74,7 +75,7 @@ def _finding(trace: Trace, born: NonFiniteProduced) -> Finding:
         )
         help += "missing normalisation or clipping, a sum where a mean was meant"
     kind = " and ".join(f"{count} {name}" for name, count in (("NaN", output.nan), ("Inf", output.inf)) if count)
-    from_what = "; ".join(operand.described for operand in born.operands)
+    from_what = described_operands(born)
     operands = {f"operand_{place}": operand.described for place, operand in enumerate(born.operands, start=1)}
     return RULE.finding(
         f"`{born.operation}` made {kind or 'NaN or Inf'} out of finite values"
@@ -89,14 +90,10 @@ def _finding(trace: Trace, born: NonFiniteProduced) -> Finding:
             "values": output.numel,
             "nan_values": output.nan,
             "inf_values": output.inf,
-            **({"rows_of_the_batch": ", ".join(map(str, born.rows))} if born.rows else {}),
+            **rows(born),
             **operands,
         },
-        related=tuple(
-            Related(f"{operand.described.split(' of ')[0]} was made here", operand.made_at)
-            for operand in born.operands
-            if operand.made_at is not None and operand.made_at != born.location
-        )[:3],
+        related=origins(born),
         notes=tuple(filter(None, (reason, f"it happened in `{born.module}`" if born.module else "", _how(born)))),
         step_first=born.step + 1,
         step_count=1,

@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch._C import _functorch
 from torch.autograd.variable import VariableMeta
-from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack, _pop_mode, _push_mode
-from torch.utils._device import DeviceContext
+from torch.overrides import TorchFunctionMode
 
+from autograd_doctor.reading.mode_stack import default_device, modes_on_stack, restack
 from autograd_doctor.reading.operation_kinds import Kind, classify
 from autograd_doctor.reading.places import place
 from autograd_doctor.signals.guard import Guard, hide_from_observers, show_to_observers
@@ -119,7 +119,7 @@ class Operations(Seam):
         return self._mode is None or self.resting or self.inside > 0 or self._is_on_stack()
 
     def _is_on_stack(self) -> bool:
-        return any(mode is self._mode for mode in _get_current_function_mode_stack())
+        return any(mode is self._mode for mode in modes_on_stack())
 
     @contextmanager
     def inside_backward(self) -> Iterator[None]:
@@ -226,31 +226,19 @@ class _Mode(TorchFunctionMode):
 
 def _put_below(mode: TorchFunctionMode) -> None:
     """Put a mode below those of the program, which take theirs from the top; torch wants its default device lowest."""
-    others = _get_current_function_mode_stack()
-    _restack([*others[: _default_device(others)], mode, *others[_default_device(others) :]])
-
-
-def _default_device(modes: Sequence[TorchFunctionMode]) -> int:
-    """How many modes at the bottom of the stack are torch's default device: one or none."""
-    return int(bool(modes) and isinstance(modes[0], DeviceContext))
+    others = modes_on_stack()
+    restack([*others[: default_device(others)], mode, *others[default_device(others) :]])
 
 
 def _take_out(mode: TorchFunctionMode) -> None:
-    _restack([other for other in _get_current_function_mode_stack() if other is not mode])
-
-
-def _restack(modes: Sequence[TorchFunctionMode]) -> None:
-    while _get_current_function_mode_stack():
-        _pop_mode()
-    for mode in modes:
-        _push_mode(mode)
+    restack([other for other in modes_on_stack() if other is not mode])
 
 
 def _by_arguments(original: Callable[[Any], bool]) -> Callable[[Any], bool]:
     """Answer as if our mode were not there: in evaluation, attention takes its fast path only if nothing overrides."""
 
     def has_torch_function(relevant_args: Any) -> bool:
-        if len(_get_current_function_mode_stack()) > 1:
+        if len(modes_on_stack()) > 1:
             return original(relevant_args)
         kinds = {type(argument) for argument in relevant_args} - {torch.Tensor, torch.nn.Parameter}
         return any(getattr(kind, "__torch_function__", _DISABLED) is not _DISABLED for kind in kinds)

@@ -11,6 +11,7 @@ all others. What is printed are medians over the rounds of the ratios within a r
 from __future__ import annotations
 
 import argparse
+import gc
 import statistics
 import time
 import warnings
@@ -200,6 +201,7 @@ def main() -> None:
     options = parser.parse_args()
     warnings.filterwarnings("ignore", message="Anomaly Detection")
     torch.manual_seed(0)
+    gc.freeze()  # as a check does before the program begins
     length = f"{options.rounds} rounds of {options.steps} steps"
     print(f"torch {torch.__version__}, {torch.get_num_threads()} threads, {length}")
     names = list(WAYS)[1:]

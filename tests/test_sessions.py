@@ -218,7 +218,7 @@ def handlers() -> list[tuple[type[Instrument], str]]:
         instrument = session.find(kind)
         assert instrument is not None
         instrument.detach()
-        instrument.listen = lambda signal, handle, last=False, seen=seen: seen.append(handle.__name__)  # type: ignore[method-assign]
+        instrument.listen = lambda signal, handle, seen=seen, **options: seen.append(handle.__name__)  # type: ignore[method-assign]
         instrument.connect(session.signals)
         found += [(kind, name) for name in dict.fromkeys(seen)]
     session.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from autograd_doctor.reading.spread import root_mean_squares, spread
+from autograd_doctor.reading.spread import copies, differences, root_mean_squares, spread
 
 
 @pytest.mark.parametrize("numel", [1, 4095, 4096])
@@ -23,13 +23,16 @@ def test_of_large_tensors_values_are_spread_evenly(numel: int) -> None:
     assert set(values.diff().tolist()) == {numel // 4096}
 
 
-def test_values_are_copies() -> None:
-    tensor = torch.zeros(3, requires_grad=True)
+def test_copies_stay_as_they_were() -> None:
+    tensor, other = torch.zeros(3, requires_grad=True), torch.zeros(1)
     values = spread(tensor)
     assert values is not None
+    before = copies([values, other])
     with torch.no_grad():
         tensor += 1.0
-    assert (values.tolist(), values.requires_grad) == ([0.0] * 3, False)
+    assert [(copy.tolist(), copy.requires_grad) for copy in before] == [([0.0] * 3, False), ([0.0], False)]
+    assert [change.tolist() for change in differences([values, other], before)] == [[1.0] * 3, [0.0]]
+    assert (copies([]), differences([], [])) == ((), ())
 
 
 @pytest.mark.parametrize("size", [10, 100])

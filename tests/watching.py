@@ -13,6 +13,7 @@ from torch.optim import optimizer
 from autograd_doctor.events import Event, InstrumentAttached, InstrumentDetached, InstrumentFailed
 from autograd_doctor.instruments.instrument import Instrument
 from autograd_doctor.instruments.session import Session
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.patches import Patches
 
 E = TypeVar("E", bound=Event)
@@ -34,6 +35,10 @@ class Recorded(list[Event]):
         found = self.session.find(kind)
         assert found is not None
         return found
+
+    def attend(self, attention: Attention) -> None:
+        """Watch as closely as this from now on."""
+        self.session.signals.guard.attend(attention)
 
     def _record(self, event: Event) -> None:
         if isinstance(event, InstrumentFailed):

@@ -105,17 +105,17 @@ class Activations(Instrument):
         self._looked = False
 
     def connect(self, signals: Signals) -> None:
-        self.listen(self._lineage.recorded, self._recorded)
+        self.listen(self._lineage.recorded, self._recorded, names=RECTIFIERS | SQUASHERS)
         self.listen(self._backward_runs.gradients_seen, self._gradients_seen)
         self.listen(self._course.step_taken, self._step_taken)
 
     def _recorded(self, recorded: Recorded) -> None:
         operation, output = recorded.made.operation, recorded.output
-        self._looked |= operation in RECTIFIERS or operation in SQUASHERS
+        self._looked = True
         if operation in RECTIFIERS:
             if output.dim() > 1 and output.numel() and has_graph(output) and readable(output):
                 self._rectified(recorded)
-        elif operation in SQUASHERS and output.dim() > 0 and output.numel() and has_graph(output) and readable(output):
+        elif output.dim() > 0 and output.numel() and has_graph(output) and readable(output):
             self._squashed(recorded)
 
     def _gradients_seen(self, seen: GradientsSeen) -> None:

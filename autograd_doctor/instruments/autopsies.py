@@ -62,7 +62,6 @@ class Autopsies(Instrument):
         super().__init__(site)
         self._course = course
         self._detail = detail
-        self._light_steps = light_steps
         self._tensors = tensors
         self._ledger = ledger
         self._guard = site.signals.guard
@@ -131,7 +130,7 @@ class Autopsies(Instrument):
         """
         made_of = [walk.made.get(key) for key in walk.nodes]
         lines = [None if made is None else (made.operation, made.place) for made in made_of]
-        key = self._light_steps.structure, place()
+        key = structure_of(walk.nodes.values()), place()
         known = self._lines.get(key)
         if known is not None:
             known[:] = [line if line == other else None for line, other in zip(known, lines, strict=True)]

@@ -23,6 +23,7 @@ from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import locate
 from autograd_doctor.reading.subclasses import dispatches
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 
 _RESHAPES = frozenset({"view", "reshape", "view_as", "reshape_as", "flatten", "unflatten"})
 _CONVOLUTIONS = frozenset({f"conv{transposed}{n}d" for transposed in ("", "_transpose") for n in (1, 2, 3)})
@@ -49,7 +50,7 @@ class AxesFollowed(Instrument):
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._lineage.recorded, self._recorded)
-        self.listen(self._course.step_taken, self._step_taken)
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
 
     def _step_taken(self, course: Course) -> None:
         self._axes = IdentityTable()

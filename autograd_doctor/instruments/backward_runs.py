@@ -29,7 +29,7 @@ from autograd_doctor.reading.graph_walk import (
     zeroing_events,
 )
 from autograd_doctor.reading.made import CutPoint, Made, numbers_in
-from autograd_doctor.reading.places import here, locate, place
+from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.tensor_facts import describe, norms
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
@@ -37,6 +37,7 @@ from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.signal import Signal
 
 _MOST_SPOILED = 4
+_MOST_LINES = 1000
 """Backwards with non-finite gradients to look into: a loss scale of 65536 (the default) that settles halves a few
 times, and those overflows do no harm."""
 
@@ -95,6 +96,7 @@ class BackwardRuns(Instrument):
         self._guard = site.signals.guard
         self._run: _Run | None = None
         self._spoiled_backwards = 0
+        self._names: dict[Place | None, str] = {}
         self._absorbed_at: set[Location | None] = set()
 
     def connect(self, signals: Signals) -> None:
@@ -109,9 +111,10 @@ class BackwardRuns(Instrument):
         if walk is None:
             return
         made = self._tensors.get(root)
+        where = place()
         facts = describe(
             root,
-            name=variable_name(root),
+            name=self._name(root, where),
             operation=made.operation if made else "",
             made_at=locate(made.place) if made else None,
         )
@@ -125,7 +128,14 @@ class BackwardRuns(Instrument):
         )
         optimizer = self._course.closure_of
         inside_step = self._optimizers.number(optimizer) if optimizer is not None else None
-        self._run = _Run(call, walk, here(), facts, made, gradients, reduction_of(root), inside_step)
+        self._run = _Run(call, walk, locate(where), facts, made, gradients, reduction_of(root), inside_step)
+
+    def _name(self, root: torch.Tensor, where: Place | None) -> str:
+        """What the program calls a root: a line that names a variable does so every time."""
+        name = self._names.get(where) or variable_name(root)
+        if name.isidentifier() and len(self._names) < _MOST_LINES:
+            self._names[where] = name
+        return name
 
     def _follow_gradients(self, call: BackwardCall) -> None:
         """Hook the nodes when nobody else differentiates any more."""

@@ -25,6 +25,8 @@ from autograd_doctor.reading.without_running import attributes, is_a
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.loaders import BatchAsked
 
+_KEEP = JOINS | REARRANGEMENTS
+
 
 class BatchSources(Instrument):
     """Gives the lineage of what is drawn the place that it came from, in steps that are looked at closely."""
@@ -53,9 +55,11 @@ class BatchSources(Instrument):
 
     def _recorded(self, recorded: Recorded) -> None:
         made = recorded.made
+        if not (self._draws or made.operation in _KEEP):
+            return
         given = self._tensors.get(recorded.inputs[0]) if recorded.inputs else None
         if not self._draws:
-            made.source = given.source if given is not None and made.operation in JOINS | REARRANGEMENTS else None
+            made.source = given.source if given is not None else None
         elif made.place != self._asking and made.operation not in JOINS:
             made.source = made.place
         elif given is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import weakref
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -163,20 +164,21 @@ class Batches(Instrument):
         for position, tensor in enumerate(tensors):
             if tensor.requires_grad:
                 continue
-            for source in self._sources.of(tensor):
+            sources = self._sources.of(tensor)
+            for source in sources:
                 if source.kind == "drawn" and trains:
                     self._trained(source.number)
             part = self._sources.shown(tensor)
             if part is None:
-                self._used(tensor)
+                self._used(tensor, sources)
             else:
                 self._ranges.setdefault(part.number, set()).add((part.low, part.high))
                 if trains:
                     self._called(began, position, tensors, part)
 
-    def _used(self, tensor: torch.Tensor) -> None:
+    def _used(self, tensor: torch.Tensor, sources: Sequence[Source]) -> None:
         """Rows taken by indices may be any, and so may be what comes from nowhere that is known."""
-        sources, whole = self._sources.of(tensor), None
+        whole = None
         for source in sources:
             base = self._sources.base_of(source.number)
             rows = (source.low, source.high) if base == source.number else (0, sys.maxsize)

@@ -9,7 +9,7 @@ from torch.optim import Optimizer
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.reading.optimizer_groups import parameters_of
-from autograd_doctor.reading.places import here
+from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.without_running import attributes
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall
@@ -35,7 +35,7 @@ class Course(Instrument):
         self.backwards = 0
         self.running: int | None = None
         self.last_loss: float | None = None
-        self.updated_at: Location | None = None
+        self._updated_at: Place | None = None
         self.by_hand = False
         self._backward_since_step = True
         self._stepped_since_backward: set[int | None] = set()
@@ -50,6 +50,11 @@ class Course(Instrument):
         self.listen(signals.steps.closure_began, self._closure_began)
         self.listen(signals.steps.closure_ended, self._closure_ended)
         self.listen(signals.steps.ended, self._step_ended, last=True)
+
+    @property
+    def updated_at(self) -> Location | None:
+        """Where an optimizer has taken the last step."""
+        return locate(self._updated_at)
 
     # ---------------------------------------------------------------------------------------------------- backwards
 
@@ -132,7 +137,7 @@ class Course(Instrument):
         if self._stepping:
             self._stepping[-1].updated_inside |= step.parameters()
         if not (step.only_calls_others or step.skipped):
-            self.updated_at = here()
+            self._updated_at = place()
             self._updated(id(call.optimizer))
 
     def _mute(self, reasons: int) -> None:
@@ -157,7 +162,7 @@ class RunningStep:
     @property
     def only_calls_others(self) -> bool:
         """Whether others inside it have updated all that it could."""
-        mine = self.parameters()
+        mine = self.parameters() if self.updated_inside else set()
         return bool(mine) and mine <= self.updated_inside
 
     def parameters(self) -> set[int]:

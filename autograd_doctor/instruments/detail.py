@@ -14,6 +14,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.optimizers import Optimizers
 from autograd_doctor.reading.places import place
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.optimizers import StepCall
 from autograd_doctor.signals.signal import Signal
@@ -48,15 +49,15 @@ class _Phase:
 
 
 class Detail(Instrument):
-    """Lets operations rest in light steps, in which most instruments sleep: `full` tells them which it is.
+    """Turns the attention of all who listen, and lets operations rest in light steps.
 
     A phase is what somebody calls one: a forward of a module under its conditions, a backward at its line, the steps
-    of an optimizer, the first and the last batch of a pass. `turned` is sent when `full` has changed. Where the program
-    updates parameters by hand, only its operations tell of its steps, and all are full.
+    of an optimizer, the first and the last batch of a pass. Where the program updates parameters by hand, only its
+    operations tell of its steps, and all are full.
 
-    closely: whether the values of tensors and gradients are to be read as well, operation by operation; `focused` is
-    sent when that has changed. full_from: this step, the one before it and a few that follow are full and looked at
-    closely in any case. full_steps: how many were.
+    full: whether the present step is recorded operation by operation; `turned` is sent when that has changed. closely:
+    whether the values of tensors and gradients are to be read as well; `focused` is sent when that has. full_from: this
+    step, the one before it and a few that follow are full and looked at closely in any case. full_steps: how many were.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (DetailTurned, MoreDetailNeeded)
@@ -65,11 +66,11 @@ class Detail(Instrument):
         super().__init__(site)
         self.turned: Signal[Detail] = Signal(site.signals.guard)
         self.focused: Signal[Detail] = Signal(site.signals.guard)
-        self.full = self.closely = True
         self.full_from: int | None = None
         self.full_steps = 0
         self._course = course
         self._optimizers = optimizers
+        self._guard = site.signals.guard
         self._operations = site.signals.operations
         self._phases: dict[Hashable, _Phase] = {}
         self._fresh = self._young = False
@@ -156,11 +157,18 @@ class Detail(Instrument):
     def _turn(self, *, full: bool) -> None:
         # Where it could not be done at once, as inside an operation, it is tried again.
         (self._operations.resume if full else self._operations.rest)("light step")
-        if full != self.full:
-            self.full = full
+        was_full, was_close = self.full, self.closely
+        self._guard.attend(Attention.LIGHT if not full else Attention.CLOSE if self._near else Attention.FULL)
+        if full != was_full:
             self.emit(DetailTurned(step=self._course.steps, full=full))
             self.turned.relay(self)
-        closely = full and self._near
-        if closely != self.closely:
-            self.closely = closely
+        if self.closely != was_close:
             self.focused.relay(self)
+
+    @property
+    def full(self) -> bool:
+        return self._guard.attention >= Attention.FULL
+
+    @property
+    def closely(self) -> bool:
+        return self._guard.attention == Attention.CLOSE

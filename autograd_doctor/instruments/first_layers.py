@@ -20,6 +20,7 @@ from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 
 _LAYERS = frozenset({
     "__matmul__", "addmm", "baddbmm", "bilinear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
@@ -72,9 +73,9 @@ class FirstLayers(Instrument):
         self._root: tuple[int, Place | None] = (-1, None)
 
     def connect(self, signals: Signals) -> None:
-        self.listen(self._module_calls.root_began, self._root_began)
-        self.listen(self._lineage.recorded, self._recorded)
-        self.listen(self._course.step_taken, self._step_taken)
+        self.listen(self._module_calls.root_began, self._root_began, attention=Attention.CLOSE)
+        self.listen(self._lineage.recorded, self._recorded, names=_LAYERS | _NORMALISATIONS | _VIEWS)
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
 
     def _root_began(self, began: RootBegan) -> None:
         self._root = self._course.steps, began.where
@@ -83,7 +84,7 @@ class FirstLayers(Instrument):
         name, inputs = recorded.made.operation, recorded.inputs
         if name in _LAYERS:
             self._applied(recorded)
-        elif self._fresh and inputs and (name in _NORMALISATIONS or name in _VIEWS):
+        elif self._fresh and inputs:
             layer = self._fresh.get(inputs[0])
             if layer is not None and name in _NORMALISATIONS:
                 layer.normalised = True

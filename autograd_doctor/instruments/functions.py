@@ -29,6 +29,7 @@ from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.unnoticed import unnoticed
 from autograd_doctor.reading.without_running import attribute, is_a, unwrapped
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.custom_functions import FunctionCall
 from autograd_doctor.wording import first_line
@@ -83,7 +84,7 @@ class Functions(Instrument):
         self.listen(signals.custom_functions.began, self._began)
         self.listen(signals.custom_functions.ended, self._ended)
         self.listen(signals.backward.began, self._backward_began)
-        self.listen(self._course.step_taken, self._step_taken)
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.FULL)
 
     def finish(self) -> None:
         self._judge_all()

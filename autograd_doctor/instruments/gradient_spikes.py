@@ -62,11 +62,12 @@ class GradientSpikes(Instrument):
             return
         number = self._optimizers.known(call.optimizer)
         losses = self._losses.setdefault(number, deque(maxlen=_WINDOW))
-        stands_out = len(losses) >= _ENOUGH and abs(loss) > _STANDS_OUT * median(map(abs, losses))
+        before = list(losses)
         losses.append(loss)
-        if stands_out and not self._detail.full and self._looks < _MOST_LOOKS and not self._is_skipped(call):
-            self._looks += 1
-            self._measure(number, call, loss)
+        if self._detail.full or self._looks >= _MOST_LOOKS or not _stands_out(loss, before) or self._is_skipped(call):
+            return
+        self._looks += 1
+        self._measure(number, call, loss)
 
     def _is_skipped(self, call: StepCall) -> bool:
         running = self._course.step_of(call.optimizer)
@@ -85,3 +86,12 @@ class GradientSpikes(Instrument):
                 loss=loss,
             )
         )
+
+
+def _stands_out(loss: float, before: list[float]) -> bool:
+    """The median is looked for only where the smallest one leaves it possible: that is asked in every light step."""
+    return (
+        len(before) >= _ENOUGH
+        and abs(loss) > _STANDS_OUT * min(map(abs, before))
+        and abs(loss) > _STANDS_OUT * median(map(abs, before))
+    )

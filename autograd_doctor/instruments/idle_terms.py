@@ -36,6 +36,7 @@ from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.custom_functions import FunctionCall
 from autograd_doctor.signals.operations import Operation
@@ -117,9 +118,9 @@ class IdleTerms(Instrument):
         self.listen(signals.operations.shown, self._put_away)
         self.listen(signals.custom_functions.began, self._function_began)
         self.listen(signals.states.pickling, self._put_away)
-        self.listen(signals.backward.began, self._backward_began)
+        self.listen(signals.backward.began, self._backward_began, attention=Attention.FULL)
         self.listen(self._module_calls.root_passed, self._root_passed)
-        self.listen(self._course.step_taken, self._step_taken)
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.FULL)
         self.listen(self._detail.turned, self._turned)
         self.listen(self._detail.focused, self._turned)
         self._attend()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any, ClassVar, TypeVar, get_type_hints
 
 from autograd_doctor.events import Event, InstrumentLimited
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.signal import Signal
 
 P = TypeVar("P")
@@ -51,13 +52,24 @@ class Instrument:
     def finish(self) -> None:
         """The program is over: state what is left to say."""
 
-    def listen(self, signal: Signal[P], handle: Callable[[P], None], *, last: bool = False) -> None:
+    def listen(
+        self,
+        signal: Signal[P],
+        handle: Callable[[P], None],
+        *,
+        last: bool = False,
+        attention: Attention = Attention.LIGHT,
+        names: Container[str] | None = None,
+    ) -> None:
         """Have a method of this instrument called with each of these signals, until it is detached.
 
-        last: after all instruments that do not ask for that. A method that is called already goes on as it is.
+        last: after all instruments that do not ask for that. attention: only where the program is watched so closely.
+        names: only for those, of what has a name. A method that is called already goes on as it is.
         """
         if (signal, handle) not in self._connections:
-            signal.connect(handle, owner=self, order=self._site.order + (_LAST if last else 0))
+            order = self._site.order + (_LAST if last else 0)
+            wants = None if names is None else names.__contains__
+            signal.connect(handle, owner=self, order=order, attention=attention, wants=wants)
             self._connections.append((signal, handle))
 
     def unlisten(self, signal: Signal[P], handle: Callable[[P], None]) -> None:

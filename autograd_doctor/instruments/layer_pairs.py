@@ -30,6 +30,7 @@ from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, is_own, locate
 from autograd_doctor.reading.subclasses import is_parameter
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.modules import ModuleCall
 
@@ -114,9 +115,9 @@ class LayerPairs(Instrument):
     def connect(self, signals: Signals) -> None:
         self.listen(self._lineage.recorded, self._recorded)
         self.listen(self._module_calls.root_passed, self._root_passed)
-        self.listen(signals.modules.ended, self._module_ended)
-        self.listen(signals.backward.began, self._backward_began)
-        self.listen(self._course.step_taken, self._step_taken)
+        self.listen(signals.modules.ended, self._module_ended, attention=Attention.CLOSE)
+        self.listen(signals.backward.began, self._backward_began, attention=Attention.CLOSE)
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
         self.listen(self._detail.turned, self._turned)
 
     # --------------------------------------------------------------------------------------------------- operations

@@ -24,6 +24,7 @@ from autograd_doctor.reading.places import here
 from autograd_doctor.reading.subclasses import bytes_of, is_parameter, version_of
 from autograd_doctor.reading.tensor_facts import norms
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.optimizers import ClearCall
 
@@ -90,12 +91,12 @@ class Ledger(Instrument):
         self._given: set[int] = set()
 
     def connect(self, signals: Signals) -> None:
-        self.listen(signals.backward.began, self._backward_began)
+        self.listen(signals.backward.began, self._backward_began, attention=Attention.FULL)
         self.listen(signals.backward.ended, self._backward_ended)
-        self.listen(self._course.backward_over, self._backward_over)
+        self.listen(self._course.backward_over, self._backward_over, attention=Attention.FULL)
         self.listen(self._detail.turned, self._turned)
-        self.listen(signals.clearing.began, self._clearing_begins)
-        self.listen(signals.clearing.ended, self._clearing_done)
+        self.listen(signals.clearing.began, self._clearing_begins, attention=Attention.FULL)
+        self.listen(signals.clearing.ended, self._clearing_done, attention=Attention.FULL)
 
     def _turned(self, detail: Detail) -> None:
         """Nothing is known of gradients that light steps have left behind."""
@@ -152,13 +153,10 @@ class Ledger(Instrument):
         self._set_at = None
 
     def _clearing_begins(self, call: ClearCall) -> None:
-        if self._detail.full:
-            self.catch_up()
+        self.catch_up()
 
     def _clearing_done(self, call: ClearCall) -> None:
         """Take note of what a `zero_grad` cleared."""
-        if not self._detail.full:
-            return
         optimizer = call.cleared
         number = self._optimizers.known(optimizer) if isinstance(optimizer, Optimizer) else None
         self._report_cleared(self._look_for_clears(), call.how, here(), number)
@@ -213,8 +211,6 @@ class Ledger(Instrument):
 
     def _backward_began(self, call: BackwardCall) -> None:
         self.walk = None
-        if not self._detail.full:
-            return
         self._parameters.introduce()
         self.catch_up()
         self._optimizers.introduce()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Hashable
 from itertools import zip_longest
 from time import monotonic
 from typing import ClassVar
@@ -23,6 +24,9 @@ from autograd_doctor.signals.optimizers import StepCall
 from autograd_doctor.signals.registration import Registered
 from autograd_doctor.signals.states import StateLoad
 
+_WALK_EVERY = 8
+"""Graphs of as many nodes, made since the last backward, with roots of the same kind: a walk takes as long as a tenth
+of a step of many small operations. What changes and keeps their number shows a few steps later."""
 _MOST_KNOWN = 1000
 """Graphs that are built anew in every step, from data, come in any number of structures."""
 _SAY_EVERY = 0.5
@@ -32,7 +36,7 @@ _SAY_EVERY = 0.5
 class LightSteps(Instrument):
     """Compares the structure of graphs, and what became of gradients since the last step, with what was seen before.
 
-    Something new makes the next steps full. structure: of the graph of the newest backward.
+    Something new makes the next steps full.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (LightStepsCounted,)
@@ -42,8 +46,9 @@ class LightSteps(Instrument):
         self._course = course
         self._detail = detail
         self._optimizers = optimizers
-        self.structure = 0
         self._structures: set[tuple[str, int]] = set()
+        self._sizes: Counter[tuple[Hashable, ...]] = Counter()
+        self._newest = 0
         self._versions: dict[int, list[int | None]] = {}
         self._fates: set[tuple[int, int]] = set()
         self._since = self._backwards = 0
@@ -66,15 +71,26 @@ class LightSteps(Instrument):
     # ---------------------------------------------------------------------------------------------------- backwards
 
     def _backward_began(self, call: BackwardCall) -> None:
-        self.structure = structure_of(nodes_of(call.roots))
-        kind = call.kind, self.structure
-        if kind not in self._structures and len(self._structures) < _MOST_KNOWN:
-            self._structures.add(kind)
-            self._detail.ask()
+        if self._is_to_be_walked(call):
+            kind = call.kind, structure_of(nodes_of(call.roots))
+            if kind not in self._structures and len(self._structures) < _MOST_KNOWN:
+                self._structures.add(kind)
+                self._detail.ask()
         if not self._detail.full:
             self._backwards += 1
             root = call.roots[0]
             self._course.loss_seen(float(root) if root.numel() == 1 and not root.is_complex() else None)
+
+    def _is_to_be_walked(self, call: BackwardCall) -> bool:
+        """Whether the number of nodes that were made since the last backward leaves it open what the graph is like."""
+        nodes = [root.grad_fn for root in call.roots]
+        newest = max((node._sequence_nr() for node in nodes if node is not None), default=0)
+        size = (call.kind, newest - self._newest, *map(type, nodes))
+        self._newest = newest
+        if len(self._sizes) >= _MOST_KNOWN and size not in self._sizes:
+            return True
+        self._sizes[size] += 1
+        return self._detail.full or self._sizes[size] % _WALK_EVERY == 1
 
     # -------------------------------------------------------------------------------------------------------- steps
 

@@ -29,9 +29,10 @@ from autograd_doctor.reading.places import place as user_place
 from autograd_doctor.reading.subclasses import storage_address
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.custom_functions import FunctionCall
 from autograd_doctor.signals.operations import Operation, Operations
-from autograd_doctor.signals.signal import Signal
+from autograd_doctor.signals.signal import NamedSignal, Signal
 
 _WORK_ON_DATA = 1000
 """Outputs in a row that no parameter flows into: more than any model makes before its first layer."""
@@ -46,6 +47,11 @@ class Recorded:
     made: Made
     inputs: Sequence[torch.Tensor]
     operation: Operation | None = None
+
+    @property
+    def name(self) -> str:
+        """Of the operation, or of the custom function."""
+        return self.made.operation
 
 
 class Lineage(Instrument):
@@ -72,8 +78,8 @@ class Lineage(Instrument):
         ledger: Ledger,
     ) -> None:
         super().__init__(site)
-        self.recorded: Signal[Recorded] = Signal(site.signals.guard)
-        self.operated: Signal[Operation] = Signal(site.signals.guard)
+        self.recorded: NamedSignal[Recorded] = NamedSignal(site.signals.guard)
+        self.operated: NamedSignal[Operation] = NamedSignal(site.signals.guard)
         self.parameter_written: Signal[Recorded] = Signal(site.signals.guard)
         self._course = course
         self._detail = detail
@@ -93,7 +99,7 @@ class Lineage(Instrument):
         self.listen(signals.operations.ended, self._operation_ended)
         signals.operations.concerns = self._concerns
         self.listen(signals.custom_functions.ended, self._function_ended)
-        self.listen(self._course.step_taken, self._step_taken)
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.FULL)
 
     def _step_taken(self, course: Course) -> None:
         if not self._operations.in_place:

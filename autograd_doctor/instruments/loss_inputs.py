@@ -39,6 +39,7 @@ from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.shaping import MOVES, Shaped
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.operations import Operation
 
@@ -49,6 +50,8 @@ _LOSSES = frozenset({
 _CHOOSES = frozenset({"__getitem__", "gather", "index_select", "masked_select", "take_along_dim", "where"})
 """Operations that may leave values of their input out."""
 _LOGARITHMS = frozenset({"log", "log_softmax", "logsigmoid"})
+_BEGIN = _LOSSES | DIFFERENCES | PRODUCTS | PICKS
+"""Operations that compare."""
 
 
 class _Site(NamedTuple):
@@ -100,9 +103,9 @@ class LossInputs(Instrument):
         self._looks: Looks[_Site] = Looks()
 
     def connect(self, signals: Signals) -> None:
-        self.listen(self._lineage.operated, self._operation_ended)
-        self.listen(signals.backward.began, self._backward_began)
-        self.listen(self._course.step_taken, self._step_taken)
+        self.listen(self._lineage.operated, self._operation_ended, names=_BEGIN | ELEMENTWISE | REDUCTIONS | MOVES)
+        self.listen(signals.backward.began, self._backward_began, attention=Attention.CLOSE)
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
         self.listen(self._detail.focused, self._turned)
 
     def _turned(self, detail: Detail) -> None:
@@ -116,7 +119,7 @@ class LossInputs(Instrument):
 
     def _operation_ended(self, operation: Operation) -> None:
         name, result = operation.name, operation.result
-        if not isinstance(result, torch.Tensor) or not has_graph(result):
+        if not (name in _BEGIN or self._followed) or not isinstance(result, torch.Tensor) or not has_graph(result):
             return
         if name in _LOSSES:
             self._function_called(operation, result)

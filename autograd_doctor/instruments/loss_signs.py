@@ -25,6 +25,7 @@ from autograd_doctor.reading.places import Place, here, locate
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.operations import Operation
 
@@ -40,6 +41,8 @@ _NEGATIONS = frozenset({"neg", "neg_", "negative"})
 _REVERSED = frozenset({"rsub", "__rsub__"})
 _DIVISIONS = frozenset({"__itruediv__", "div", "div_", "divide", "true_divide"})
 _GROWING = frozenset({"clamp", "clamp_min", "log1p", "sqrt"})
+_BEGIN = _LOSSES | _SIZES | _POWERS | DIFFERENCES | {"log_softmax"}
+"""Operations with which something to follow begins."""
 _MOST_PLACES = 16
 
 
@@ -81,8 +84,8 @@ class LossSigns(Instrument):
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._lineage.operated, self._operation_ended)
-        self.listen(signals.backward.began, self._backward_began)
-        self.listen(self._course.step_taken, self._step_taken)
+        self.listen(signals.backward.began, self._backward_began, attention=Attention.CLOSE)
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
 
     def _step_taken(self, course: Course) -> None:
         self._bounded, self._residuals, self._log_probabilities = IdentityTable(), IdentityTable(), IdentityTable()
@@ -91,6 +94,8 @@ class LossSigns(Instrument):
 
     def _operation_ended(self, operation: Operation) -> None:
         result = operation.result
+        if not (operation.name in _BEGIN or self._bounded or self._residuals or self._log_probabilities):
+            return
         if operation.kind is not Kind.OPERATION or not isinstance(result, torch.Tensor):
             return
         given = operation.args[0] if operation.args else None

@@ -38,6 +38,7 @@ from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.operations import Operation
 
@@ -160,8 +161,8 @@ class LossTerms(Instrument):
         self._taught: deque[set[int]] = deque([set()], maxlen=2)
 
     def connect(self, signals: Signals) -> None:
-        self.listen(signals.backward.began, self._backward_began)
-        self.listen(self._course.step_taken, self._step_taken)
+        self.listen(signals.backward.began, self._backward_began, attention=Attention.FULL)
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.FULL)
         self.listen(self._detail.turned, self._turned)
         self.listen(self._detail.focused, self._turned)
         self._attend()

@@ -19,6 +19,7 @@ from autograd_doctor.signals import Signals
 from autograd_doctor.signals.operations import Operation
 
 _REDUCTIONS = LOSSES | {"mean", "sum"}
+_CHOICES = frozenset({"__getitem__", "masked_select"})
 
 
 @dataclass
@@ -49,7 +50,7 @@ class Masks(Instrument):
         self._emptied: IdentityTable[_Mask] = IdentityTable()
 
     def connect(self, signals: Signals) -> None:
-        self.listen(signals.operations.ended, self._operation_ended)
+        self.listen(signals.operations.ended, self._operation_ended, names=_REDUCTIONS | _CHOICES)
 
     def finish(self) -> None:
         for place, mask in self._masks.items():
@@ -71,7 +72,7 @@ class Masks(Instrument):
             mask = self._emptied.get(args[0])
             if mask is not None:
                 mask.reduced = True
-        if name in ("__getitem__", "masked_select") and len(args) == 2 and self._course.running is None:
+        if name in _CHOICES and len(args) == 2 and self._course.running is None:
             chosen, result = args[1], operation.result
             if type(chosen) is torch.Tensor and chosen.dtype is torch.bool and isinstance(result, torch.Tensor):
                 self._masked(operation, result)

@@ -29,6 +29,7 @@ from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.operations import Operation
 
@@ -36,6 +37,7 @@ _LOSSES = frozenset({"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"})
 _SIZES = frozenset({"abs", "abs_", "norm", "pow", "pow_", "__pow__", "square", "square_", "huber_loss", "mse_loss"})
 """Operations that make the size of a difference of it."""
 _CHOICES = frozenset({"amax", "amin", "clamp", "fmax", "fmin", "max", "maximum", "min", "minimum", "where"})
+_FOLLOWED = PRODUCTS | _LOSSES | DIFFERENCES | SUMS | REARRANGEMENTS | JOINS | _CHOICES | _SIZES
 _MOST_STEPS = 2
 _MOST_PLACES = 16
 
@@ -88,9 +90,9 @@ class MovingTargets(Instrument):
         self._told: dict[Place | None, set[int]] = {}
 
     def connect(self, signals: Signals) -> None:
-        self.listen(self._lineage.operated, self._operation_ended)
-        self.listen(signals.backward.began, self._backward_began)
-        self.listen(self._course.step_taken, self._step_taken)
+        self.listen(self._lineage.operated, self._operation_ended, names=_FOLLOWED)
+        self.listen(signals.backward.began, self._backward_began, attention=Attention.CLOSE)
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
         self.listen(self._detail.focused, self._turned)
 
     # --------------------------------------------------------------------------------------------------- operations

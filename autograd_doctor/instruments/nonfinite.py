@@ -25,6 +25,7 @@ from autograd_doctor.reading.origin import Origin
 from autograd_doctor.reading.places import Place
 from autograd_doctor.reading.tensor_facts import bad_rows, describe, is_spoiled, readable
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 
 _MOST_PER_PLACE = 3
@@ -59,7 +60,7 @@ class NonFinite(Instrument):
     def connect(self, signals: Signals) -> None:
         self.listen(self._lineage.recorded, self._recorded)
         self.listen(self._lineage.parameter_written, self._parameter_written)
-        self.listen(signals.backward.began, self._backward_began)
+        self.listen(signals.backward.began, self._backward_began, attention=Attention.FULL)
 
     def _recorded(self, recorded: Recorded) -> None:
         if not (self._active and self._detail.closely) or recorded.made.operation in STAYS_FINITE:

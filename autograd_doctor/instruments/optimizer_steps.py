@@ -22,6 +22,7 @@ from autograd_doctor.reading.places import here
 from autograd_doctor.reading.tensor_facts import fingerprints
 from autograd_doctor.reading.without_running import attributes
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.optimizers import StepCall
 
 _STEPS_LOOKED_AT = 6
@@ -74,13 +75,11 @@ class OptimizerSteps(Instrument):
         self._left: dict[int, int] = {}
 
     def connect(self, signals: Signals) -> None:
-        self.listen(signals.steps.began, self._began)
+        self.listen(signals.steps.began, self._began, attention=Attention.FULL)
         self.listen(signals.steps.closure_ended, self._closure_ended)
         self.listen(signals.steps.ended, self._ended)
 
     def _began(self, call: StepCall) -> None:
-        if not self._detail.full:
-            return
         number = self._optimizers.known(call.optimizer)
         step = self._running[number] = _Step(number, here(), in_closure=call.closure)
         if not step.in_closure:

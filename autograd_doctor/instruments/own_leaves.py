@@ -29,6 +29,7 @@ from autograd_doctor.reading.subclasses import is_parameter
 from autograd_doctor.reading.tensor_facts import fingerprints, norms
 from autograd_doctor.reading.without_running import is_a
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 
 _CHECKPOINT: type | tuple[()] = getattr(CheckpointFunction, "_backward_cls", ())
@@ -77,7 +78,7 @@ class OwnLeaves(Instrument):
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.backward.ended, self._backward_ended)
-        self.listen(self._course.step_taken, self._step_taken)
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.FULL)
 
     def finish(self) -> None:
         self._compare()

@@ -21,6 +21,7 @@ from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.operations import Operation
 
 _AS_IT_IS = 1
@@ -70,9 +71,9 @@ class Pairing(Instrument):
         self._losses: dict[Place | None, _Loss] = {}
 
     def connect(self, signals: Signals) -> None:
-        self.listen(self._module_calls.root_began, self._root_began)
-        self.listen(signals.operations.ended, self._operation_ended)
-        self.listen(self._course.step_taken, self._step_taken)
+        self.listen(self._module_calls.root_began, self._root_began, attention=Attention.CLOSE)
+        self.listen(signals.operations.ended, self._operation_ended, names=LOSSES, attention=Attention.CLOSE)
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
 
     def finish(self) -> None:
         for place, loss in self._losses.items():
@@ -92,7 +93,7 @@ class Pairing(Instrument):
 
     def _root_began(self, began: RootBegan) -> None:
         call = began.call
-        if not (self._detail.closely and call.grad_enabled) or next(parameters_in(call.module), None) is None:
+        if not call.grad_enabled or next(parameters_in(call.module), None) is None:
             return
         if self._inputs_of != self._course.steps:
             self._inputs_of, self._inputs = self._course.steps, set()
@@ -111,7 +112,7 @@ class Pairing(Instrument):
         return found
 
     def _operation_ended(self, operation: Operation) -> None:
-        if operation.name not in LOSSES or not self._detail.closely or self._course.running is not None:
+        if self._course.running is not None:
             return
         logits, target = (*operation.args, None, None)[:2]
         target = operation.kwargs.get("target", target)

@@ -44,8 +44,11 @@ from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.shaping import MOVES
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.operations import Operation
+
+_FOLLOWED = COMBINES | ELEMENTWISE | REDUCTIONS | MOVES
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +105,9 @@ class Pairs(Instrument):
         self._looks: Looks[Place | None] = Looks()
 
     def connect(self, signals: Signals) -> None:
-        self.listen(self._lineage.operated, self._operation_ended)
-        self.listen(signals.backward.began, self._backward_began)
-        self.listen(self._course.step_taken, self._step_taken)
+        self.listen(self._lineage.operated, self._operation_ended, names=_FOLLOWED)
+        self.listen(signals.backward.began, self._backward_began, attention=Attention.CLOSE)
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
         self.listen(self._detail.focused, self._turned)
 
     def _turned(self, detail: Detail) -> None:

@@ -108,7 +108,9 @@ class Rebinding(Instrument):
                 self._asked.append((gradient, number))
 
     def _backward_over(self, course: Course) -> None:
-        """Follow the gradients that are there now."""
+        """Follow the gradients that are there now, unless there are optimizers to do it."""
+        if not (self._gradients or self._asked) and self._optimizers.held:
+            return
         self._gradients.clear()
         asked, self._asked = self._asked, []
         if next(self._optimizers.living(), None) is None:

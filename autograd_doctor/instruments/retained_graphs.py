@@ -15,6 +15,7 @@ from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.reading.graph_bytes import saved_bytes
 from autograd_doctor.reading.places import here
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 
 _MEASURED = 3
@@ -46,14 +47,14 @@ class RetainedGraphs(Instrument):
         self._retained: dict[int, _Retained] = {}
 
     def connect(self, signals: Signals) -> None:
-        self.listen(signals.backward.began, self._backward_began)
+        self.listen(signals.backward.began, self._backward_began, attention=Attention.FULL)
         self.listen(signals.backward.ended, self._backward_ended)
 
     def finish(self) -> None:
         self._settle(everything=True)
 
     def _backward_began(self, call: BackwardCall) -> None:
-        if self._detail.full and (call.retain_graph or call.create_graph):
+        if call.retain_graph or call.create_graph:
             size = saved_bytes(call.roots).bytes if len(self._retained) < _MEASURED else 0
             self._retained[self._course.backwards] = _Retained(here(), call.create_graph, self._course.steps, size)
 

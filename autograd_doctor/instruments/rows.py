@@ -103,6 +103,7 @@ class Rows(Instrument):
         self._evaluations: dict[tuple[int, Hashable], _Evaluation] = {}
         self._alike: dict[tuple[int, Place | None], _Alike] = {}
         self._tensors = Numbers()
+        self._with_parameters: set[int] = set()
         self._read: IdentityTable[int] = IdentityTable()
 
     def connect(self, signals: Signals) -> None:
@@ -111,7 +112,7 @@ class Rows(Instrument):
 
     def _operated(self, operation: Operation) -> None:
         """Numbers that come out of an array in this step, rearranged or scaled at will."""
-        if not isinstance(operation.result, torch.Tensor):
+        if not (operation.name in FROM_DATA or self._read) or not isinstance(operation.result, torch.Tensor):
             return
         given = operation.args[0] if operation.args else None
         is_array = operation.name in FROM_DATA and type(given).__module__ == "numpy"
@@ -126,7 +127,7 @@ class Rows(Instrument):
         if call.grad_enabled and call.module.training and self._knows_all(began.module):
             return
         data = [tensor for tensor in began.given if tensor.dim() > 1 and not tensor.requires_grad]
-        if not data or next(parameters_in(call.module), None) is None:
+        if not data or not self._learns(began):
             return
         if any(tensor.device.type != "cpu" for tensor in data):
             self.limited("samples on an accelerator are not told apart")
@@ -134,6 +135,12 @@ class Rows(Instrument):
             self._trained(began, data)
         elif not call.grad_enabled:
             self._evaluated(began, max(data, key=_bytes_of_row))
+
+    def _learns(self, began: RootBegan) -> bool:
+        """Whether a module has parameters; one that has none may get some, as lazy ones do."""
+        if began.module not in self._with_parameters and next(parameters_in(began.call.module), None) is not None:
+            self._with_parameters.add(began.module)
+        return began.module in self._with_parameters
 
     # ----------------------------------------------------------------------------------------------------- training
 

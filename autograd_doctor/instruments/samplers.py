@@ -81,7 +81,7 @@ class Samplers(Instrument):
         self.listen(signals.loaders.drawn, self._drawn)
         self.listen(signals.loaders.exhausted, self._exhausted)
         self.listen(signals.fetches.began, self._fetched)
-        self.listen(signals.operations.ended, self._operation_ended)
+        self.listen(signals.operations.ended, self._operation_ended, names=_DRAWS)
         self.listen(self._module_calls.root_began, self._root_began)
 
     def finish(self) -> None:
@@ -164,7 +164,7 @@ class Samplers(Instrument):
 
     def _operation_ended(self, operation: Operation) -> None:
         """The line of a sampler that draws is the one to look at."""
-        if self._asking is not None and operation.name in _DRAWS and operation.place is not None:
+        if self._asking is not None and operation.place is not None:
             drawing = self._asking.drawing
             functions = [each for each in vars(drawing.kind).values() if isinstance(each, FunctionType)]
             if any(each.__code__ is operation.place[0] for each in functions):

@@ -32,6 +32,7 @@ from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.subclasses import is_parameter
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.custom_functions import FunctionCall
 from autograd_doctor.signals.distributions import Draw, Evaluation
@@ -131,8 +132,8 @@ class Samples(Instrument):
     def connect(self, signals: Signals) -> None:
         self.listen(signals.distributions.drawn, self._drawn)
         self.listen(signals.distributions.evaluated, self._evaluated)
-        self.listen(signals.backward.began, self._backward_began)
-        self.listen(self._course.step_taken, self._step_taken)
+        self.listen(signals.backward.began, self._backward_began, attention=Attention.FULL)
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.FULL)
         self.listen(self._detail.turned, self._turned)
 
     def finish(self) -> None:

@@ -28,6 +28,7 @@ from autograd_doctor.reading.tensor_facts import describe
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.reading.without_running import is_a
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 
 _COMPLAINT = "modified by an inplace operation"
@@ -86,7 +87,7 @@ class SavedChanges(Instrument):
         self._hooked = False
 
     def connect(self, signals: Signals) -> None:
-        self.listen(signals.backward.began, self._backward_began)
+        self.listen(signals.backward.began, self._backward_began, attention=Attention.FULL)
         self.listen(signals.backward.ended, self._backward_ended)
         self.listen(signals.hooks.on_tensor, self._hook_registered)
 

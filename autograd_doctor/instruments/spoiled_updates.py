@@ -17,6 +17,7 @@ from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.places import here
 from autograd_doctor.reading.tensor_facts import bad_rows, describe, is_spoiled, norms
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.optimizers import StepCall
 
 
@@ -35,12 +36,12 @@ class SpoiledUpdates(Instrument):
         self._said = False
 
     def connect(self, signals: Signals) -> None:
-        self.listen(signals.steps.began, self._began)
+        self.listen(signals.steps.began, self._began, attention=Attention.CLOSE)
         self.listen(signals.steps.ended, self._ended)
 
     def _began(self, call: StepCall) -> None:
         self._sound = []
-        if self._said or not self._detail.closely or call.closure:
+        if self._said or call.closure:
             return
         held = [p for p in parameters_of(call.optimizer) if p.grad is not None]
         spoiled = _spoiled([parameter.grad for parameter in held if parameter.grad is not None])
@@ -58,7 +59,7 @@ class SpoiledUpdates(Instrument):
 
     def _ended(self, call: StepCall) -> None:
         sound, self._sound = self._sound, []
-        running = self._course.step_of(call.optimizer)
+        running = self._course.step_of(call.optimizer) if sound else None
         spoiled = _spoiled(sound) if running is not None and not running.skipped else []
         if not spoiled:
             return

@@ -22,6 +22,7 @@ from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.subclasses import is_parameter
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 
 _MOST_STEPS = 8
 _MOST_MODULES = 8
@@ -51,7 +52,7 @@ class StillOutputs(Instrument):
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._module_calls.root_passed, self._root_passed)
-        self.listen(self._course.step_taken, self._step_taken)
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
 
     def _step_taken(self, course: Course) -> None:
         self._lost = None

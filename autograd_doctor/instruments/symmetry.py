@@ -18,6 +18,7 @@ from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.places import locate
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.optimizers import StepCall
 
 _LOOKS = 4
@@ -50,7 +51,7 @@ class Symmetry(Instrument):
         self._suspects: dict[int, list[_Suspect]] = {}
 
     def connect(self, signals: Signals) -> None:
-        self.listen(signals.steps.began, self._began)
+        self.listen(signals.steps.began, self._began, attention=Attention.FULL)
 
     def _began(self, call: StepCall) -> None:
         number = self._optimizers.known(call.optimizer)

@@ -26,15 +26,18 @@ from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.operations import Operation
 
 _IGNORED = -100
 """What `cross_entropy` ignores if it is told nothing else."""
 _ADDS = frozenset({"__add__", "__iadd__", "__radd__", "__sub__", "__isub__", "__rsub__", "add", "add_", "cat", "stack"})
 _SCALES = frozenset({"__mul__", "__rmul__", "__truediv__", "div", "mean", "mul", "sum"})
+_HEARD = LOSSES | _ADDS | _SCALES
 _MOST_STEPS = 64
 """Whose classes are kept apart; beyond, they are only counted."""
 _MOST_ELEMENTS = 2**20
+_FEW = 1024
 _MOST_CLASSES = 1000
 _NAMED_CLASSES = 10
 _MOST_LINES = 200
@@ -114,8 +117,8 @@ class Targets(Instrument):
         self._losses: IdentityTable[_Targets] = IdentityTable()
 
     def connect(self, signals: Signals) -> None:
-        self.listen(self._module_calls.root_began, self._root_began)
-        self.listen(signals.operations.ended, self._operation_ended)
+        self.listen(self._module_calls.root_began, self._root_began, attention=Attention.FULL)
+        self.listen(signals.operations.ended, self._operation_ended, names=_HEARD, attention=Attention.FULL)
 
     def finish(self) -> None:
         for targets in self._targets.values():
@@ -125,7 +128,7 @@ class Targets(Instrument):
     def _root_began(self, began: RootBegan) -> None:
         """How many samples a batch has, and whether a model is given what was computed of parameters before."""
         call = began.call
-        if not (self._detail.full and call.grad_enabled) or next(parameters_in(call.module), None) is None:
+        if not call.grad_enabled or next(parameters_in(call.module), None) is None:
             return
         if self._samples_of != self._course.steps:
             self._samples_of, self._samples = self._course.steps, set()
@@ -141,14 +144,14 @@ class Targets(Instrument):
     # --------------------------------------------------------------------------------------------------- operations
 
     def _operation_ended(self, operation: Operation) -> None:
-        if operation.name in LOSSES and self._course.running is None and self._detail.full:
-            self._loss(operation)
-        elif self._losses and operation.name in _ADDS | _SCALES:
+        if operation.name not in LOSSES:
             self._combined(operation)
+        elif self._course.running is None:
+            self._loss(operation)
 
     def _combined(self, operation: Operation) -> None:
         """A loss may be scaled and stay what it is; what it is added to may count in another way."""
-        for tensor in tensors_in(operation.args):
+        for tensor in tensors_in(operation.args) if self._losses else ():
             loss = self._losses.get(tensor)
             if loss is not None and operation.name in _ADDS:
                 loss.summed = True
@@ -203,12 +206,10 @@ class Targets(Instrument):
         known.high = high if known.high is None else max(known.high, high)
         if target.is_floating_point() and (known.operation in REGRESSION or low < 0 or high > 1):
             return
-        values, counts = torch.unique(target, return_counts=True)
-        if values.numel() > _MOST_CLASSES or (
-            target.is_floating_point() and not bool((values == values.round()).all())
-        ):
+        counts = _counted(target)
+        if len(counts) > _MOST_CLASSES or not all(map(float.is_integer, map(float, counts))):
             return
-        found = Counter(dict(zip((int(value) for value in values), counts.tolist(), strict=True)))
+        found = Counter({int(value): count for value, count in counts.items()})
         if known.operation in CLASSES:
             known.ignore_index = arguments.get("ignore_index", _IGNORED)
             found.pop(known.ignore_index, None)
@@ -259,6 +260,14 @@ class Targets(Instrument):
                 deviations=found.deviations,
             )
         )
+
+
+def _counted(target: torch.Tensor) -> Counter[Any]:
+    """How often each value occurs; torch takes longer for the few of a batch than Python does."""
+    if target.numel() <= _FEW:
+        return Counter(target.flatten().tolist())
+    values, counts = torch.unique(target, return_counts=True)
+    return Counter(dict(zip(values.tolist(), counts.tolist(), strict=True)))
 
 
 def _is_weighted(arguments: dict[str, Any]) -> bool:

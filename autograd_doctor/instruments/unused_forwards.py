@@ -21,6 +21,7 @@ from autograd_doctor.reading.graph_bytes import saved_bytes
 from autograd_doctor.reading.module_tree import buffers_in, parameters_in
 from autograd_doctor.reading.places import Place, locate, stack
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 
 _MEASURED = 2
 """Passes of one line to measure, and training passes to let go by first, which a backward has mostly come through by
@@ -78,7 +79,7 @@ class UnusedForwards(Instrument):
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._module_calls.root_passed, self._root_passed)
-        self.listen(self._course.step_taken, self._step_taken)
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.FULL)
         self.listen(self._course.backward_over, self._backward_over)
 
     def _root_passed(self, passed: RootPassed) -> None:

@@ -13,8 +13,9 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.optimizers import Optimizers
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.reading.optimizer_groups import parameters_of
-from autograd_doctor.reading.spread import root_mean_squares, spread
+from autograd_doctor.reading.spread import copies, differences, root_mean_squares, spread
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.optimizers import StepCall
 
 
@@ -34,17 +35,16 @@ class UpdateSizes(Instrument):
         self._before: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}
 
     def connect(self, signals: Signals) -> None:
-        self.listen(signals.steps.began, self._began)
-        self.listen(signals.steps.ended, self._ended)
+        self.listen(signals.steps.began, self._began, attention=Attention.FULL)
+        self.listen(signals.steps.ended, self._ended, attention=Attention.FULL)
 
     def _began(self, call: StepCall) -> None:
         """Copy values that the step may change. A step of an optimizer inside its own step belongs to the outer one."""
         number = self._optimizers.known(call.optimizer)
-        self._before.pop(number, None)
-        if self._detail.full:
-            held = parameters_of(call.optimizer)
-            copies = ((p, spread(p)) for p in held if p.requires_grad and (call.closure or p.grad is not None))
-            self._before[number] = [(parameter, copy) for parameter, copy in copies if copy is not None]
+        held = [p for p in parameters_of(call.optimizer) if p.requires_grad and (call.closure or p.grad is not None)]
+        some = [(parameter, values) for parameter in held if (values := spread(parameter)) is not None]
+        before = copies([values for _, values in some])
+        self._before[number] = [(parameter, copy) for (parameter, _), copy in zip(some, before, strict=True)]
 
     def _ended(self, call: StepCall) -> None:
         number = self._optimizers.known(call.optimizer)
@@ -53,8 +53,10 @@ class UpdateSizes(Instrument):
         if not before or running is None or running.skipped:
             return
         now = [spread(parameter) for parameter, _ in before]
-        both = [(p, old, new) for (p, old), new in zip(before, now, strict=True) if new is not None]
-        sizes = root_mean_squares([old for _, old, _ in both] + [new - old for _, old, new in both])
+        pairs = zip(before, now, strict=True)
+        both = [(p, old, new) for (p, old), new in pairs if new is not None and new.shape == old.shape]
+        weights, after = [old for _, old, _ in both], [new for _, _, new in both]
+        sizes = root_mean_squares([*weights, *differences(after, weights)])
         self.emit(
             UpdatesMeasured(
                 step=self._course.steps,

@@ -26,7 +26,7 @@ def row_keys(tensor: torch.Tensor) -> list[int] | None:
     if tensor.device.type != "cpu" or not readable(tensor) or tensor.dim() == 0 or tensor.numel() == 0:
         return None
     words = _words(tensor.detach()[:_MOST_ROWS])
-    return (words * _weights()[: words.shape[1]]).sum(1).tolist()
+    return words.mv(_weights()[: words.shape[1]]).tolist()
 
 
 def tells_apart(tensor: torch.Tensor) -> bool:
@@ -56,7 +56,7 @@ def _words(tensor: torch.Tensor) -> torch.Tensor:
         rows = rows.view({1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[rows.dtype.itemsize])
     # Squares tell values apart that differ in their sign or their highest bits only, which products may lose.
     words = rows.long()
-    return words + words * words
+    return torch.addcmul(words, words, words)
 
 
 @cache

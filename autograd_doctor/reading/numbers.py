@@ -12,43 +12,54 @@ from typing import Any, Generic, TypeVar
 V = TypeVar("V")
 
 
+class _Entry(weakref.ref[Any]):
+    """An object that is not kept alive, its identity and its value, in one thing for a garbage collector to visit."""
+
+    __slots__ = ("key", "value")
+    key: int
+    value: Any
+
+
 class IdentityTable(Generic[V]):
     """Values for objects that are compared by identity; forgets an object when it dies."""
 
     def __init__(self) -> None:
-        self._entries: dict[int, tuple[weakref.ref[Any], V]] = {}
+        self._entries: dict[int, _Entry] = {}
+        entries = self._entries
+
+        def forget(dead: weakref.ref[Any]) -> None:
+            assert isinstance(dead, _Entry)
+            if entries.get(dead.key) is dead:
+                del entries[dead.key]
+
+        self._forget = forget
 
     def get(self, wanted: object) -> V | None:
         entry = self._entries.get(id(wanted))
-        return entry[1] if entry is not None and entry[0]() is wanted else None
+        return entry.value if entry is not None and entry() is wanted else None
 
     def __contains__(self, wanted: object) -> bool:
         entry = self._entries.get(id(wanted))
-        return entry is not None and entry[0]() is wanted
+        return entry is not None and entry() is wanted
 
     def __bool__(self) -> bool:
         return bool(self._entries)
 
     def put(self, thing: object, value: V) -> None:
-        key, entries = id(thing), self._entries
-
-        def forget(dead: weakref.ref[Any]) -> None:
-            entry = entries.get(key)
-            if entry is not None and entry[0] is dead:
-                del entries[key]
-
-        entries[key] = (weakref.ref(thing, forget), value)
+        key = id(thing)
+        entry = self._entries[key] = _Entry(thing, self._forget)
+        entry.key, entry.value = key, value
 
     def discard(self, thing: object) -> None:
-        if thing in self:
+        if self._entries and thing in self:
             del self._entries[id(thing)]
 
     def items(self) -> Iterator[tuple[Any, V]]:
         """Objects that are still alive and their values, in the order in which they came into view."""
-        for reference, value in list(self._entries.values()):
-            thing = reference()
+        for entry in list(self._entries.values()):
+            thing = entry()
             if thing is not None:
-                yield thing, value
+                yield thing, entry.value
 
 
 class Numbers(IdentityTable[int]):

@@ -15,12 +15,22 @@ _MOST_VALUES = 4096
 
 
 def spread(tensor: torch.Tensor) -> torch.Tensor | None:
-    """A copy of at most 4,096 values of a tensor; None if this process holds none of them."""
+    """At most 4,096 values of a tensor, as a view where that is possible; None if this process holds none of them."""
     part = next(plain_parts(tensor), None)
     if part is None or not part.numel():
         return None
-    values = part.reshape(-1) if part.is_contiguous() or part.numel() <= _MOST_VALUES else part.flatten()
-    return values[:: max(1, values.numel() // _MOST_VALUES)][:_MOST_VALUES].clone()
+    values = part.reshape(-1)
+    return values if len(values) <= _MOST_VALUES else values[:: len(values) // _MOST_VALUES][:_MOST_VALUES]
+
+
+def copies(tensors: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+    """Copies of tensors, all made in one go."""
+    return torch._foreach_clone(list(tensors)) if tensors else ()
+
+
+def differences(one: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+    """What each tensor has more than its counterpart of the same shape."""
+    return torch._foreach_sub(list(one), list(other)) if one else ()
 
 
 def root_mean_squares(tensors: Sequence[torch.Tensor]) -> list[float]:

@@ -12,6 +12,8 @@ from autograd_doctor.reading.without_running import attributes, is_a
 _PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
 _COMPRESSED = frozenset({torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc})
 _PLAIN_DISPATCH = torch.Tensor.__torch_dispatch__
+_detach = torch.Tensor.detach
+"""As it was before anybody listened to who calls it."""
 
 
 def is_parameter(thing: object) -> bool:
@@ -33,18 +35,20 @@ def plain_parts(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
     None for those that hold no values (lazy, meta, fakes, freed by a framework, under a transform of functions), or
     do not say which (`__tensor_flatten__` is how classes say it).
     """
-    if is_lazy(tensor) or torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+    is_plain = type(tensor) in _PLAIN
+    if (not is_plain and is_lazy(tensor)) or torch._C._functorch.is_functorch_wrapped_tensor(tensor):
         return
-    if dispatches(tensor):
+    if not is_plain and dispatches(tensor):
         flatten = getattr(type(tensor), "__tensor_flatten__", None)
         inner = [getattr(tensor, name, None) for name in flatten(tensor)[0]] if flatten is not None else []
         for part in inner:
             if isinstance(part, torch.Tensor):
                 yield from plain_parts(part)
     elif tensor.layout is not torch.strided:
-        yield tensor.detach().coalesce()._values() if tensor.layout is torch.sparse_coo else tensor.detach().values()
+        plain = _detach(tensor)
+        yield plain.coalesce()._values() if tensor.layout is torch.sparse_coo else plain.values()
     elif not tensor.is_meta and not tensor.is_nested and (tensor.untyped_storage().nbytes() or not tensor.numel()):
-        yield tensor.detach()
+        yield _detach(tensor)
 
 
 def bytes_of(tensor: torch.Tensor) -> int:

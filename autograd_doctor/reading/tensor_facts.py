@@ -98,9 +98,13 @@ def norms(tensors: list[torch.Tensor]) -> list[float]:
     parts = [(position, part) for position, tensor in enumerate(tensors) for part in plain_parts(tensor)]
     values = torch._foreach_norm([part for _, part in parts]) if parts else ()
     found = [0.0] * len(tensors)
-    for (position, _), value in zip(parts, read_together([value.float() for value in values]), strict=True):
+    for (position, _), value in zip(parts, read_together(_in_float32(values)), strict=True):
         found[position] = math.hypot(found[position], value)
     return found
+
+
+def _in_float32(values: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    return [value if value.dtype is torch.float32 else value.float() for value in values]
 
 
 def fingerprints(tensors: list[torch.Tensor]) -> list[int | None]:
@@ -126,5 +130,6 @@ def _squared_bits(values: torch.Tensor) -> torch.Tensor:
 def read_together(tensors: Sequence[torch.Tensor]) -> list[Any]:
     """The values of small tensors of one shape and dtype, read back in one go if they lie on one device."""
     if len({tensor.device for tensor in tensors}) == 1:
-        return list(torch.stack(list(tensors)).tolist())
+        together: list[Any] = torch.stack(list(tensors)).tolist()
+        return together
     return [tensor.tolist() for tensor in tensors]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import faulthandler
 import fcntl
 import functools
+import gc
 import multiprocessing
 import os
 import random
@@ -142,6 +143,8 @@ class _Run:
         self._caught.listen(self._patches)
         Processes(self._session).count(self._patches)
         self._patches.replace(os, "_exit", self._exiting(os._exit))
+        # What is kept beside tensors has the garbage collector run more often: it need not visit torch and ourselves.
+        gc.freeze()
         program = self._program()
         course = self._session.find(Course)
         if course is not None:

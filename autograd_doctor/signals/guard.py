@@ -13,6 +13,8 @@ from weakref import WeakSet
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
+from autograd_doctor.signals.attention import Attention
+
 Failed = Callable[[object, str, Exception], None]
 """Told of whose look failed, which look, and how."""
 
@@ -31,13 +33,16 @@ class Guard:
     """What all signals of one run share.
 
     `forked`: this is a forked child of the program, such as the worker of a loader, and is not watched. `muted` counts
-    the reasons for which operations are not signalled at the moment.
+    the reasons for which operations are not signalled at the moment. `attention`: how closely the program is watched;
+    `attention_turned` are called when that has changed.
     """
 
     def __init__(self, failed: Failed) -> None:
         self.failed = failed
         self.forked = False
         self.muted = 0
+        self.attention = Attention.CLOSE
+        self.attention_turned: list[Callable[[], None]] = []
         self._thread = _Thread()
         self.deferred: list[Callable[[], None]] = []
         _guards.add(self)
@@ -55,6 +60,13 @@ class Guard:
     def looking(self) -> Looking:
         """A block in which we read tensors: no graph, no modes of the program, no tracer or profiler, no signals."""
         return Looking(self._thread)
+
+    def attend(self, attention: Attention) -> None:
+        """Let those who listen at this attention hear from now on."""
+        if attention is not self.attention:
+            self.attention = attention
+            for turned in self.attention_turned:
+                turned()
 
     def defer(self, action: Callable[[], None]) -> None:
         """Run this after the present look, as if the program had done it; it may raise."""

@@ -17,7 +17,7 @@ from autograd_doctor.reading.operation_kinds import Kind, classify
 from autograd_doctor.reading.places import place
 from autograd_doctor.signals.guard import Guard, hide_from_observers, show_to_observers
 from autograd_doctor.signals.patches import Patches
-from autograd_doctor.signals.signal import Seam, Signal
+from autograd_doctor.signals.signal import NamedSignal, Seam, Signal
 
 _PLAIN_TENSORS = frozenset({torch.Tensor, torch.nn.Parameter})
 _ENGINE = frozenset({torch.Tensor.backward, torch.autograd.backward, torch.autograd.grad})
@@ -68,8 +68,8 @@ class Operations(Seam):
 
     def __init__(self, guard: Guard) -> None:
         super().__init__(guard)
-        self.began: Signal[Operation] = Signal(guard, self)
-        self.ended: Signal[Operation] = Signal(guard, self)
+        self.began: NamedSignal[Operation] = NamedSignal(guard, self)
+        self.ended: NamedSignal[Operation] = NamedSignal(guard, self)
         self.failed: Signal[Operation] = Signal(guard, self)
         self.shown: Signal[torch.Tensor] = Signal(guard, self)
         self.resting = False
@@ -207,7 +207,7 @@ class _Mode(TorchFunctionMode):
                 return func(*args, **kwargs)
             operation = Operation(func, kind, name, args, kwargs, torch.is_grad_enabled())
             plain = not types or _PLAIN_TENSORS.issuperset(types)
-            if seam.began.listeners:
+            if seam.began.hearing(name):
                 seam.tell(seam.began, operation, plain=plain)
             try:
                 operation.result = result = func(*args, **kwargs)
@@ -216,7 +216,7 @@ class _Mode(TorchFunctionMode):
                 if seam.failed.listeners:
                     seam.tell(seam.failed, operation, plain=False)
                 raise
-            if seam.ended.listeners:
+            if seam.ended.hearing(name):
                 operation.grad_enabled = torch.is_grad_enabled()
                 seam.tell(seam.ended, operation, plain=plain)
             return result

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.guard import Guard
 from autograd_doctor.signals.patches import Patches
 
@@ -22,13 +23,25 @@ class Call(Protocol):
 C = TypeVar("C", bound=Call)
 
 
+class Named(Protocol):
+    """What is told of something that has a name, by which listeners choose."""
+
+    @property
+    def name(self) -> str: ...
+
+
+N = TypeVar("N", bound=Named)
+
+
 class _Listener(NamedTuple):
-    """Sorts by `order`, then by the order of connection."""
+    """Sorts by `order`, then by the order of connection. wants: which names, None for all."""
 
     order: float
     number: int
     handle: Callable[..., None]
     owner: object
+    attention: Attention
+    wants: Callable[[str], bool] | None
 
 
 class Signal(Generic[P]):
@@ -38,33 +51,54 @@ class Signal(Generic[P]):
     that raises does not keep the others, nor the program, from going on: the guard is told.
 
     bare: it is sent so often that its listeners are called outside a look, and enter one only where they need it.
+    listeners: those whom the present attention lets hear.
     """
 
     def __init__(self, guard: Guard, seam: Seam | None = None, *, bare: bool = False) -> None:
         self._guard = guard
         self._seam = seam
         self._bare = bare
-        self.listeners: list[_Listener] = []
+        self._connected: list[_Listener] = []
+        self.listeners: Sequence[_Listener] = ()
         self._connections = 0
+        guard.attention_turned.append(self._choose)
 
     def __bool__(self) -> bool:
-        """Whether anybody listens."""
+        """Whether anybody hears it at present."""
         return bool(self.listeners)
 
-    def connect(self, handle: Callable[[P], None], *, owner: object, order: float = 0) -> None:
-        """Call `handle` from now on. The first listener has the seam installed, which may raise."""
+    def connect(
+        self,
+        handle: Callable[[P], None],
+        *,
+        owner: object,
+        order: float = 0,
+        attention: Attention = Attention.LIGHT,
+        wants: Callable[[str], bool] | None = None,
+    ) -> None:
+        """Call `handle` from now on. The first listener has the seam installed, which may raise.
+
+        attention: the least at which it hears. wants: of a signal that sends what has a name, which of them it hears.
+        """
         if self._seam is not None:
             self._seam.listened()
         self._connections += 1
-        insort(self.listeners, _Listener(order, self._connections, handle, owner))
+        insort(self._connected, _Listener(order, self._connections, handle, owner, attention, wants))
+        self._choose()
 
     def disconnect(self, handle: Callable[[P], None]) -> None:
         """Call `handle` no more; with the last listener of a seam goes its patch."""
-        remaining = [listener for listener in self.listeners if listener.handle != handle]
-        gone = len(self.listeners) - len(remaining)
-        self.listeners = remaining
+        remaining = [listener for listener in self._connected if listener.handle != handle]
+        gone = len(self._connected) - len(remaining)
+        self._connected = remaining
+        self._choose()
         for _ in range(gone if self._seam is not None else 0):
             self._seam.forsaken()  # type: ignore[union-attr]
+
+    def _choose(self) -> None:
+        """Whoever is being called now is called to the end: those who hear are kept apart anew."""
+        attention = self._guard.attention
+        self.listeners = [listener for listener in self._connected if listener.attention <= attention]
 
     def send(self, what: P) -> None:
         """From a seam: let the listeners look. Nobody hears it inside a look, or in a forked child."""
@@ -78,13 +112,47 @@ class Signal(Generic[P]):
         if self._guard.deferred:
             self._guard.run_deferred()
 
-    def relay(self, what: P) -> None:
-        """From an instrument that looks already: let those look who listen to it."""
-        for listener in self.listeners:
+    def relay(self, what: P, *, behind: _Listener | None = None) -> None:
+        """From an instrument that looks already: let those look who listen to it.
+
+        behind: only those after this one. If a listener has the program watched more closely from now on, those behind
+        it that wake hear it, too.
+        """
+        attention, listeners = self._guard.attention, self._hearing(what)
+        for listener in listeners if behind is None else [each for each in listeners if each > behind]:
             try:
                 listener.handle(what)
             except Exception as error:
                 self._guard.failed(listener.owner, listener.handle.__name__, error)
+            if self._guard.attention > attention:
+                self.relay(what, behind=listener)
+                return
+
+    def _hearing(self, what: P) -> Sequence[_Listener]:
+        return self.listeners
+
+
+class NamedSignal(Signal[N]):
+    """A signal that is sent so often that each listener is spared what it does not want, by its name."""
+
+    def __init__(self, guard: Guard, seam: Seam | None = None) -> None:
+        self._by_name: dict[str, Sequence[_Listener]] = {}
+        super().__init__(guard, seam)
+
+    def _choose(self) -> None:
+        super()._choose()
+        self._by_name = {}
+
+    def hearing(self, name: str) -> Sequence[_Listener]:
+        """Those who hear of what has this name."""
+        found = self._by_name.get(name)
+        if found is None:
+            found = tuple(each for each in self.listeners if each.wants is None or each.wants(name))
+            self._by_name[name] = found
+        return found
+
+    def _hearing(self, what: N) -> Sequence[_Listener]:
+        return self.hearing(what.name)
 
 
 class Seam:

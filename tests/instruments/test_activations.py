@@ -10,7 +10,7 @@ from torch.optim import SGD
 from autograd_doctor.events import SaturationMeasured, UnitsCounted
 from autograd_doctor.instruments import activations as module
 from autograd_doctor.instruments.activations import LAST_LOOKS, Activations
-from autograd_doctor.instruments.detail import Detail
+from autograd_doctor.signals.attention import Attention
 from tests.inventing import Invented, inventing
 
 
@@ -47,7 +47,7 @@ class Model:
             pass
         with self.run.step(self.optimizer):
             pass
-        self.run.find(Detail).closely = True
+        self.run.attend(Attention.CLOSE)
 
 
 def counted(run: Invented) -> list[tuple[int, int, int, int]]:

@@ -10,9 +10,9 @@ import torch
 from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset
 
 from autograd_doctor.instruments.batch_sources import BatchSources, end_of_reading
-from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.places import locate
+from autograd_doctor.signals.attention import Attention
 from tests.watching import Recorded, watching
 
 
@@ -78,7 +78,7 @@ def test_rows_of_plain_tensors_come_from_where_these_were_made() -> None:
 
 def test_in_steps_that_are_not_looked_at_closely_nothing_is_known() -> None:
     with watching(BatchSources) as run:
-        run.find(Detail).closely = False
+        run.attend(Attention.FULL)
         values, _ = next(iter(DataLoader(Rows(), batch_size=2)))
         assert line_of(run, values) is None
 

@@ -12,9 +12,9 @@ from torch.optim import SGD
 from autograd_doctor.events import GradientMeasured
 from autograd_doctor.instruments import gradient_spikes as module
 from autograd_doctor.instruments.course import Course
-from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.gradient_spikes import GradientSpikes
 from autograd_doctor.instruments.loss_scales import LossScales
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.scalers import ScalerCall
 from tests.inventing import Invented, inventing
 
@@ -30,7 +30,7 @@ class Loop:
     def steps(self, *losses: float, full: bool = False) -> None:
         for loss in losses:
             self.run.find(Course).loss_seen(loss)
-            self.run.find(Detail).full = full
+            self.run.attend(Attention.FULL if full else Attention.LIGHT)
             self.weight.grad = torch.tensor([3.0, 4.0])
             with self.run.step(self.optimizer):
                 pass

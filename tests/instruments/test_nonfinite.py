@@ -9,9 +9,9 @@ import torch
 
 from autograd_doctor.events import NonFiniteInput, NonFiniteProduced
 from autograd_doctor.instruments import nonfinite as module
-from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.nonfinite import NonFinite
 from autograd_doctor.instruments.tensors import Tensors
+from autograd_doctor.signals.attention import Attention
 from tests.inventing import Invented, inventing
 
 NAN, INF = math.nan, math.inf
@@ -151,7 +151,7 @@ def test_each_birth_is_reported_once_and_only_a_few():
 
 def test_values_are_read_where_the_detail_asks_for_it_only():
     with inventing(NonFinite) as run:
-        run.find(Detail).closely = False
+        run.attend(Attention.FULL)
         assert origin(run, run.operated("log", tensor(NAN), tensor(0.0))) == ""
-        run.find(Detail).closely = True
+        run.attend(Attention.CLOSE)
         assert origin(run, run.operated("log", tensor(NAN), tensor(0.0))) == "log"

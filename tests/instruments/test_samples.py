@@ -13,6 +13,7 @@ from autograd_doctor.events import SamplesUsed
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.samples import Samples
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.custom_functions import FunctionCall
 from autograd_doctor.signals.distributions import Draw, Evaluation
 from tests.inventing import Invented, inventing
@@ -124,10 +125,8 @@ def test_a_distribution_of_independent_dimensions_goes_by_its_own_name(program: 
 
 
 def test_nothing_is_listened_to_before_a_sample_was_drawn_and_after_the_step(program: Program) -> None:
-    listeners = program.run.signals.operations.ended.listeners
-
     def listens() -> bool:
-        return any(isinstance(listener.owner, Samples) for listener in listeners)
+        return any(isinstance(listener.owner, Samples) for listener in program.run.signals.operations.ended.listeners)
 
     assert not listens()
     drawn = program.draw()
@@ -148,11 +147,11 @@ def test_no_more_samples_of_a_step_than_fit(program: Program, monkeypatch: pytes
 def test_nothing_of_light_steps_is_followed(program: Program) -> None:
     drawn = program.draw()
     detail = program.run.find(Detail)
-    detail.full = False
+    program.run.attend(Attention.LIGHT)
     detail.turned.relay(detail)
     loss = program.decode(drawn)
     another = program.decode(program.draw())
-    detail.full = True
+    program.run.attend(Attention.FULL)
     assert program.learn(loss, another) == []
 
 

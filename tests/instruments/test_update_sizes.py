@@ -8,8 +8,8 @@ from torch import nn
 from torch.optim import SGD
 
 from autograd_doctor.events import UpdatesMeasured
-from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.update_sizes import UpdateSizes
+from autograd_doctor.signals.attention import Attention
 from tests.inventing import Invented, inventing
 
 
@@ -74,7 +74,7 @@ def test_a_step_that_a_scaler_suppressed_says_nothing() -> None:
 def test_light_steps_are_not_measured() -> None:
     optimizer = SGD([parameter(1.0, gradient=(1.0,))], lr=0.1)
     with inventing(UpdateSizes) as run:
-        run.find(Detail).full = False
+        run.attend(Attention.LIGHT)
         stepped(run, optimizer)
         assert run.of(UpdatesMeasured) == []
 
@@ -86,10 +86,10 @@ def test_copies_of_a_step_that_raised_are_not_those_of_the_next() -> None:
         with pytest.raises(KeyError), run.step(optimizer):
             raise KeyError
         weight.data.fill_(5.0)
-        run.find(Detail).full = False
+        run.attend(Attention.LIGHT)
         stepped(run, optimizer)
         assert run.of(UpdatesMeasured) == []
-        run.find(Detail).full = True
+        run.attend(Attention.FULL)
         stepped(run, optimizer)
         (event,) = run.of(UpdatesMeasured)
         assert (event.weights, event.updates) == (pytest.approx([4.9]), pytest.approx([0.1]))

@@ -30,7 +30,7 @@ class Calls(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         active = was_active(func, args, kwargs or {})
         self.active += [] if active is None else [active]
-        self.drew += draws_numbers(func)
+        self.drew += draws_numbers(getattr(func, "__name__", ""))
         return func(*args, **(kwargs or {}))
 
 
@@ -108,8 +108,8 @@ def test_dependence_needs_a_difference_between_the_modes(seen: dict[str, Any], e
 
 
 def test_what_torch_does_not_tag_draws_no_numbers() -> None:
-    assert draws_numbers(torch.Tensor.normal_)
-    assert not draws_numbers(torch.Tensor.exp)
+    assert draws_numbers("normal_")
+    assert not draws_numbers("exp")
 
 
 def test_wrappers_of_functions_without_a_signature_take_no_mode() -> None:

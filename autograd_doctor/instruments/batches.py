@@ -162,7 +162,8 @@ class Batches(Instrument):
         trains = call.grad_enabled and call.module.training
         tensors = began.given[:_MOST_FIELDS]
         for position, tensor in enumerate(tensors):
-            if tensor.requires_grad:
+            is_nothing_new = self._unknown and tensor._base is None and not self._sources.knows(tensor)
+            if tensor.requires_grad or is_nothing_new:
                 continue
             sources = self._sources.of(tensor)
             for source in sources:

@@ -103,7 +103,7 @@ class FunctionalModes(Instrument):
     def _operation_ended(self, operation: Operation) -> None:
         listening = self._listening
         active = was_active(operation.function, operation.args, operation.kwargs)
-        if listening is None or (active is None and not draws_numbers(operation.function)):
+        if listening is None or (active is None and not draws_numbers(operation.name)):
             return
         module = listening.innermost()
         if module is None:

@@ -15,7 +15,9 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.sources import Sources
+from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.fingerprint import row_keys, tells_apart
+from autograd_doctor.reading.functional_modes import draws_numbers
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.numbers import IdentityTable, Numbers
 from autograd_doctor.reading.operation_kinds import FROM_DATA
@@ -40,12 +42,14 @@ Sample = int
 class _Training:
     """What a module was trained on. known: batches in a row in which all samples were known.
 
-    tells_apart: samples that are equal are so for a reason.
+    tells_apart: samples that are equal are so for a reason. may_come_again: there is something to be learned of later
+    batches.
     """
 
     samples: set[Sample] = field(default_factory=set)
     loaders: set[int] = field(default_factory=set)
     tells_apart: bool = False
+    may_come_again: bool = True
     known: int = 0
     complete: bool = False
 
@@ -92,6 +96,7 @@ class Rows(Instrument):
         module_calls: ModuleCalls,
         sources: Sources,
         lineage: Lineage,
+        tensors: Tensors,
     ) -> None:
         super().__init__(site)
         self._lineage = lineage
@@ -102,7 +107,8 @@ class Rows(Instrument):
         self._training: dict[int, _Training] = {}
         self._evaluations: dict[tuple[int, Hashable], _Evaluation] = {}
         self._alike: dict[tuple[int, Place | None], _Alike] = {}
-        self._tensors = Numbers()
+        self._tensors = tensors
+        self._evaluated_on = Numbers()
         self._with_parameters: set[int] = set()
         self._read: IdentityTable[int] = IdentityTable()
 
@@ -147,11 +153,13 @@ class Rows(Instrument):
     def _knows_all(self, module: int) -> bool:
         """Whether a light step can add nothing to what is known of the samples that a module is trained on."""
         known = self._training.get(module)
-        return not self._detail.full and known is not None and (known.complete or len(known.samples) > _MOST_ROWS)
+        if self._detail.full or known is None:
+            return False
+        return known.complete or not known.may_come_again or len(known.samples) > _MOST_ROWS
 
     def _trained(self, began: RootBegan, data: list[torch.Tensor]) -> None:
         training = self._training.setdefault(began.module, _Training())
-        largest = max(data, key=_bytes_of_row)
+        largest = max(data, key=_bytes_of_row) if len(data) > 1 else data[0]
         is_news = not training.complete and bytes_of(largest) <= _MOST_BYTES
         if not (self._detail.full or is_news) or len(training.samples) > _MOST_ROWS:
             return
@@ -162,11 +170,17 @@ class Rows(Instrument):
         training.samples.update(keys)
         if not before:
             training.tells_apart = tells_apart(largest)
+            training.may_come_again = training.tells_apart and not self._is_drawn_now(largest)
         training.known = training.known + 1 if len(training.samples) == before else 0
         training.complete |= training.known >= _IN_A_ROW
         training.loaders.update(source.number for source in self._sources.of(largest) if source.kind == "drawn")
         if self._detail.full:
             self._compare(began, data, is_all=len(data) == len(began.given))
+
+    def _is_drawn_now(self, tensor: torch.Tensor) -> bool:
+        """Whether a batch was made of random numbers a moment ago, as none that comes later will be."""
+        made = self._tensors.get(tensor)
+        return made is not None and made.step == self._course.steps and draws_numbers(made.operation)
 
     def _compare(self, began: RootBegan, data: list[torch.Tensor], *, is_all: bool) -> None:
         """Whether all samples of a line are alike, until two differ.
@@ -204,8 +218,8 @@ class Rows(Instrument):
             return
         sources = self._sources.of(tensor)
         loader = next((source.number for source in sources if source.kind == "drawn"), None)
-        whole = next((source.number for source in sources), None)
-        group = (began.where, loader, whole if sources else self._tensors.number(tensor), began.call.module.training)
+        whole = sources[0].number if sources else self._evaluated_on.number(tensor)
+        group = (began.where, loader, whole, began.call.module.training)
         known = self._evaluations.get((began.module, group))
         if known is None:
             known = _Evaluation(began.where, loader, in_mode=not began.call.module.training)

@@ -13,6 +13,7 @@ _MOST_ROWS = 4096
 """Of one tensor, the first: batches have fewer samples."""
 _MOST_WORDS = 1024
 """Of one row, spread over it evenly: so many values of two pictures are never the same by accident."""
+_WHOLE = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 _LOOKED_AT = 64
 _UNEVEN, _DIFFERENT = 2, 12
 _MOST_OF_THEM = 0.9
@@ -25,7 +26,7 @@ def row_keys(tensor: torch.Tensor) -> list[int] | None:
     """
     if tensor.device.type != "cpu" or not readable(tensor) or tensor.dim() == 0 or tensor.numel() == 0:
         return None
-    words = _words(tensor.detach()[:_MOST_ROWS])
+    words = _words(tensor if len(tensor) <= _MOST_ROWS else tensor[:_MOST_ROWS])
     return words.mv(_weights()[: words.shape[1]]).tolist()
 
 
@@ -50,10 +51,11 @@ def key_of(rows: list[int]) -> int:
 
 def _words(tensor: torch.Tensor) -> torch.Tensor:
     """The bits of each row, as whole numbers; of a long row, a part of them."""
-    rows = tensor.reshape(tensor.shape[0], -1)
-    rows = rows[:, :: -(-rows.shape[1] // _MOST_WORDS)].contiguous()
+    rows = tensor if tensor.dim() == 2 else tensor.reshape(tensor.shape[0], -1)
+    if rows.shape[1] > _MOST_WORDS:
+        rows = rows[:, :: -(-rows.shape[1] // _MOST_WORDS)]
     if rows.is_floating_point():
-        rows = rows.view({1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[rows.dtype.itemsize])
+        rows = rows.detach().contiguous().view(_WHOLE[rows.dtype.itemsize])
     # Squares tell values apart that differ in their sign or their highest bits only, which products may lose.
     words = rows.long()
     return torch.addcmul(words, words, words)

@@ -62,8 +62,8 @@ def _is_positive(rate: object) -> bool:
 
 
 @cache
-def draws_numbers(func: Callable[..., Any]) -> bool:
+def draws_numbers(name: str) -> bool:
     """Whether an operation takes numbers from the random generator, as torch tags it."""
-    packet = getattr(torch.ops.aten, getattr(func, "__name__", ""), None)
+    packet = getattr(torch.ops.aten, name, None)
     overloads = packet.overloads() if isinstance(packet, torch._ops.OpOverloadPacket) else ()
     return any(torch.Tag.nondeterministic_seeded in getattr(packet, overload).tags for overload in overloads)

@@ -9,6 +9,7 @@ from torch import nn
 from torch.optim import SGD
 
 from autograd_doctor.events import FirstLayerFed, InputsAlike, InstrumentLimited, RowsCompared
+from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.first_layers import FirstLayers
 from autograd_doctor.instruments.rows import Rows
 from tests.inventing import Invented, inventing
@@ -43,6 +44,21 @@ def test_what_was_trained_on_before_it_was_evaluated():
         (event,) = run.of(RowsCompared)
     assert (event.evaluated, event.shared, event.trained) == (11, 5, 46)
     assert (event.complete, event.tells_apart, event.own_loader, event.loader) == (True, True, False, "")
+
+
+@pytest.mark.parametrize(("operation", "known"), [("clone", 15), ("randn", 8)])
+def test_batches_of_random_numbers_never_come_again_and_are_not_read_in_light_steps(operation, known, monkeypatch):
+    monkeypatch.setattr("autograd_doctor.instruments.detail.FIRST_STEPS", 1)
+    with inventing(Rows) as run:
+        model = nn.Linear(4, 1)
+        run.signals.optimizers.built.send(SGD(model.parameters(), lr=0.1))
+        trained(run, model, run.operated(operation, data(8)))
+        assert not run.find(Detail).full
+        trained(run, model, data(7))
+        evaluated(run, model, data(6))
+        run.find(Rows).finish()
+        (event,) = run.of(RowsCompared)
+    assert event.trained == known
 
 
 def test_what_is_acted_on_between_steps_is_no_evaluation():

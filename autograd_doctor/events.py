@@ -269,7 +269,7 @@ class ParameterGroup(Struct, frozen=True):
     """What an optimizer does to one group of parameters."""
 
     parameters: list[int]
-    lr: float
+    lr: float | None
     momentum: float = 0.0
     weight_decay: float = 0.0
 
@@ -667,6 +667,7 @@ class OptimizerStepped(Event, frozen=True):
     undone: parameters whose values, bit for bit, were those before the last step of this optimizer, which moved them.
     rewritten: parameters whose values were not those that the last step of any optimizer had left, where that is known.
     in_closure: the optimizer was given a closure. keeps_state: it held a state for its parameters after the step.
+    learning_rates: of each group, None where it tells none.
     """
 
     optimizer: int | None
@@ -682,7 +683,7 @@ class OptimizerStepped(Event, frozen=True):
     in_closure: bool = False
     in_backward: bool = False
     keeps_state: bool = False
-    learning_rates: list[float] = []
+    learning_rates: list[float | None] = []
     loss: float | None = None
 
 
@@ -780,7 +781,7 @@ class SchedulerStepped(Event, frozen=True):
     kind: str
     optimizer: int | None
     location: Location | None
-    learning_rates: list[float] = []
+    learning_rates: list[float | None] = []
     first: bool = False
     length: int | None = None
     follows_metric: bool = False

@@ -33,13 +33,12 @@ class GradModeLeft(Instrument):
         self._course = course
         self._grad_modes = grad_modes
         self._modules = site.signals.modules
+        self._backward = site.signals.backward
         self._work: Place | None = None
         self._reported = False
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._grad_modes.changed, self._changed)
-        self.listen(signals.backward.began, self._backward_began)
-        self.listen(self._course.step_taken, self._stepped)
 
     def _changed(self, grad_modes: GradModes) -> None:
         """Start or stop to follow the forward passes."""
@@ -47,12 +46,16 @@ class GradModeLeft(Instrument):
         off = switch is not None and switch.form == "call"
         if off and not self._reported:
             self.listen(self._modules.began, self._forward_began)
+            self.listen(self._backward.began, self._backward_began)
+            self.listen(self._course.step_taken, self._stepped)
         elif not off and switch is None:
             self._rest()
 
     def _rest(self) -> None:
         self._work = None
         self.unlisten(self._modules.began, self._forward_began)
+        self.unlisten(self._backward.began, self._backward_began)
+        self.unlisten(self._course.step_taken, self._stepped)
 
     @property
     def _switch(self) -> GradSwitch | None:

@@ -69,6 +69,8 @@ class Learning(Instrument):
     def _look(self, *, only_new: bool = False) -> None:
         """Compare those parameters that have not changed yet, or take note of the new ones alone."""
         if self._changed and self._course.steps >= _STEPS_LOOKED_AT:
+            self.unlisten(self._course.backward_over, self._backward_over)
+            self.unlisten(self._course.step_taken, self._step_taken)
             return
         known = self._first if only_new else self._changed
         living = [(n, p) for n, p in self._parameters.living() if n not in known and self._is_trained(n, p)]

@@ -15,7 +15,7 @@ from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.ledger import Ledger
 from autograd_doctor.instruments.loss_scales import LossScales
-from autograd_doctor.instruments.optimizers import Optimizers, setting
+from autograd_doctor.instruments.optimizers import Optimizers, learning_rate
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.places import here
@@ -127,7 +127,7 @@ class OptimizerSteps(Instrument):
         return [number for number in after if after[number] != step.before[number]], undone
 
     def _ended(self, call: StepCall) -> None:
-        step = self._running.pop(self._optimizers.known(call.optimizer), None)
+        step = self._running.pop(self._optimizers.known(call.optimizer), None) if self._running else None
         running = self._course.step_of(call.optimizer)
         # One that began in a light step was not looked at.
         if step is not None and running is not None and not running.only_calls_others:
@@ -152,7 +152,7 @@ class OptimizerSteps(Instrument):
                 in_closure=step.in_closure,
                 in_backward=self._course.running is not None,
                 keeps_state=any(optimizer.state.values()),
-                learning_rates=[setting(group, "lr") for group in optimizer.param_groups],
+                learning_rates=[learning_rate(group) for group in optimizer.param_groups],
                 loss=self._course.last_loss,
             )
         )

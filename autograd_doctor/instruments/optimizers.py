@@ -33,6 +33,12 @@ def setting(group: dict[str, Any], name: str) -> float:
     return math.nan if value is None else float(value)
 
 
+def learning_rate(group: dict[str, Any]) -> float | None:
+    """None where a group has no `lr`, as optimizers of the program's own may call it anything, or works it out."""
+    rate = group.get("lr")
+    return None if rate is None else float(rate)
+
+
 class Optimizers(Instrument):
     """The optimizers, introduced when they are built, or when they first step if they came out of a pickle."""
 
@@ -133,7 +139,7 @@ class Optimizers(Instrument):
         betas: Iterable[Any] = group.get("betas", (0.0,))
         return ParameterGroup(
             parameters=[self._known.number(parameter) for parameter in group["params"]],
-            lr=setting(group, "lr"),
+            lr=learning_rate(group),
             momentum=setting(group, "momentum") if "momentum" in group else float(next(iter(betas)) or 0.0),
             weight_decay=setting(group, "weight_decay"),
         )

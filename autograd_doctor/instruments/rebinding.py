@@ -26,6 +26,7 @@ from autograd_doctor.reading.made import address, numbers_in
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.operations import Operation
 
@@ -75,9 +76,10 @@ class Rebinding(Instrument):
         self._discards_told = 0
 
     def connect(self, signals: Signals) -> None:
-        self.listen(signals.backward.began, self._backward_began)
-        self.listen(signals.backward.ended, self._backward_ended)
-        self.listen(self._course.backward_over, self._backward_over)
+        """What updates parameters by hand has no light steps."""
+        self.listen(signals.backward.began, self._backward_began, attention=Attention.FULL)
+        self.listen(signals.backward.ended, self._backward_ended, attention=Attention.FULL)
+        self.listen(self._course.backward_over, self._backward_over, attention=Attention.FULL)
 
     def _backward_began(self, call: BackwardCall) -> None:
         """Leaves that carry on older ones are a step; those that are the older ones have not got their update."""

@@ -12,7 +12,7 @@ from autograd_doctor.events import Event, SchedulerStepped
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
-from autograd_doctor.instruments.optimizers import Optimizers, setting
+from autograd_doctor.instruments.optimizers import Optimizers, learning_rate
 from autograd_doctor.reading.numbers import Numbers
 from autograd_doctor.reading.places import here
 from autograd_doctor.reading.variable_names import variable_name
@@ -63,7 +63,7 @@ class Schedulers(Instrument):
                 kind=type(scheduler).__name__,
                 optimizer=self._optimizers.number(optimizer) if known else None,
                 location=here(),
-                learning_rates=[setting(group, "lr") for group in optimizer.param_groups] if known else [],
+                learning_rates=[learning_rate(group) for group in optimizer.param_groups] if known else [],
                 length=_length(scheduler),
                 first=constructing,
                 follows_metric=is_a(scheduler, ReduceLROnPlateau),

@@ -17,7 +17,9 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for optimizer, steps in steps_by_optimizer(trace).items():
         if optimizer is None or len(steps) < tunables["minimum_steps"]:
             continue
-        still = _still_groups(steps, int(tunables["minimum_steps"]))
+        moved = {parameter for step in steps for parameter in step.moved or ()}
+        groups = _still_groups(steps, int(tunables["minimum_steps"]))
+        still = [group for group in groups if moved.isdisjoint(_parameters(trace, optimizer, [group]))]
         if still and not may_rise(trace, optimizer):
             yield _finding(trace, optimizer, steps, still)
 
@@ -27,9 +29,14 @@ def _still_groups(steps: list[OptimizerStepped], minimum: int) -> list[int]:
     still = []
     for group in range(len(steps[-1].learning_rates)):
         rates = [step.learning_rates[group] for step in steps if len(step.learning_rates) > group]
-        if len(rates) >= minimum and not any(rates):
+        if len(rates) >= minimum and all(rate == 0 for rate in rates):
             still.append(group)
     return still
+
+
+def _parameters(trace: Trace, optimizer: int, which: list[int]) -> list[int]:
+    groups = groups_of(trace, optimizer)
+    return [parameter for index in which if index < len(groups) for parameter in groups[index].parameters]
 
 
 def _calls(trace: Trace, optimizer: int) -> list[SchedulerStepped]:
@@ -37,8 +44,7 @@ def _calls(trace: Trace, optimizer: int) -> list[SchedulerStepped]:
 
 
 def _finding(trace: Trace, optimizer: int, steps: list[OptimizerStepped], still: list[int]) -> Finding:
-    groups = groups_of(trace, optimizer)
-    parameters = [p for index in still if index < len(groups) for p in groups[index].parameters]
+    parameters = _parameters(trace, optimizer, still)
     total = len(steps[-1].learning_rates)
     which = "" if len(still) == total else f" of {len(still)} of its {total} parameter groups"
     return RULE.finding(

@@ -11,6 +11,7 @@ from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.curves import Curve, curves
 from autograd_doctor.views.magnitudes import growth, relative_updates
+from autograd_doctor.views.rates import rate_given
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -51,7 +52,6 @@ def _early_ratio(trace: Trace, optimizer: int) -> float:
 def _finding(trace: Trace, curve: Curve, optimizer: int, ratio: float, *, by_rate: bool) -> Finding:
     built, name = trace.optimizers.get(optimizer), trace.optimizer_name(optimizer)
     root = curve.backwards[0].root
-    rates = [group.lr for group in built.groups] if built else []
     end = "and then is no finite number any more" if curve.ends_non_finite else "and stays there"
     grown = growth(trace, optimizer)
     cause = f": each step changes the weights by {ratio:.2g} times their size" if by_rate else ""
@@ -69,7 +69,7 @@ def _finding(trace: Trace, curve: Curve, optimizer: int, ratio: float, *, by_rat
             "backwards": curve.count,
             "update_to_weight_ratio": ratio,
             "weight_growth": grown,
-            **({"learning_rate": max(rates)} if rates else {}),
+            **rate_given(built),
         },
         related=(Related("this loss goes backward", curve.location),) if curve.location else (),
         notes=("ratios of updates to weights lie around 0.001 in most trainings",) if by_rate else (),

@@ -17,6 +17,7 @@ from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.births import described_operands, origins, rows
+from autograd_doctor.views.rates import known
 from autograd_doctor.views.scaling import scaled_too_far
 
 _REASONS = {
@@ -103,7 +104,7 @@ def _finding(trace: Trace, born: NonFiniteProduced) -> Finding:
 def _of_update(trace: Trace, born: NonFiniteProduced) -> tuple[str, str]:
     """Why a step with finite gradients spoils parameters, and what to do about it."""
     step = next((each for each in trace.steps if each.step == born.step and each.location == born.location), None)
-    rates = [rate for rate in step.learning_rates if not math.isfinite(rate)] if step is not None else []
+    rates = [rate for rate in known(step.learning_rates) if not math.isfinite(rate)] if step is not None else []
     if rates:
         return f"the learning rate was {rates[0]}", "look at what computes the learning rate"
     return (

@@ -20,6 +20,7 @@ from autograd_doctor.findings import Evidence, Finding, Location
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.learning import awaited, unchanged
+from autograd_doctor.views.rates import rates_of
 from autograd_doctor.views.step_cycle import called, ordinal, related
 from autograd_doctor.wording import plural
 
@@ -38,7 +39,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 def _steps_in_vain(trace: Trace, still: list[int]) -> Finding:
     first = trace.steps[0]
     norms = [norm for step in trace.steps for use in step.uses for norm in use.norms]
-    rates = sorted({rate for step in trace.steps for rate in step.learning_rates})
+    rates = rates_of(trace.steps)
     backwards = [event for event in trace.of(BackwardRan) if not event.error]
     there, advice = _what_was_there(trace, norms, rates, backwards)
     source = _source(backwards[0]) if backwards and not norms else None

@@ -9,6 +9,7 @@ from autograd_doctor.events import OptimizerBuilt, OptimizerStepped, ParametersA
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.rates import rates_of
 from autograd_doctor.views.step_cycle import called, groups_of, ordinal, related, steps_by_optimizer
 from autograd_doctor.wording import plural
 
@@ -56,7 +57,7 @@ def _with_real_gradient(trace: Trace, step: OptimizerStepped, noise: float) -> s
 
 def _with_rate(trace: Trace, optimizer: int, step: OptimizerStepped) -> set[int]:
     groups = groups_of(trace, optimizer)
-    return {p for group, rate in zip(groups, step.learning_rates, strict=False) if rate for p in group.parameters}
+    return {p for group, rate in zip(groups, step.learning_rates, strict=False) if rate != 0 for p in group.parameters}
 
 
 def _no_other_moves(trace: Trace, optimizer: int, parameters: list[int]) -> bool:
@@ -69,7 +70,7 @@ def _finding(
     trace: Trace, optimizer: int, steps: list[OptimizerStepped], parameters: list[int], pushed: int, *, undone: bool
 ) -> Finding:
     first = steps[0]
-    rates = sorted({rate for step in steps for rate in step.learning_rates})
+    rates = rates_of(steps)
     dtypes = sorted({trace.parameters[p].dtype for p in parameters if p in trace.parameters})
     low = [dtype for dtype in dtypes if dtype in _LOW_PRECISION]
     norm = max(norm for use in first.uses for p, norm in zip(use.parameters, use.norms, strict=True) if p in parameters)
@@ -81,7 +82,8 @@ def _finding(
         advice = "raise the learning rate: the updates are smaller than the precision of the weights"
     return RULE.finding(
         f"{plural(len(steps), 'step')} of {called(trace, optimizer)} {how} {trace.parameter_names(parameters)} "
-        f"({', '.join(dtypes)}), with a gradient norm of {norm:.2g} and a rate of {rates[0]:g}",
+        f"({', '.join(dtypes)}), with a gradient norm of {norm:.2g}"
+        + (f" and a rate of {rates[0]:g}" if rates else ""),
         subject=trace.parameter_name(parameters[0]),
         location=first.location,
         help=advice,

@@ -8,6 +8,7 @@ from autograd_doctor.events import OptimizerBuilt, OptimizerStepped, ScalerUsed,
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.rates import known, rates_of
 from autograd_doctor.views.step_cycle import called, ordinal, related, steps_by_optimizer
 from autograd_doctor.wording import plural
 
@@ -62,12 +63,12 @@ def _stepped_instead(trace: Trace, calls: list[SchedulerStepped], optimizer: int
     steps = {other: [s for s in taken if s.step >= since] for other, taken in steps_by_optimizer(trace).items()}
     if len(calls) < repeats or steps.get(optimizer):
         return None
-    rates = {rate for call in calls for rate in call.learning_rates}
+    rates = {rate for call in calls for rate in known(call.learning_rates)}
     mine = trace.optimizer_parameters.get(optimizer, frozenset())
     for other, taken in steps.items():
         if other is None or len(taken) < repeats or mine.isdisjoint(trace.optimizer_parameters[other]):
             continue
-        if not rates.intersection(rate for step in taken for rate in step.learning_rates) or _constant(taken):
+        if rates.isdisjoint(rates_of(taken)) or _constant(taken):
             return other
     return None
 
@@ -90,7 +91,10 @@ def _too_early(trace: Trace, early: list[SchedulerStepped], optimizer: int) -> F
         subject=_subject(first),
         location=first.location,
         help=f"call `{_subject(first)}.step()` after `{name}.step()`",
-        evidence={"early_calls": len(early), "learning_rates": ", ".join(f"{rate:g}" for rate in first.learning_rates)},
+        evidence={
+            "early_calls": len(early),
+            "learning_rates": ", ".join(f"{rate:g}" for rate in known(first.learning_rates)),
+        },
         related=related((f"the first step of `{name}` came later", step.location)),
         step_first=ordinal(first),
         step_count=len(early),

@@ -10,6 +10,7 @@ from autograd_doctor.events import BatchDrawn, OptimizerStepped, RunEnded, Sched
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.rates import known
 from autograd_doctor.views.step_cycle import ordinal, related, steps_by_optimizer
 from autograd_doctor.wording import plural
 
@@ -38,7 +39,7 @@ def _calls_by_scheduler(trace: Trace) -> dict[int, Calls]:
     """Calls with rates, including the constructor's own, which knows the rate at the start."""
     grouped: dict[int, Calls] = {}
     for call in trace.of(SchedulerStepped):
-        if call.learning_rates:
+        if known(call.learning_rates):
             grouped.setdefault(call.scheduler, []).append(call)
     return grouped
 
@@ -50,7 +51,7 @@ def _per_step(calls: Calls, steps: list[OptimizerStepped]) -> bool:
 
 def _rates(calls: Calls) -> list[float]:
     """The highest rate of any group, call by call."""
-    return [max(call.learning_rates) for call in calls]
+    return [max(known(call.learning_rates)) for call in calls]
 
 
 def _collapsed(calls: Calls, steps: int, tunables: Tunables) -> str:

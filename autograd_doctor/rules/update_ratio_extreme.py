@@ -10,6 +10,7 @@ from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.magnitudes import Relative, relative_updates
+from autograd_doctor.views.rates import known, rate_given
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -26,14 +27,13 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 def _warms_up(trace: Trace, optimizer: int) -> bool:
     """Whether the rate is on its way up: it was never higher than at the end, and has risen."""
     own = (event for event in trace.steps if event.optimizer == optimizer)
-    rates = [max(event.learning_rates) for event in own if event.learning_rates]
+    rates = [max(rates) for event in own if (rates := known(event.learning_rates))]
     return bool(rates) and rates[-1] == max(rates) > rates[0]
 
 
 def _finding(trace: Trace, optimizer: int, measured: list[Relative], how: str) -> Finding:
     built, name = trace.optimizers.get(optimizer), trace.optimizer_name(optimizer)
     ratio = median(each.typical for each in measured)
-    rates = [group.lr for group in built.groups] if built else []
     last = measured[-1].ratios
     furthest = (max if how == "large" else min)(last, key=lambda parameter: last[parameter])
     does = "throws away most of what the weights hold" if how == "large" else "leaves the weights all but as they are"
@@ -49,7 +49,7 @@ def _finding(trace: Trace, optimizer: int, measured: list[Relative], how: str) -
             "steps": len(measured),
             "matrices": len(last),
             "furthest": f"{trace.parameter_name(furthest)} at {last[furthest]:.1e}",
-            **({"learning_rate": max(rates)} if rates else {}),
+            **rate_given(built),
         },
         step_first=measured[0].step + 1,
         step_count=measured[-1].step - measured[0].step + 1,

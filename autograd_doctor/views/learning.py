@@ -50,7 +50,7 @@ def _came_to_its_end(trace: Trace) -> bool:
 
 
 def _may_rise(trace: Trace, step: OptimizerStepped) -> bool:
-    return not any(step.learning_rates) and may_rise(trace, step.optimizer)
+    return all(rate == 0 for rate in step.learning_rates) and may_rise(trace, step.optimizer)
 
 
 def may_rise(trace: Trace, optimizer: int | None) -> bool:

@@ -71,7 +71,8 @@ class LossTerm:
 
 
 def steady_terms(trace: Trace, backwards: float) -> Iterator[LossTerm]:
-    """Terms that at least so many examined losses had, and at least half of those of their line, and that are not zero.
+    """Terms that at least so many examined losses had, and at least half of those of their line from then on, and that
+    are not zero.
 
     Those that the newest of them do not have any more were cut for a phase of the training.
     """
@@ -88,7 +89,8 @@ def steady_terms(trace: Trace, backwards: float) -> Iterator[LossTerm]:
                 one.trained |= trained
                 one.is_zero &= seen.value == 0.0
     for one in found.values():
-        losses = [other for other in trace.of(LossExamined) if other.location == one.line]
+        begins = one.backwards[0].backward
+        losses = [each for each in trace.of(LossExamined) if each.location == one.line and each.backward >= begins]
         often = len(one.backwards) >= backwards and 2 * len(one.backwards) >= len(losses)
         newer = sum(other.backward > one.backwards[-1].backward for other in losses)
         if often and not one.is_zero and newer < _PHASE:

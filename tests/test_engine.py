@@ -258,6 +258,19 @@ def test_a_consequence_becomes_a_note_of_its_cause() -> None:
     assert report.statistics.by_rule == {"AD202": 1}
 
 
+def test_what_a_line_does_to_several_objects_of_one_name_is_one_finding() -> None:
+    place = {"location": at("train.py", 7), "subject": "optimizer"}
+    first = {**place, "parameters": (1,), "step_first": 2, "step_count": 3}
+    again = {**place, "parameters": (2,), "step_first": 20, "step_count": 4}
+    report = judged(training(), finding_rule("AD101", again, first))
+    (found,) = report.findings
+    assert (found.step_first, found.step_count, found.notes) == (2, 7, ["seen again from step 20 on"])
+    others = {**again, "subject": "other"}, {**again, "location": at("train.py", 8)}, {**again, "location": None}
+    assert len(judged(training(), finding_rule("AD101", first, *others)).findings) == 4
+    unplaced = {**first, "location": None}
+    assert len(judged(training(), finding_rule("AD101", unplaced, unplaced)).findings) == 2
+
+
 def test_a_finding_about_other_parameters_is_no_consequence() -> None:
     cause = finding_rule("AD202", {"parameters": (1,)}, folds=("AD410",))
     assert codes(judged(training(), cause, finding_rule("AD410", {"parameters": (2,)}))) == ["AD202", "AD410"]

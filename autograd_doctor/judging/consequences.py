@@ -32,7 +32,7 @@ def cases(findings: Iterable[Finding], folds: Mapping[str, tuple[str, ...]]) -> 
     Where several findings could be the cause of another, the most important one is. A cause is at least as severe as
     what followed from it, so that folding hides nothing from a gate.
     """
-    ordered = sorted(findings, key=_importance)
+    ordered = _without_repeats(sorted(findings, key=_importance))
     causes = _causes(ordered, folds)
     found = [
         _case(finding, [ordered[other] for other in sorted(causes) if _root(other, causes) == position])
@@ -40,6 +40,27 @@ def cases(findings: Iterable[Finding], folds: Mapping[str, tuple[str, ...]]) -> 
         if position not in causes
     ]
     return sorted(found, key=lambda case: _importance(case.finding, case.reports_crash))
+
+
+def _without_repeats(findings: Iterable[Finding]) -> list[Finding]:
+    """One finding for what was found of several objects that a line makes one after the other under the same name."""
+    met: dict[object, Finding] = {}
+    for finding in findings:
+        key = (finding.code, finding.subject, finding.location) if finding.location else (finding.code, id(finding))
+        first = met.get(key)
+        met[key] = finding if first is None else _together(first, finding)
+    return list(met.values())
+
+
+def _together(first: Finding, again: Finding) -> Finding:
+    return msgspec.structs.replace(
+        first,
+        notes=(*first.notes, f"seen again from step {again.step_first} on"),
+        parameters=tuple(sorted({*first.parameters, *again.parameters}))
+        if first.parameters and again.parameters
+        else (),
+        step_count=first.step_count + again.step_count,
+    )
 
 
 def _case(finding: Finding, consequences: Sequence[Finding]) -> Case:

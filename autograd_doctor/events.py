@@ -1073,6 +1073,27 @@ class StateLoaded(Event, frozen=True):
     nested_in: str = ""
 
 
+class StatisticsLeft(Event, frozen=True):
+    """Normalisations were used with running statistics as they are at first, and with weights of others.
+
+    module: the root that was called; used_at: where. norms: the first few of them, of so many (`count`). location: the
+    line that copied the weights, or loaded them without statistics (`loaded`), None where that was not seen. source:
+    whose weights they are, "" where that is not known; mean: the largest mean there, without its sign; lowest, highest:
+    the extremes of its variances.
+    """
+
+    module: int
+    location: Location | None
+    used_at: Location | None
+    norms: list[str]
+    count: int
+    loaded: bool = False
+    source: str = ""
+    mean: float | None = None
+    lowest: float | None = None
+    highest: float | None = None
+
+
 # --------------------------------------------------------------------------------------------------- graph lifetime
 
 

@@ -17,6 +17,7 @@ from autograd_doctor.events import (
     SamplerRepeats,
     SeedRepeated,
     StateLoaded,
+    StatisticsLeft,
     StoredDataChanged,
     TargetsSeen,
 )
@@ -93,6 +94,25 @@ def test_a_load_of_which_a_part_fits() -> None:
     assert examined(rule, loaded(loaded_keys=6, loaded_elements=60)) == []
     assert examined(rule, loaded(loaded_elements=60, elements=1000)) == [], "most of the state was of use"
     assert examined(rule, loaded(), loaded(missing_keys=0, unexpected_keys=0, loaded_elements=100)) == []
+
+
+def left(**more: Any) -> StatisticsLeft:
+    return StatisticsLeft(
+        **{"module": 0, "location": at(5), "used_at": at(9), "norms": ["net.norm"], "count": 2, **more}
+    )
+
+
+def test_statistics_that_were_left_behind() -> None:
+    rule = state_dict_mismatch.RULE
+    (known,) = examined(rule, left(source="old.norm", mean=2.0, lowest=0.5, highest=4.0))
+    (unseen,) = examined(rule, left(source="old.norm", location=None))
+    (loaded_without,) = examined(rule, left(loaded=True))
+    assert [each.severity for each in (known, unseen, loaded_without)] == ["error", "error", "warning"]
+    assert [each.confidence for each in (known, unseen, loaded_without)] == ["high", "medium", "medium"]
+    assert "those of `old.norm`" in known.message
+    assert "means go up to 2, and variances from 0.5 to 4" in known.message
+    assert [each.location for each in (known, unseen)] == [at(5), at(9)]
+    assert [len(each.related) for each in (known, unseen)] == [1, 0]
 
 
 def targets(**more: Any) -> TargetsSeen:

@@ -1,11 +1,11 @@
-"""AD710: `load_state_dict(strict=False)` left most of the model as it was, because the keys do not match."""
+"""AD710: `load_state_dict(strict=False)`, or a copy of parameters by hand, left parts of the model as they were."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import StateLoaded
-from autograd_doctor.findings import Finding
+from autograd_doctor.events import StateLoaded, StatisticsLeft
+from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural
@@ -20,6 +20,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             yield _empty(event)
         elif is_mismatch and max(_share_of_model(event), _share_of_state(event)) < share:
             yield _finding(event)
+    for left in trace.of(StatisticsLeft):
+        yield _left_behind(left)
 
 
 def _share_of_model(event: StateLoaded) -> float:
@@ -87,6 +89,31 @@ def _help(event: StateLoaded) -> str:
     return (
         f"load the state into the part of the model that it belongs to, `{event.prefix.rstrip('.')}`, or put the "
         "prefix before its keys"
+    )
+
+
+def _left_behind(event: StatisticsLeft) -> Finding:
+    names = f"`{event.norms[0]}`" + (f" and {event.count - 1} more" if event.count > 1 else "")
+    came = "loaded without them" if event.loaded else "copied by hand"
+    whose = f", those of `{event.source}`" if event.source else ""
+    theirs = (
+        f"; there, means go up to {event.mean:.4g}, and variances from {event.lowest:.4g} to {event.highest:.4g}"
+        if event.mean is not None and event.lowest is not None and event.highest is not None
+        else ""
+    )
+    location = event.location or event.used_at
+    return RULE.finding(
+        f"running statistics were left behind: {names} ran in evaluation mode with weights that were {came}{whose}, "
+        f"and with means of 0 and variances of 1, as at first{theirs}",
+        subject=event.norms[0],
+        location=location,
+        severity="error" if event.source else "warning",
+        confidence="high" if event.source and event.location is not None else "medium",
+        help="copy buffers as well, with `load_state_dict(other.state_dict())`: `parameters()` is without "
+        "`running_mean` and `running_var`",
+        evidence={"normalisations": event.count, "source": event.source},
+        related=(Related("used in evaluation mode", event.used_at),) if event.used_at not in (None, location) else (),
+        step_first=event.step + 1,
     )
 
 
@@ -221,22 +248,119 @@ def good_loaded_again_after_a_look() -> None:
         optimizer.step()
 
 
+def bad_buffers_left_behind() -> None:
+    import torch
+    from torch import nn
+
+    def body() -> nn.Sequential:
+        return nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16), nn.ReLU())
+
+    torch.manual_seed(0)
+    old, first = body(), nn.Linear(16, 1)
+    optimizer = torch.optim.SGD([*old.parameters(), *first.parameters()], lr=0.05)
+    for _ in range(30):
+        x = 3 + 2 * torch.randn(16, 8)
+        loss = nn.functional.mse_loss(first(old(x)), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    new, head = body(), nn.Linear(16, 1)
+    for mine, theirs in zip(new.parameters(), old.parameters(), strict=True):
+        mine.data.copy_(theirs.data)  # <- AD710
+    new.requires_grad_(False).eval()
+    optimizer = torch.optim.SGD(head.parameters(), lr=0.05)
+    for _ in range(10):
+        x = 3 + 2 * torch.randn(16, 8)
+        loss = nn.functional.mse_loss(head(new(x)), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_buffers_copied() -> None:
+    import torch
+    from torch import nn
+
+    def body() -> nn.Sequential:
+        return nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16), nn.ReLU())
+
+    torch.manual_seed(0)
+    old, first = body(), nn.Linear(16, 1)
+    optimizer = torch.optim.SGD([*old.parameters(), *first.parameters()], lr=0.05)
+    for _ in range(30):
+        x = 3 + 2 * torch.randn(16, 8)
+        loss = nn.functional.mse_loss(first(old(x)), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    new, head = body(), nn.Linear(16, 1)
+    for mine, theirs in zip(new.parameters(), old.parameters(), strict=True):
+        mine.data.copy_(theirs.data)
+    for mine, theirs in zip(new.buffers(), old.buffers(), strict=True):
+        mine.copy_(theirs)
+    new.requires_grad_(False).eval()
+    optimizer = torch.optim.SGD(head.parameters(), lr=0.05)
+    for _ in range(10):
+        x = 3 + 2 * torch.randn(16, 8)
+        loss = nn.functional.mse_loss(head(new(x)), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_target_with_statistics_of_its_own() -> None:
+    import torch
+    from torch import nn
+
+    def build() -> nn.Sequential:
+        return nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 1))
+
+    torch.manual_seed(0)
+    online, target = build(), build()
+    target.requires_grad_(False)
+    optimizer = torch.optim.SGD(online.parameters(), lr=0.05)
+    for step in range(12):
+        if step % 4 == 0:
+            for slow, fast in zip(target.parameters(), online.parameters(), strict=True):
+                slow.data.copy_(fast.data)
+        x = torch.randn(16, 8)
+        wanted = x.mean(1, keepdim=True) + 0.5 * target(x.roll(1, 0))
+        loss = nn.functional.mse_loss(online(x), wanted)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    with torch.no_grad():
+        print(online.eval()(torch.randn(4, 8)), target.eval()(torch.randn(4, 8)))
+
+
 RULE = Rule(
     code="AD710",
     name="state-dict-mismatch",
     severity="error",
-    title="most of a loaded state found no place in the model",
+    title="a model was given only a part of the state that was meant for it",
     observes="What `load_state_dict` gave a value to, as a share of the model and of the state, where keys are missing "
-    "and others are left over; and the prefix, or the entry of the checkpoint, that makes them fit.",
+    "and others are left over; and the prefix, or the entry of the checkpoint, that makes them fit. Normalisations "
+    "that have the weights of others, by a copy or a load, and run in evaluation mode with the statistics of no data.",
     why="With `strict=False` keys that do not match are skipped without a word: training starts from random weights "
-    "that everybody takes for trained ones.",
-    fix="Make the keys match, and load with `strict=True`.",
+    "that everybody takes for trained ones. Running statistics are buffers: who copies parameters one by one leaves "
+    "them behind, and the same weights compute something else.",
+    fix="Make the keys match, load with `strict=True`, and copy buffers where parameters are copied.",
     fine="A backbone that is loaded without its old head, a few weights such as adapters, a smaller model that takes "
-    "its part of a larger state, and loads that are put right by a second one.",
-    needs=(StateLoaded,),
+    "its part of a larger state, and loads that are put right by a second one. Copies that gather statistics of their "
+    "own in training mode, as averaged encoders and target networks do.",
+    needs=(StateLoaded, StatisticsLeft),
     examine=examine,
-    bad=(bad, bad_whole_checkpoint, bad_nothing_chosen),
-    good=(good, good_backbone_of_another_head, good_adapters_only, good_loaded_again_after_a_look),
+    bad=(bad, bad_whole_checkpoint, bad_nothing_chosen, bad_buffers_left_behind),
+    good=(
+        good,
+        good_backbone_of_another_head,
+        good_adapters_only,
+        good_loaded_again_after_a_look,
+        good_buffers_copied,
+        good_target_with_statistics_of_its_own,
+    ),
     # Of the elements of the model and of those of the state: where either is reached, a part was loaded that fits.
     tunables={"loaded_share": 0.5},
 )

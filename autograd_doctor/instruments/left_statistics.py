@@ -1,0 +1,201 @@
+"""Normalisations that were given the weights of others, and are used with statistics that nothing has ever moved."""
+
+from __future__ import annotations
+
+import weakref
+from typing import ClassVar, NamedTuple
+
+import torch
+from torch import nn
+from torch.nn.modules.batchnorm import _NormBase
+
+from autograd_doctor.events import Event, StatisticsLeft
+from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.detail import Detail
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.module_calls import ModuleCalls, RootBegan
+from autograd_doctor.instruments.module_register import ModuleRegister
+from autograd_doctor.reading.module_tree import modules_in
+from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.places import Place, locate, place
+from autograd_doctor.reading.tensor_facts import fingerprints, readable
+from autograd_doctor.reading.without_running import attributes, is_a
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.operations import Operation
+from autograd_doctor.signals.registration import Registered
+from autograd_doctor.signals.states import StateLoad
+
+_WRITES = frozenset({"copy_", "data.__set__", "__setitem__"})
+_MOST_LOOKS = 4
+"""At each module that runs in evaluation mode."""
+_MOST_NORMS = 1000
+_MOST_NAMED = 4
+
+
+class _Copied(NamedTuple):
+    """Where a weight got the values of a normalisation whose statistics had moved. values: their fingerprint."""
+
+    place: Place | None
+    source: weakref.ref[nn.Module]
+    values: int | None
+
+
+class _Left(NamedTuple):
+    """A normalisation in use, where its weight came from, and whose it was, as far as these are known."""
+
+    norm: nn.Module
+    place: Place | None
+    source: nn.Module | None
+
+
+class LeftStatistics(Instrument):
+    """Looks at modules in evaluation mode, in full steps, until something was found in them.
+
+    Statistics of their own, which a module gathers in training mode, are none that were left behind.
+    """
+
+    emits: ClassVar[tuple[type[Event], ...]] = (StatisticsLeft,)
+
+    def __init__(
+        self, site: Site, course: Course, detail: Detail, module_calls: ModuleCalls, module_register: ModuleRegister
+    ) -> None:
+        super().__init__(site)
+        self._course = course
+        self._detail = detail
+        self._module_calls = module_calls
+        self._register = module_register
+        self._norms: IdentityTable[weakref.ref[nn.Module]] = IdentityTable()
+        self._roots: IdentityTable[None] = IdentityTable()
+        self._looks: dict[int, int] = {}
+        self._copied: dict[int, _Copied] = {}
+        self._loaded: IdentityTable[Place | None] = IdentityTable()
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(self._module_calls.root_began, self._root_began)
+        self.listen(signals.operations.ended, self._operation_ended)
+        self.listen(signals.registration.submodule, self._registered)
+        self.listen(signals.states.loaded, self._state_loaded)
+
+    def _registered(self, registered: Registered) -> None:
+        """A module that is built after others have learned may be given what they know: that is to be seen."""
+        if self._course.steps and is_a(registered.given, _NormBase):
+            self._detail.met("normalisation built")
+
+    # ------------------------------------------------------------------------------------------------------- copies
+
+    def _operation_ended(self, operation: Operation) -> None:
+        if operation.name not in _WRITES or not self._norms or len(operation.args) < 2:
+            return
+        target = operation.args[0]
+        if not isinstance(target, torch.Tensor) or target.dim() != 1 or not _is_read(target):
+            return
+        source = self._source(target)
+        if source is not None:
+            values = fingerprints([target])[0]
+            self._copied[target.data_ptr()] = _Copied(operation.place, weakref.ref(source), values)
+
+    def _source(self, weight: torch.Tensor) -> nn.Module | None:
+        """The normalisation that a weight is a copy of, if its statistics have moved; all new weights are alike."""
+        if _is_even(weight):
+            return None
+        for norm, _ in self._norms.items():
+            own = _weight(norm)
+            if own is None or own.data_ptr() == weight.data_ptr() or own.shape != weight.shape:
+                continue
+            if torch.equal(own, weight) and not _is_untouched(norm):
+                return norm
+        return None
+
+    def _state_loaded(self, load: StateLoad) -> None:
+        missing = set(load.missing or ())
+        for path, norm in modules_in(load.module) if missing else ():
+            below = f"{path}." if path else ""
+            if f"{below}running_mean" in missing and f"{below}weight" not in missing and is_a(norm, _NormBase):
+                self._loaded.put(norm, place())
+
+    # ---------------------------------------------------------------------------------------------------------- use
+
+    def _root_began(self, began: RootBegan) -> None:
+        root = began.call.module
+        if root not in self._roots:
+            self._roots.put(root, None)
+            self._meet(root)
+        looks = self._looks.get(began.module, 0)
+        if not self._detail.full or looks >= _MOST_LOOKS:
+            return
+        in_use = [norm for _, norm in modules_in(root) if _uses_statistics(norm)]
+        if in_use:
+            self._looks[began.module] = looks + 1
+            left = [found for norm in in_use if (found := self._left(norm)) is not None]
+            if left:
+                self._looks[began.module] = _MOST_LOOKS
+                self._tell(began, left)
+
+    def _meet(self, root: nn.Module) -> None:
+        for _, norm in modules_in(root):
+            if is_a(norm, _NormBase) and len(self._norms._entries) < _MOST_NORMS:
+                self._norms.put(norm, weakref.ref(root))
+
+    def _left(self, norm: nn.Module) -> _Left | None:
+        weight = _weight(norm)
+        if weight is None or not _is_untouched(norm):
+            return None
+        copied = self._copied.get(weight.data_ptr())
+        if copied is not None and copied.values == fingerprints([weight])[0]:
+            return _Left(norm, copied.place, copied.source())
+        source = self._source(weight) if self._course.steps else None
+        if norm in self._loaded:
+            return _Left(norm, self._loaded.get(norm), source)
+        return None if source is None else _Left(norm, None, source)
+
+    def _tell(self, began: RootBegan, left: list[_Left]) -> None:
+        root, (first, where, source) = began.call.module, left[0]
+        names = self._register.names(root, [found.norm for found in left[:_MOST_NAMED]])
+        held = self._norms.get(source) if source is not None else None
+        whole = held() if held is not None else None
+        mean, var = (None, None) if source is None else _statistics(source)
+        self.emit(
+            StatisticsLeft(
+                step=self._course.steps,
+                module=began.module,
+                location=locate(where),
+                used_at=locate(began.where),
+                norms=names,
+                count=len(left),
+                loaded=first in self._loaded,
+                source=self._register.names(whole, [source])[0] if whole is not None and source is not None else "",
+                mean=None if mean is None else float(mean.abs().max()),
+                lowest=None if var is None else float(var.min()),
+                highest=None if var is None else float(var.max()),
+            )
+        )
+
+
+def _statistics(norm: nn.Module) -> tuple[torch.Tensor | None, torch.Tensor | None]:
+    kept = attributes(norm)["_buffers"]
+    return kept.get("running_mean"), kept.get("running_var")
+
+
+def _uses_statistics(module: nn.Module) -> bool:
+    return is_a(module, _NormBase) and not module.training and _statistics(module)[0] is not None
+
+
+def _is_untouched(norm: nn.Module) -> bool:
+    """Whether its statistics are as they are at first: those of no data."""
+    mean, var = _statistics(norm)
+    if mean is None or var is None or not (_is_read(mean) and _is_read(var)):
+        return True
+    return not bool(mean.any()) and bool((var == 1).all())
+
+
+def _weight(norm: nn.Module) -> torch.Tensor | None:
+    weight = attributes(norm)["_parameters"].get("weight")
+    return weight if weight is not None and _is_read(weight) else None
+
+
+def _is_read(tensor: torch.Tensor) -> bool:
+    return tensor.device.type == "cpu" and readable(tensor)
+
+
+def _is_even(weight: torch.Tensor) -> bool:
+    return bool((weight == weight[0]).all()) if weight.numel() else True

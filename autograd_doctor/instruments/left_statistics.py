@@ -98,6 +98,7 @@ class LeftStatistics(Instrument):
         """The normalisation that a weight is a copy of, if its statistics have moved; all new weights are alike."""
         if _is_even(weight):
             return None
+        norm: nn.Module
         for norm, _ in self._norms.items():
             own = _weight(norm)
             if own is None or own.data_ptr() == weight.data_ptr() or own.shape != weight.shape:

@@ -298,8 +298,8 @@ def good_buffers_copied() -> None:
     new, head = body(), nn.Linear(16, 1)
     for mine, theirs in zip(new.parameters(), old.parameters(), strict=True):
         mine.data.copy_(theirs.data)
-    for mine, theirs in zip(new.buffers(), old.buffers(), strict=True):
-        mine.copy_(theirs)
+    for kept, moved in zip(new.buffers(), old.buffers(), strict=True):
+        kept.copy_(moved)
     new.requires_grad_(False).eval()
     optimizer = torch.optim.SGD(head.parameters(), lr=0.05)
     for _ in range(10):

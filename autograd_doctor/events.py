@@ -1457,13 +1457,15 @@ class AxesMixed(Event, frozen=True):
     """A `view` or `reshape` made an axis of the size of another one, the values of which it spread over the result.
 
     how: "permuted" (the result has the sizes of its input in another order), "samples" (the first axis got the size of
-    the batch, which was another one), "channels" (the last one got the number of channels, which was another one).
-    size: of that axis. learns: a graph came with it. Told in each step of those that are looked at closely.
+    the batch, which was another one), "channels" (the last one got the number of channels, which was another one),
+    "merged", "split" (axes below the first were merged, or one was split, as only another order of them allows).
+    size: of that axis, or of the second. learns: a graph came with it. Told in each step of those that are looked at
+    closely.
     """
 
     operation: str
     location: Location | None
-    how: Literal["permuted", "samples", "channels"]
+    how: Literal["permuted", "samples", "channels", "merged", "split"]
     before: list[int]
     after: list[int]
     size: int

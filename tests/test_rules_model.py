@@ -309,6 +309,15 @@ def test_a_view_counts_if_it_mixes_in_two_steps() -> None:
     assert examined(view_permutes_dimensions.RULE, stepped(3), mixing(0), mixing(1)) == []
 
 
+def test_data_that_are_prepared_once_count_if_their_channels_were_last() -> None:
+    facts = {"how": "permuted", "before": [60, 9, 7, 3], "after": [60, 3, 9, 7]}
+    (finding,) = examined(view_permutes_dimensions.RULE, backward(0), stepped(3), mixing(0, **facts))
+    assert line(finding) == 12
+    for other in ({"after": [60, 3, 7, 9]}, {"learns": True}, {"before": [60, 9, 3, 7]}):
+        assert examined(view_permutes_dimensions.RULE, backward(0), stepped(3), mixing(0, **facts | other)) == []
+    assert examined(view_permutes_dimensions.RULE, backward(0), stepped(3), mixing(1, **facts)) == []
+
+
 def test_what_made_the_input_of_a_view_is_shown_if_it_is_elsewhere() -> None:
     made = {"made_by": "gru", "made_at": at(11)}
     (finding,) = examined(view_permutes_dimensions.RULE, backward(0), stepped(1), mixing(0, **made))

@@ -7,7 +7,7 @@ operations that keep the shape, and through views by their strides; where anythi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch.nn.parameter import is_lazy
@@ -20,6 +20,7 @@ from autograd_doctor.instruments.lineage import Lineage, Recorded
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading import axes
 from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.operation_kinds import FROM_DATA
 from autograd_doctor.reading.places import locate
 from autograd_doctor.reading.subclasses import dispatches
 from autograd_doctor.signals import Signals
@@ -29,6 +30,7 @@ _RESHAPES = frozenset({"view", "reshape", "view_as", "reshape_as", "flatten", "u
 _CONVOLUTIONS = frozenset({f"conv{transposed}{n}d" for transposed in ("", "_transpose") for n in (1, 2, 3)})
 _RECURRENT = frozenset({"lstm", "gru", "rnn_tanh", "rnn_relu"})
 _COPIES = frozenset({"contiguous", "clone"})
+_PRODUCTS = frozenset({"matmul", "__matmul__", "bmm", "scaled_dot_product_attention"})
 _MOST_PLACES = 16
 """Lines at which views are told of: people write a handful."""
 _MOST_STEPS = 2
@@ -63,7 +65,9 @@ class AxesFollowed(Instrument):
             return
         found = self._made(name, inputs, output) if inputs else axes.fresh_axes(output)
         if name in _RESHAPES and inputs:
-            self._look(recorded, self._of(inputs[0]))
+            self._look(recorded, inputs[0].shape, self._of(inputs[0]))
+        elif name in FROM_DATA and recorded.operation is not None:
+            self._look(recorded, *_shape_before(recorded.operation.args))
         if found is None and not recorded.made.values:
             found = axes.fresh_axes(output)
         if found is not None:
@@ -93,31 +97,44 @@ class AxesFollowed(Instrument):
             return (first, axes.fresh(output.shape[1], "channels"), *map(axes.fresh, output.shape[2:]))
         if name == "linear" and output.dim() == source.dim():
             leading = known[:-1] if known is not None else axes.fresh_axes(source)[:-1]
-            return (*leading, axes.fresh(output.shape[-1]))
+            return (*leading, axes.fresh(output.shape[-1], "features"))
+        if name in _PRODUCTS:
+            return self._product(known, inputs, output)
         view = axes.moved(known, source, output) if known is not None and name not in _COPIES else None
         return view or self._of_the_same_shape(inputs, output)
+
+    def _product(
+        self, rows: axes.Axes | None, inputs: Sequence[torch.Tensor], output: torch.Tensor
+    ) -> axes.Axes | None:
+        """The rows of the first factor, or of queries, and the columns of the last, or of values."""
+        last = inputs[min(len(inputs) - 1, 2)]
+        columns = self._of(last)
+        if rows is None or columns is None or last.dim() < 2:
+            return None
+        fits = output.shape[:-1] == inputs[0].shape[:-1] and output.shape[-1] == last.shape[-1]
+        return (*rows[:-1], columns[-1]) if fits else None
 
     def _of_the_same_shape(self, inputs: Sequence[torch.Tensor], output: torch.Tensor) -> axes.Axes | None:
         alike = (self._of(each) for each in inputs if each.shape == output.shape)
         return next((known for known in alike if known is not None), None)
 
-    def _look(self, recorded: Recorded, known: axes.Axes | None) -> None:
-        source, output, made = recorded.inputs[0], recorded.output, recorded.made
-        mixed = axes.mixture(known, source.shape, output.shape) if known is not None else None
+    def _look(self, recorded: Recorded, before: Sequence[int], known: axes.Axes | None) -> None:
+        output, made = recorded.output, recorded.made
+        mixed = axes.mixture(known, before, output.shape) if known is not None else None
         steps = self._told.get(made.place, set())
         if mixed is None or len(steps) >= _MOST_STEPS or self._course.steps in steps:
             return
-        if len(self._told) >= _MOST_PLACES or not source.is_floating_point():
+        if len(self._told) >= _MOST_PLACES or not (output.is_floating_point() or output.dtype is torch.uint8):
             return
         self._told.setdefault(made.place, set()).add(self._course.steps)
-        origin = self._tensors.get(source)
+        origin = self._tensors.get(recorded.inputs[0]) if recorded.inputs else None
         self.emit(
             AxesMixed(
                 step=self._course.steps,
-                operation=made.operation,
+                operation=made.operation if recorded.inputs else "reshape",
                 location=locate(made.place),
                 how=mixed.how,
-                before=list(source.shape),
+                before=list(before),
                 after=list(output.shape),
                 size=mixed.size,
                 made_by=origin.operation if origin is not None else "",
@@ -125,6 +142,17 @@ class AxesFollowed(Instrument):
                 learns=output.requires_grad,
             )
         )
+
+
+def _shape_before(args: Sequence[Any]) -> tuple[Sequence[int], axes.Axes | None]:
+    """The shape that an array of NumPy had before it was given another one, and its axes."""
+    array: Any = args[0] if args else None
+    base: Any = array.base if type(array).__module__ == "numpy" and hasattr(array, "base") else None
+    if base is None or type(base) is not type(array) or base.size != array.size:
+        return (), None
+    if not (base.flags.c_contiguous and array.flags.c_contiguous):
+        return (), None
+    return base.shape, tuple(map(axes.fresh, base.shape))
 
 
 def _recurrent(inputs: Sequence[torch.Tensor], output: torch.Tensor) -> axes.Axes | None:

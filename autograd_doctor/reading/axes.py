@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import accumulate, combinations, count
+from math import prod
+from operator import mul
 from typing import Literal, NamedTuple
 
 import torch
 
-Role = Literal["", "samples", "channels"]
-How = Literal["permuted", "samples", "channels"]
+Role = Literal["", "samples", "channels", "features"]
+How = Literal["permuted", "samples", "channels", "merged", "split"]
 _KEYS = count()
 
 
@@ -78,8 +80,10 @@ def moved(axes: Axes, source: torch.Tensor, view: torch.Tensor) -> Axes | None:
     strides = dict(zip(source.stride(), source.shape, strict=True))
     found = []
     for size, stride in zip(view.shape, view.stride(), strict=True):
-        whole = size > 1 and strides.get(stride) == size and stride in known
-        found.append(known[stride] if whole else fresh(size))
+        axis = known.get(stride, ()) if size > 1 else ()
+        is_features = len(axis) == 1 and axis[0].role == "features"
+        whole = bool(axis) and strides.get(stride) == size
+        found.append(axis if whole else fresh(size, "features" if is_features else ""))
     return tuple(found)
 
 
@@ -96,13 +100,60 @@ def mixture(axes: Axes, before: Sequence[int], after: Sequence[int]) -> Mixture 
     whole = {axis[0] for axis in axes if len(axis) == 1 and axis[0].size > 1}
     lost = [atom for atom in whole if (atom,) not in result]
     exchanged = _exchanged(before, after)
-    if any(atom.size in exchanged for atom in lost):
-        return Mixture("permuted", exchanged[0])
+    if exchanged and {atom.size for atom in lost}.issuperset(exchanged):
+        return None if _may_fold_heads(axes, before, after) else Mixture("permuted", exchanged[0])
     for atom in lost if len(after) > 1 else ():
         position = -1 if atom.role == "channels" else 0
-        if atom.role and after[position] == atom.size and not whole.issuperset(result[position]):
+        if (
+            atom.role in ("samples", "channels")
+            and after[position] == atom.size
+            and not whole.issuperset(result[position])
+        ):
             return Mixture(atom.role, atom.size)
+    return _out_of_order(axes, before, after) if lost and before[0] == after[0] else None
+
+
+def _may_fold_heads(axes: Axes, before: Sequence[int], after: Sequence[int]) -> bool:
+    """Whether features may be cut into heads that join the axis before, as many in each as that axis has."""
+    is_features = len(axes[-1]) == 1 and axes[-1][0].role == "features"
+    return is_features and list(after) == [*before[:-2], before[-1], before[-2]] and before[-1] % before[-2] == 0
+
+
+def _out_of_order(axes: Axes, before: Sequence[int], after: Sequence[int]) -> Mixture | None:
+    """Axes below the first that are merged, or one that is split, as only another order of them would allow."""
+    if not all(len(axis) == 1 for axis, size in zip(axes, before, strict=True) if size > 1):
+        return None
+    wide, now = ([size for size in shape[1:] if size > 1] for shape in (before, after))
+    if _fit(wide, now) and not _fit_in_order(wide, now):
+        return Mixture("merged", now[0])
+    if _fit(now, wide) and not _fit_in_order(now, wide):
+        return Mixture("split", now[0])
     return None
+
+
+def _fit(parts: Sequence[int], merged: Sequence[int]) -> bool:
+    """Whether axes of these sizes, in whatever order, can be merged to axes of those."""
+    if not merged or len(parts) <= len(merged):
+        return sorted(parts) == sorted(merged)
+    for chosen in (each for many in range(1, len(parts) + 1) for each in combinations(range(len(parts)), many)):
+        rest = [size for position, size in enumerate(parts) if position not in chosen]
+        if prod(parts[position] for position in chosen) == merged[0] and _fit(rest, merged[1:]):
+            return True
+    return False
+
+
+def _fit_in_order(parts: Sequence[int], merged: Sequence[int]) -> bool:
+    """Whether they can be in the order that they have; a part may be cut where an axis begins with it."""
+    ends = list(accumulate(parts, mul))
+    begin = 1
+    for end in accumulate(merged, mul):
+        inner = max((each for each in ends if each < end), default=1)
+        outer = next(each for each in ends if each >= end)
+        is_cut = end != outer and (begin < inner or end % inner or outer % end)
+        if is_cut:
+            return False
+        begin = end
+    return True
 
 
 def _exchanged(before: Sequence[int], after: Sequence[int]) -> list[int]:

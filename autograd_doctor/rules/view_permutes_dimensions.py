@@ -15,6 +15,8 @@ _WHAT = {
     "permuted": "the same sizes in another order, with the values left where they were",
     "samples": "its first axis has the size of the batch, and each of its rows holds values of several samples",
     "channels": "its last axis has the number of channels, and each of its rows holds values of one channel",
+    "merged": "axes are merged that lie next to one another only in another order, and none was moved",
+    "split": "an axis is split so that its parts lie on both sides of another one, which was not moved",
 }
 
 
@@ -25,8 +27,15 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for event in trace.of(AxesMixed):
         places.setdefault(event.location, []).append(event)
     for events in places.values():
-        if len(events) >= min(int(tunables["minimum_steps"]), trace.steps_taken):
+        is_again = len(events) >= min(int(tunables["minimum_steps"]), trace.steps_taken)
+        if is_again or any(map(_brings_channels_first, events)):
             yield _finding(events)
+
+
+def _brings_channels_first(event: AxesMixed) -> bool:
+    """Data that were prepared once: samples with their channels last are given the shape of channels first."""
+    (samples, *spatial, channels), after = event.before, event.after
+    return event.step == 0 and not event.learns and after == [samples, channels, *spatial]
 
 
 def _finding(events: list[AxesMixed]) -> Finding:
@@ -105,6 +114,49 @@ def bad_pixels() -> None:
         optimizer.step()
 
 
+def bad_heads() -> None:
+    import torch
+    from torch import nn
+
+    class Attention(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.mix, self.out = nn.Linear(8, 24), nn.Linear(8, 8)
+
+        def forward(self, x):
+            q, k, v = self.mix(x).view(4, 6, 3, 4, 2).permute(2, 0, 3, 1, 4)
+            scores = (q @ k.transpose(2, 3)).softmax(3)
+            return self.out((scores @ v).reshape(4, 6, 8))  # <- AD617
+
+    torch.manual_seed(0)
+    model = Attention()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(4, 6, 8)
+        loss = (model(x) - x.roll(1, dims=1)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_channels_last() -> None:
+    import numpy as np
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    pictures = np.random.default_rng(0).random((60, 9, 9, 3), dtype=np.float32)
+    x = torch.from_numpy(pictures.reshape(60, 3, 9, 9))  # <- AD617
+    y = torch.from_numpy(pictures[:, :, :, 0].mean((1, 2)))
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 49, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for rows in torch.arange(60).split(6):
+        loss = nn.functional.mse_loss(model(x[rows]).squeeze(1), y[rows])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 def good() -> None:
     import torch
     from torch import nn
@@ -175,21 +227,42 @@ def good_pixels() -> None:
         optimizer.step()
 
 
+def good_channels_first() -> None:
+    import numpy as np
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    pixels = np.random.default_rng(0).random((60, 9 * 9 * 3), dtype=np.float32)
+    x = torch.from_numpy(pixels.reshape(60, 9, 9, 3)).permute(0, 3, 1, 2).contiguous()
+    y = torch.from_numpy(pixels.reshape(60, -1, 3)[:, :, 0].mean(1))
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Conv2d(8, 4, 3))
+    head = nn.Linear(100, 1)
+    optimizer = torch.optim.Adam([*model.parameters(), *head.parameters()], lr=0.01)
+    for rows in torch.arange(60).split(6):
+        parts = model(x[rows]).view(6, 2, 2, 5, 5).transpose(1, 2).reshape(6, 4, 25).transpose(1, 2).reshape(6, 100)
+        loss = nn.functional.mse_loss(head(parts).squeeze(1), y[rows])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 RULE = Rule(
     code="AD617",
     name="view-permutes-dimensions",
     severity="warning",
     title="a view mixes the axes of a tensor",
     observes="A `view` or `reshape` whose result has an axis of the size of the batch, the channels or another axis of "
-    "its input, but not the values: those are spread over other axes.",
-    why="The program goes on as if each row were one sample, or one pixel. It holds values of several, so that the "
-    "model learns from inputs and targets that do not belong together.",
+    "its input, but not the values: those are spread over other axes. Heads and positions that are merged or split as "
+    "only another order allows, and data with their channels last that get the shape of channels first.",
+    why="The program goes on as if each row were one sample, pixel or position. It holds values of several, so that "
+    "the model learns from inputs and targets that do not belong together.",
     fix="`transpose` or `permute` moves axes; `view` and `reshape` only cut the same sequence of values anew.",
     fine="Flattening, splitting heads, folding one axis into another and back, and views after a transpose.",
     needs=(AxesMixed, BackwardRan),
     examine=examine,
-    bad=(bad, bad_sequence, bad_pixels),
-    good=(good, good_heads, good_pixels),
+    bad=(bad, bad_sequence, bad_pixels, bad_heads, bad_channels_last),
+    good=(good, good_heads, good_pixels, good_channels_first),
     tunables={"minimum_steps": 2},
     folds=("AD608",),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -58,6 +59,16 @@ def test_a_view_is_told_of_in_two_steps_with_what_made_its_input() -> None:
             lambda linear, x: linear((2 * x)[x[:, 0, 0] < 99].view(6, 2, 3)), nn.Linear(3, 7), (2, 6, 3), "permuted",
             id="computed from data",
         ),
+        pytest.param(
+            lambda linear, x: (linear(x) @ torch.eye(8)).view(2, 6, 2, 4).transpose(1, 2).contiguous().view(2, 6, 8),
+            nn.Linear(3, 8), (2, 6, 3), "merged", id="heads that are not brought back",
+        ),
+        pytest.param(
+            lambda linear, x: linear(x).view(2, 2, 6, 4), nn.Linear(3, 8), (2, 6, 3), "split", id="heads in front"
+        ),
+        pytest.param(
+            lambda conv, x: conv(x).view(2, 5, 16), nn.Conv2d(3, 4, 1), (2, 3, 4, 5), "merged", id="columns in front"
+        ),
     ],
 )  # fmt: skip
 def test_axes_are_followed_to_a_view_that_mixes_them(
@@ -83,10 +94,58 @@ def test_axes_are_followed_to_a_view_that_mixes_them(
         pytest.param(
             lambda linear, x: linear((x > 0).view(6, 2, 3).float()), nn.Linear(3, 7), (2, 6, 3), id="a mask"
         ),
+        pytest.param(
+            lambda linear, x: linear(x).view(2, 6, 2, 4).transpose(1, 2).reshape(2, 2, 24), nn.Linear(3, 8), (2, 6, 3),
+            id="heads flattened",
+        ),
+        pytest.param(
+            lambda linear, x: linear(x).view(2, 2, 2, 4), nn.Linear(3, 8), (2, 2, 3), id="as many heads as positions"
+        ),
+        pytest.param(
+            lambda linear, x: linear(x).view(5, 24, 6), nn.Linear(3, 24), (5, 6, 3), id="heads folded into the batch"
+        ),
+        pytest.param(
+            lambda linear, x: linear(x).chunk(2, 2)[1].contiguous().view(5, 24, 6), nn.Linear(3, 48), (5, 6, 3),
+            id="a part of them",
+        ),
+        pytest.param(
+            lambda conv, x: conv(x).view(2, 4, 32), nn.Conv2d(3, 8, 1), (2, 3, 4, 4), id="groups of channels"
+        ),
+        pytest.param(
+            lambda conv, x: conv(x).view(2, 12, 5), nn.Conv2d(3, 4, 1), (2, 3, 3, 5), id="channels and rows"
+        ),
+        pytest.param(
+            lambda conv, x: conv(x).view(2, 6, 10), nn.Conv2d(3, 4, 1), (2, 3, 3, 5), id="sizes of nothing"
+        ),
     ],
 )  # fmt: skip
 def test_other_views_are_not_told_of(compute: Compute, layer: nn.Module, shape: tuple[int, ...]) -> None:
     assert told(compute, layer, torch.randn(shape)) == []
+
+
+def test_attention_is_followed_from_queries_to_values() -> None:
+    def attended(linear: nn.Linear, x: torch.Tensor) -> torch.Tensor:
+        heads = linear(x).view(2, 6, 2, 4).transpose(1, 2)
+        return nn.functional.scaled_dot_product_attention(heads, heads, heads)
+
+    x = torch.randn(2, 6, 3)
+    (first, _) = told(lambda linear, x: attended(linear, x).reshape(2, 6, 8), nn.Linear(3, 8), x)
+    assert (first.how, first.size, first.made_by) == ("merged", 6, "scaled_dot_product_attention")
+    assert told(lambda linear, x: attended(linear, x).transpose(1, 2).reshape(2, 6, 8), nn.Linear(3, 8), x) == []
+
+
+def test_an_array_that_was_given_another_shape() -> None:
+    pictures = np.zeros((4, 5, 5, 3), dtype=np.float32)
+    with watching(AxesFollowed) as recorded:
+        torch.from_numpy(pictures.reshape(4, 3, 5, 5))
+        torch.from_numpy(pictures.reshape(4, 75).reshape(4, 5, 15))
+        torch.from_numpy(pictures.transpose(0, 3, 1, 2))
+        torch.from_numpy(pictures[:2])
+        torch.from_numpy(pictures)
+        torch.as_tensor([1.0])
+    (event,) = recorded.of(AxesMixed)
+    assert (event.operation, event.how) == ("reshape", "permuted")
+    assert (event.before, event.after) == ([4, 5, 5, 3], [4, 3, 5, 5])
 
 
 def test_layers_that_have_no_shape_yet_are_no_obstacle() -> None:

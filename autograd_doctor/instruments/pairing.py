@@ -12,7 +12,7 @@ from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.module_calls import ModuleCalls, RootBegan
-from autograd_doctor.instruments.sources import Sources
+from autograd_doctor.instruments.sources import Source, Sources
 from autograd_doctor.reading.fingerprint import row_keys
 from autograd_doctor.reading.losses import LOSSES
 from autograd_doctor.reading.made import has_graph
@@ -67,6 +67,7 @@ class Pairing(Instrument):
         self._sources = sources
         self._known: IdentityTable[int] = IdentityTable()
         self._inputs: set[_Taken] = set()
+        self._sources_of_inputs: list[tuple[Source, ...]] = []
         self._inputs_of = -1
         self._losses: dict[Place | None, _Loss] = {}
 
@@ -96,10 +97,11 @@ class Pairing(Instrument):
         if not call.grad_enabled or next(parameters_in(call.module), None) is None:
             return
         if self._inputs_of != self._course.steps:
-            self._inputs_of, self._inputs = self._course.steps, set()
+            self._inputs_of, self._inputs, self._sources_of_inputs = self._course.steps, set(), []
         for tensor in began.given:
             if not tensor.requires_grad and tensor.dim():
                 self._inputs |= self._taken(tensor)
+                self._sources_of_inputs.append(self._sources.of(tensor))
 
     def _taken(self, tensor: torch.Tensor) -> set[_Taken]:
         sources = self._sources.of(tensor)
@@ -121,12 +123,42 @@ class Pairing(Instrument):
             return
         goals = self._taken(target)
         rows = {goal.rows for goal in goals} & {taken.rows for taken in self._inputs}
-        for count in rows if len(set(row_keys(target) or [])) > 1 else ():  # equal ones have no order
-            self._compared(operation, target, count, goals)
+        one_sided = self._permuted_on_one_side(self._sources.of(target))
+        if not (rows or one_sided) or len(set(row_keys(target) or [])) < 2:  # equal ones have no order
+            return
+        if one_sided is not None:
+            self._compared(operation, target, *one_sided)
+        for count in () if one_sided is not None else rows:
+            inputs = {taken for taken in self._inputs if taken.rows == count}
+            self._compared(operation, target, inputs, {goal for goal in goals if goal.rows == count})
 
-    def _compared(self, operation: Operation, target: torch.Tensor, rows: int, goals: set[_Taken]) -> None:
-        inputs = {taken for taken in self._inputs if taken.rows == rows}
-        goals = {goal for goal in goals if goal.rows == rows}
+    def _permuted_on_one_side(self, goal: tuple[Source, ...]) -> tuple[set[_Taken], set[_Taken]] | None:
+        """What was taken on both sides, if the same rows were of two tensors, of which one had been permuted before."""
+        if any(given and goal and _orders(given) == _orders(goal) for given in self._sources_of_inputs):
+            return None
+        for given in self._sources_of_inputs:
+            for mine, theirs in ((given, goal), (goal, given)):
+                order = self._order_before(mine, theirs)
+                if order is not None:
+                    permuted = {_Taken(order.rows, order.order, order.place)}
+                    left = {_Taken(order.rows, _AS_IT_IS, None)}
+                    return (permuted, left) if mine is given else (left, permuted)
+        return None
+
+    def _order_before(self, mine: tuple[Source, ...], theirs: tuple[Source, ...]) -> Source | None:
+        """By which rows were chosen of a tensor of which, in turn, the same were chosen as of another, older one."""
+        if not (mine and theirs) or mine[0].kind != "chosen" or mine[0][2:4] != theirs[0][2:4]:
+            return None
+        order = next((source for source in mine[1:] if source.order and source.rows == mine[0].rows), None)
+        if order is None or any(_orders(theirs)[1:]):
+            return None
+        permuted, other = self._sources.numbered(mine[0].number), self._sources.numbered(theirs[0].number)
+        if permuted is None or other is None or permuted is other or not self._sources.is_older(other, order):
+            return None
+        is_whole = set(mine[1:]) == set(self._sources.of(permuted)) and set(theirs[1:]) == set(self._sources.of(other))
+        return order if is_whole else None
+
+    def _compared(self, operation: Operation, target: torch.Tensor, inputs: set[_Taken], goals: set[_Taken]) -> None:
         loss = self._losses.get(operation.place)
         if loss is None:
             loss = self._losses[operation.place] = _Loss(variable_name(target))
@@ -137,10 +169,15 @@ class Pairing(Instrument):
             for other in self._losses.values():
                 other.is_misaligned = False
         else:
-            loss.rows = rows
+            loss.rows = next(iter(goals)).rows
             loss.input_at, loss.target_at = next(iter(inputs)).place, next(iter(goals)).place
 
     def _step_taken(self, course: Course) -> None:
         for loss in self._losses.values():
             loss.misaligned += loss.is_misaligned
             loss.is_misaligned = False
+
+
+def _orders(sources: tuple[Source, ...]) -> list[int]:
+    """Which rows were chosen last, and in what orders those had been put before."""
+    return [sources[0].selection, *(source.order for source in sources[1:] if source.order)]

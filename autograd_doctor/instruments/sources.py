@@ -13,6 +13,7 @@ from torch.utils.data import BatchSampler, SequentialSampler
 
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.lineage import Lineage
+from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.fingerprint import key_of, row_keys
 from autograd_doctor.reading.numbers import IdentityTable, Numbers
 from autograd_doctor.reading.operation_kinds import FROM_DATA, Kind, traits
@@ -35,7 +36,8 @@ class Source(NamedTuple):
 
     number: of the loader, or of the tensor. rows: how many samples there are in all, 0 if unknown. selection: equal for
     the same rows in the same order. low, high: all rows that were chosen lie in this range. order: of rows that were
-    chosen by indices that do not ascend, the same where others are so many rows further on; 0 elsewhere.
+    chosen by indices that do not ascend, the same where others are so many rows further on; 0 elsewhere. since: when
+    these were made, as of `Made.order`; 0 where that is not known.
     """
 
     kind: Literal["drawn", "chosen"]
@@ -46,6 +48,7 @@ class Source(NamedTuple):
     high: int = 0
     place: Place | None = None
     order: int = 0
+    since: int = 0
 
 
 _Sources = tuple[Source, ...]
@@ -58,8 +61,9 @@ class Sources(Instrument):
     first sample to the last.
     """
 
-    def __init__(self, site: Site, lineage: Lineage) -> None:
+    def __init__(self, site: Site, tensors: Tensors, lineage: Lineage) -> None:
         super().__init__(site)
+        self._tensors = tensors
         self._lineage = lineage
         self._known: IdentityTable[_Sources] = IdentityTable()
         self._wholes = Numbers()
@@ -87,6 +91,15 @@ class Sources(Instrument):
     def base_of(self, number: int) -> int:
         """The number of the tensor that a tensor which parts were taken of is a view of; its own for others."""
         return self._bases.get(number, number)
+
+    def numbered(self, number: int) -> torch.Tensor | None:
+        """The tensor that has this number, if it is alive."""
+        return next((tensor for known, tensor in self._wholes.living() if known == number), None)
+
+    def is_older(self, tensor: torch.Tensor, than: Source) -> bool:
+        """Whether a tensor has been as it is since before the indices were made by which something was chosen."""
+        made = self._tensors.get(tensor)
+        return than.since > 0 and (made is None or made.order < than.since)
 
     def shown(self, tensor: torch.Tensor) -> Source | None:
         """The rows that a view shows of the tensor that it is a view of, in whatever shape, with their place."""
@@ -168,7 +181,9 @@ class Sources(Instrument):
                 return None
             rows = index.nonzero().flatten() if index.dtype is torch.bool else index
             low, high = (int(rows.min()), int(rows.max()) + 1) if rows.numel() else (0, 0)
-            return Source("chosen", number, count, key_of(keys), low, high, order=_order(rows))
+            made = self._tensors.get(index)
+            since = 0 if made is None else made.order
+            return Source("chosen", number, count, key_of(keys), low, high, order=_order(rows), since=since)
         return None
 
     def _part_of_array(self, array: Any) -> Source | None:

@@ -143,6 +143,45 @@ def test_pairs():
             assert paired(run, how) == told, how
 
 
+def paired_after_a_permutation(run: Invented, how: str) -> list[PairsMisaligned]:
+    model, x, y = nn.Linear(2, 1), torch.rand(30, 2), torch.rand(30, 1)
+    order = run.operated("randperm", torch.randperm(30), 30)
+    xs = run.operated("__getitem__", x[order], x, order)
+    ys = run.operated("__getitem__", y[order], y, order) if how == "both" else y
+    if how == "made later":
+        ys = run.operated("flip", y.flip(0), y)
+    if how == "the other side":
+        xs, ys = x, run.operated("__getitem__", y[order], y, order)
+    for begin in range(0, 20, 5):
+        rows = slice(begin, begin + 5)
+        inputs = run.operated("__getitem__", xs[rows], xs, rows)
+        if how == "mixed":
+            inputs = run.operated("add", inputs + x[rows], inputs, run.operated("__getitem__", x[rows], x, rows))
+        others = slice(begin + 5, begin + 10) if how == "other rows" else rows
+        goals = run.operated("__getitem__", ys[others], ys, others)
+        output = model(inputs)
+        with run.calling(model, inputs, *([x[rows]] if how == "two inputs" else []), output=output):
+            pass
+        run.operated("mse_loss", nn.functional.mse_loss(output, goals), output, goals)
+        stepped(run)
+    run.find(Pairing).finish()
+    return run.of(PairsMisaligned)
+
+
+@pytest.mark.parametrize("how", ["both", "made later", "mixed", "other rows", "two inputs"])
+def test_slices_that_belong_together_or_might(how):
+    with inventing(Pairing) as run:
+        assert paired_after_a_permutation(run, how) == []
+
+
+@pytest.mark.parametrize("how", ["one side", "the other side"])
+def test_slices_of_a_tensor_that_was_permuted_and_of_one_that_was_not(how):
+    with inventing(Pairing) as run:
+        (event,) = paired_after_a_permutation(run, how)
+    assert (event.rows, event.steps, event.of) == (30, 4, 4)
+    assert (event.input_at is None, event.target_at is None) == ((False, True) if how == "one side" else (True, False))
+
+
 # -------------------------------------------------------------------------------------------------------------- draws
 
 

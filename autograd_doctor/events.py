@@ -574,6 +574,16 @@ class LossComputed(Event, frozen=True):
     whole: bool = True
 
 
+class SoftmaxOfOne(Event, frozen=True):
+    """A softmax ran over a dimension of size one, or of another size, after that, at the same line (`varies`)."""
+
+    location: Location | None
+    operation: str
+    shape: list[int]
+    dim: int
+    varies: bool = False
+
+
 class PairsReduced(Event, frozen=True):
     """Two tensors of as many values, in different shapes, were combined into all pairs of these, and summed up.
 

@@ -112,7 +112,7 @@ def shaped(
         operation,
         place,
         tuple(output.shape),
-        _dim(args, kwargs, output) if operation in _OVER_A_DIMENSION else None,
+        softmax_dim(args, kwargs, output) if operation in _OVER_A_DIMENSION else None,
         _bounds(operation, kwargs),
         behind if takes_one else None,
     )
@@ -136,7 +136,7 @@ def _adds_bias(operation: str, before: Shaped) -> bool:
     return operation in ("add", "__iadd__", "__radd__") and before.operation in ("__matmul__", "matmul", "mm")
 
 
-def _dim(args: Sequence[Any], kwargs: Mapping[str, Any], output: torch.Tensor) -> int:
+def softmax_dim(args: Sequence[Any], kwargs: Mapping[str, Any], output: torch.Tensor) -> int:
     """The dimension of a softmax; where none is given, torch takes the first of one or three, else the second."""
     dim = kwargs.get("dim", args[1] if len(args) > 1 else None)
     if isinstance(dim, list | tuple) and len(dim) == 1:

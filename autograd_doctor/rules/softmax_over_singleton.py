@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import BackwardRan, LossComputed, Shaping
-from autograd_doctor.findings import Finding
+from autograd_doctor.events import BackwardRan, LossComputed, Shaping, SoftmaxOfOne
+from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.losses import SOFTMAXES, SQUARED, WEIGHTED, classes, elsewhere, faulty_losses, named
@@ -18,12 +18,44 @@ _LOSSES = (
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    for events in faulty_losses(trace, *_LOSSES, where=lambda event: _softmax(event) is not None, blamed=_softmax):
-        yield _made_by_softmax(events)
+    at_losses = list(faulty_losses(trace, *_LOSSES, where=lambda event: _softmax(event) is not None, blamed=_softmax))
+    yield from map(_made_by_softmax, at_losses)
     for events in faulty_losses(
         trace, "cross_entropy", where=lambda event: _softmax(event) is None and _has_one(event)
     ):
         yield _one_class(events)
+    told = {softmax.location for events in at_losses if (softmax := _softmax(events[0])) is not None}
+    yield from _inside_models(trace, told)
+
+
+def _inside_models(trace: Trace, told: set[Location | None]) -> Iterator[Finding]:
+    """Lines where a softmax was always one of a single element, and where a backward lost its gradient."""
+    others = told | {event.location for event in trace.of(SoftmaxOfOne) if event.varies}
+    lost = {
+        zeroing.location: (zeroing.parameters, backward.step)
+        for backward in trace.of(BackwardRan)
+        for zeroing in backward.zeroings
+        if zeroing.operation in ("softmax", "log_softmax")
+    }
+    for event in trace.of(SoftmaxOfOne):
+        if event.location in lost and event.location not in others:
+            yield _inside(trace, event, *lost[event.location])
+
+
+def _inside(trace: Trace, event: SoftmaxOfOne, parameters: list[int], step: int) -> Finding:
+    value = "0" if event.operation == "log_softmax" else "1"
+    return RULE.finding(
+        f"`{event.operation}` runs over dimension {event.dim} of {shape(event.shape)}, which has size 1: what comes of "
+        f"it is {value} everywhere, and {trace.parameter_names(parameters)} got gradients of zero through it",
+        subject=trace.parameter_name(parameters[0]) if parameters else "",
+        location=event.location,
+        help="name the dimension of what is to be weighed against one another, positions for instance: `dim=1` of "
+        "(samples, positions, 1)",
+        severity="warning",  # an error where these parameters got nothing else: then it folds that one in
+        evidence={"softmax_shape": shape(event.shape), "softmax_dim": event.dim},
+        step_first=step + 1,
+        parameters=parameters,
+    )
 
 
 def _softmax(event: LossComputed) -> Shaping | None:
@@ -110,6 +142,23 @@ def bad_activation() -> None:
         optimizer.step()
 
 
+def bad_attention() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    hidden, score, head = nn.Linear(6, 16), nn.Linear(16, 1), nn.Linear(16, 2)
+    optimizer = torch.optim.Adam([*hidden.parameters(), *score.parameters(), *head.parameters()], lr=0.01)
+    for _ in range(10):
+        x = torch.randn(16, 7, 6)
+        states = torch.tanh(hidden(x))
+        weights = torch.softmax(score(states), dim=-1)  # <- AD613
+        loss = nn.functional.cross_entropy(head((weights * states).sum(1)), (x[:, 0, 0] > 0).long())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 def good() -> None:
     import torch
     from torch import nn
@@ -149,14 +198,15 @@ RULE = Rule(
     severity="error",
     title="a softmax over a single number is always one",
     observes="`cross_entropy` got predictions of one class, or the prediction of a loss came out of a softmax over a "
-    "dimension of size one, in every call that was looked at.",
+    "dimension of size one, in every call that was looked at. Or a softmax inside a model always runs over "
+    "one element, and passes no gradient on.",
     why="The probability of the only class is 1 whatever the model computes: the output is constant, no gradient "
     "comes back, and nothing is learned.",
     fix="Two classes by one output: `nn.BCEWithLogitsLoss`. A number: `nn.MSELoss`. Classes: one output for each.",
     fine="Attention that now and then has one thing to look at.",
-    needs=(BackwardRan, LossComputed),
+    needs=(BackwardRan, LossComputed, SoftmaxOfOne),
     examine=examine,
-    bad=(bad, bad_activation),
+    bad=(bad, bad_activation, bad_attention),
     good=(good, good_attention_to_one),
     folds=("AD111", "AD116", "AD407", "AD409", "AD410", "AD412", "AD606", "AD614"),
 )

@@ -15,7 +15,9 @@ from autograd_doctor.events import (
     PairsReduced,
     ProgramRaised,
     Shaping,
+    SoftmaxOfOne,
     TensorFacts,
+    Zeroing,
 )
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import (
@@ -310,6 +312,20 @@ def test_a_softmax_over_a_single_number() -> None:
     assert examined(softmax_over_singleton.RULE, WHO, loss("mse_loss", prediction(several, 0, 1), BINARY)) == []
 
 
+def test_a_softmax_of_one_inside_a_model_loses_the_gradient() -> None:
+    rule, zeroing = softmax_over_singleton.RULE, Zeroing(operation="softmax", location=at(8), parameters=[WEIGHT])
+    alone = SoftmaxOfOne(location=at(8), operation="softmax", shape=[16, 7, 1], dim=2)
+    several = SoftmaxOfOne(location=at(8), operation="softmax", shape=[16, 7, 2], dim=2, varies=True)
+    lost = backward(0, reached=[WEIGHT], zeroings=[zeroing])
+    found = the_finding(rule, lost, alone)
+    assert (line_of(found), found.severity, found.parameters) == (8, "warning", (WEIGHT,))
+    assert "dimension 2 of (16, 7, 1)" in found.message
+    assert examined(rule, WHO, lost, alone, several) == []
+    assert examined(rule, WHO, backward(0, reached=[WEIGHT]), alone) == []
+    at_the_loss = prediction(shaping("softmax", dim=1, shape=[16, 1]), 1, 1)
+    assert len(examined(rule, WHO, lost, alone, loss("mse_loss", at_the_loss, BINARY))) == 1
+
+
 def test_cross_entropy_of_one_class() -> None:
     column = operand(-1, 1, shape=(16, 1), live=True)
     assert line_of(the_finding(softmax_over_singleton.RULE, loss("cross_entropy", column))) == 20
@@ -319,6 +335,24 @@ def test_cross_entropy_of_one_class() -> None:
 
 
 # ------------------------------------------------------------------------------------------------ values and ranges
+
+
+@pytest.mark.parametrize(
+    ("wanted", "more", "found"),
+    [
+        (operand(-2, 2, sums=[-1.0, 3.0]), {}, 1),
+        (operand(-1, 1, sums=[-1.0, -1.0]), {}, 1),
+        (operand(-2, 2, sums=[-1.0, 3.0]), {"whole": False}, 0),
+        (operand(-2, 2, sums=[-2.0, 2.0]), {}, 0),
+        (operand(-0.1, 1, sums=[1.0, 1.0]), {}, 0),
+        (operand(0, 9, sums=[3.0, 9.0]), {}, 0),
+        (operand(-100, 2, shape=(16,)), {}, 0),
+    ],
+    ids=["scores", "one against the rest", "weighted later", "advantages", "about a distribution", "counts", "classes"],
+)
+def test_targets_by_class_of_a_cross_entropy(wanted: LossOperand, more: dict[str, Any], found: int) -> None:
+    given = prediction(shaping("linear"))
+    assert len(examined(invalid_probability.RULE, WHO, loss("cross_entropy", given, wanted, **more))) == found
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     slack = tunables["slack"]
     for events in faulty_losses(trace, *_LOSSES, where=lambda event: _is_beyond(event, slack)):
         yield _of_target(events)
+    for events in faulty_losses(trace, "cross_entropy", where=lambda event: _has_negative_weights(event, slack)):
+        yield _of_target(events)
     crash = died_of(trace, "not_a_probability")
     refused = _refused_operand(crash) if crash is not None else None
     if crash is not None and refused is not None:
@@ -43,6 +45,19 @@ def _is_beyond(event: LossComputed, slack: float) -> bool:
     return event.whole and low is not None and high is not None and (low < -slack or high > 1 + slack)
 
 
+def _has_negative_weights(event: LossComputed, slack: float) -> bool:
+    """Whether targets by class are below 0, other than those of one class in each row: that is a policy's gradient."""
+    target = event.target
+    low, high = target.facts.low, target.facts.high
+    if not event.whole or low is None or high is None or low >= -slack or len(target.sums) < 2:
+        return False
+    return target.facts.shape == event.prediction.facts.shape and not _are_equal(target.sums, [low, high])
+
+
+def _are_equal(one: list[float], other: list[float]) -> bool:
+    return all(abs(a - b) <= 1e-3 * max(1.0, abs(a)) for a, b in zip(one, other, strict=True))
+
+
 def _of_target(events: list[LossComputed]) -> Finding:
     first = events[0]
     target = first.target
@@ -51,7 +66,9 @@ def _of_target(events: list[LossComputed]) -> Finding:
         f"{value_range(target.facts)}: beyond that the loss has no smallest value, and falls below 0",
         subject=target.facts.name,
         location=first.location,
-        help="bring the targets to 0 and 1; for several classes use `cross_entropy`, for other numbers `mse_loss`",
+        help="give classes as numbers, or a probability to each: the softmax of a teacher's scores, 0 and 1 for labels"
+        if first.operation == "cross_entropy"
+        else "bring the targets to 0 and 1; for several classes use `cross_entropy`, for other numbers `mse_loss`",
         evidence={
             "target_low": target.facts.low or 0.0,
             "target_high": target.facts.high or 0.0,
@@ -116,6 +133,26 @@ def bad_scores() -> None:
         optimizer.step()
 
 
+def bad_scores_of_a_teacher() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    teacher, student = (
+        nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 4)).requires_grad_(False),
+        nn.Linear(6, 4),
+    )
+    optimizer = torch.optim.Adam(student.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(32, 6)
+        with torch.no_grad():
+            wanted = 3 * teacher(x)
+        loss = nn.functional.cross_entropy(student(x), wanted)  # <- AD611
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 def good() -> None:
     import torch
     from torch import nn
@@ -137,22 +174,42 @@ def good() -> None:
         optimizer.step()
 
 
+def good_policy() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    policy = nn.Linear(4, 3)
+    optimizer = torch.optim.Adam(policy.parameters(), lr=0.01)
+    for _ in range(10):
+        states = torch.randn(32, 4)
+        scores = policy(states)
+        actions = torch.distributions.Categorical(logits=scores.detach()).sample()
+        advantages = (actions == states[:, :3].argmax(1)).float() - 0.4
+        wanted = nn.functional.one_hot(actions, 3) * advantages.unsqueeze(1)
+        loss = nn.functional.cross_entropy(scores, wanted)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 RULE = Rule(
     code="AD611",
     name="invalid-probability",
     severity="error",
     title="a loss of probabilities got numbers that are none",
     observes="Targets of `binary_cross_entropy` or `binary_cross_entropy_with_logits` lie outside of 0 to 1 in every "
-    "call that was looked at, or `binary_cross_entropy` refused a prediction or a target that does.",
+    "call that was looked at, targets by class of `cross_entropy` lie below 0, or `binary_cross_entropy` refused a "
+    "prediction or a target that does.",
     why="With such targets the loss is no longer bounded below: it falls without end while predictions are driven "
     "to the extremes. Labels of -1 and 1, classes 0 to 9 and pixels up to 255 do that without a word from torch.",
     fix="Map labels to 0 and 1 and divide pixels by 255. Take the sigmoid of scores, or use the loss with logits.",
     fine="Smoothed and noisy labels a little beyond 0 and 1, as for discriminators, and labels that stand for none and "
-    "are weighted or left out before the mean.",
+    "are weighted or left out before the mean. Advantages of the actions that were taken.",
     needs=(BackwardRan, LossComputed, OperationFailed, ProgramRaised),
     examine=examine,
-    bad=(bad, bad_scores),
-    good=(good,),
+    bad=(bad, bad_scores, bad_scores_of_a_teacher),
+    good=(good, good_policy),
     tunables={"slack": 0.25},
     folds=("AD116", "AD401", "AD402", "AD405", "AD406", "AD409", "AD410", "AD412", "AD599", "AD609"),
 )

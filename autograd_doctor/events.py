@@ -885,7 +885,7 @@ class TargetsSeen(Event, frozen=True):
 class MaskedOut(Event, frozen=True):
     """A boolean mask left nothing of a tensor with a graph, of which a loss, a sum or a mean was then computed.
 
-    empty: in how many of the steps in which the mask was used.
+    empty: in how many of the steps in which the mask was used. weights: it was multiplied by losses of elements.
     """
 
     location: Location | None
@@ -893,6 +893,7 @@ class MaskedOut(Event, frozen=True):
     shape: list[int]
     empty: int
     steps: int
+    weights: bool = False
 
 
 class FirstLayerFed(Event, frozen=True):

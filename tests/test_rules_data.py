@@ -214,7 +214,10 @@ def test_batches_without_a_target_now_and_then() -> None:
     assert examined(rule, targets(all_ignored=8)) == []
     assert examined(rule, targets(all_ignored=2, steps=2)) == []
     mask = MaskedOut(location=at(4), name="", shape=[8], empty=9, steps=10)
-    assert len(examined(rule, mask)) == 1
+    (finding,) = examined(rule, mask)
+    assert finding.severity == "error"
+    (finding,) = examined(rule, MaskedOut(location=at(4), name="", shape=[8], empty=9, steps=10, weights=True))
+    assert finding.severity == "warning"
 
 
 def compared(**more: Any) -> RowsCompared:

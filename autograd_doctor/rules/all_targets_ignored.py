@@ -50,6 +50,9 @@ def _masked(event: MaskedOut) -> Finding:
         subject=event.name or "mask",
         location=event.location,
         help="look at how the mask is made: it may be the wrong way round, or compare with a value that never comes",
+        severity="warning"
+        if event.weights
+        else None,  # terms may begin with weights of 0; what learns nothing is told of
         evidence={"steps_empty": event.empty, "steps": event.steps},
         step_count=event.empty,
     )
@@ -84,6 +87,24 @@ def bad_mask() -> None:
         is_known = x[:, 0] > 100
         scores = model(x)[is_known]  # <- AD707
         loss = nn.functional.cross_entropy(scores, x[is_known, :3].argmax(1), reduction="sum")
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_product() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.GRU(3, 8, batch_first=True)
+    head = nn.Linear(8, 3)
+    optimizer = torch.optim.SGD([*model.parameters(), *head.parameters()], lr=0.05)
+    for _ in range(10):
+        x, lengths = torch.randn(8, 6, 3), torch.full((8, 1), 6)
+        padding = (torch.arange(6) >= lengths).float()
+        losses = (head(model(x)[0]) - x.roll(1, 1)).square().mean(2)
+        loss = (losses * padding).sum() / padding.sum().clamp(min=1)  # <- AD707
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -145,21 +166,39 @@ def good_single_empty_masks() -> None:
         optimizer.step()
 
 
+def good_weights() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for step in range(10):
+        x = torch.randn(16, 8)
+        is_known = (x[:, 0] > (100 if step == 3 else 0)).float()
+        losses = nn.functional.cross_entropy(model(x), x[:, :3].argmax(1), reduction="none")
+        gates = torch.zeros(16, 3) * model(x)
+        loss = (losses * is_known).sum() / is_known.sum().clamp(min=1) + gates.sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 RULE = Rule(
     code="AD707",
     name="all-targets-ignored",
     severity="error",
     title="no target of a batch counts",
-    observes="Losses all of whose targets are the one that they ignore, and boolean masks that leave a loss nothing, "
-    "in most of the steps that were recorded.",
+    observes="Losses all of whose targets are the one that they ignore, boolean masks that leave a loss nothing, and "
+    "masks of zeros that losses are multiplied by, in most of the steps that were recorded.",
     why="The loss is 0, or NaN as the mean of nothing, and teaches nothing.",
     fix="Repair how targets or masks are made.",
     fine="Single batches without a target, masks that are empty now and then, and those of an expert without tokens.",
     needs=(TargetsSeen, MaskedOut),
     examine=examine,
     folds=("AD116", "AD401", "AD402", "AD410", "AD111", "AD203"),
-    bad=(bad, bad_mask),
-    good=(good, good_expert_without_tokens, good_single_empty_masks),
+    bad=(bad, bad_mask, bad_product),
+    good=(good, good_expert_without_tokens, good_single_empty_masks, good_weights),
     # Of the steps that were recorded, a share in which chance or a warm-up has no part.
     tunables={"steps": 3, "share": 0.9},
 )

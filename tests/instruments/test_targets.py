@@ -118,6 +118,34 @@ def test_masks_that_leave_nothing_to_a_loss(left, reduced, told):
         assert [(event.empty, event.steps) for event in run.of(MaskedOut)] == told
 
 
+def weighted(mask: torch.Tensor, how: str) -> list[tuple[int, int, list[int]]]:
+    with inventing(Masks) as run:
+        for _ in range(3):
+            scores, wanted = WEIGHT * torch.ones(4, 2), torch.zeros(4, 2)
+            if how == "a function":
+                each = run.operated("mse_loss", (scores - wanted).square(), scores, wanted, reduction="none")
+            else:
+                error = run.operated("sub", scores - wanted, scores, wanted)
+                each = run.operated("square", error.square(), error)
+            rows = run.operated("mean", each.mean(1), each) if how != "no loss" else scores[:, 0]
+            left = run.operated("mul", rows * mask, mask, rows)
+            run.operated("sum", left.sum(), left)
+            stepped(run)
+        run.find(Masks).finish()
+        return [(event.empty, event.steps, event.shape) for event in run.of(MaskedOut)]
+
+
+@pytest.mark.parametrize("how", ["a function", "by hand"])
+def test_zeros_that_losses_are_multiplied_by(how):
+    assert weighted(torch.zeros(4), how) == [(3, 3, [4])]
+
+
+def test_products_that_leave_something_or_may_be_switched_off():
+    assert weighted(torch.tensor([0.0, 0, 0, 1]), "by hand") == []
+    assert weighted(torch.zeros(1), "by hand") == []
+    assert weighted(torch.zeros(4), "no loss") == []
+
+
 # -------------------------------------------------------------------------------------------------------------- pairs
 
 

@@ -19,6 +19,7 @@ from autograd_doctor.reading.made import has_graph
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.row_orders import RowOrders
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -70,6 +71,7 @@ class Pairing(Instrument):
         self._sources_of_inputs: list[tuple[Source, ...]] = []
         self._inputs_of = -1
         self._losses: dict[Place | None, _Loss] = {}
+        self._row_orders = RowOrders()
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._module_calls.root_began, self._root_began, attention=Attention.CLOSE)
@@ -134,20 +136,33 @@ class Pairing(Instrument):
 
     def _permuted_on_one_side(self, goal: tuple[Source, ...]) -> tuple[set[_Taken], set[_Taken]] | None:
         """What was taken on both sides, if the same rows were of two tensors, of which one had been permuted before."""
-        if any(given and goal and _orders(given) == _orders(goal) for given in self._sources_of_inputs):
-            return None
-        for given in self._sources_of_inputs:
+        are_aligned = any(given and goal and _orders(given) == _orders(goal) for given in self._sources_of_inputs)
+        for given in () if are_aligned else self._sources_of_inputs:
             for mine, theirs in ((given, goal), (goal, given)):
                 order = self._order_before(mine, theirs)
                 if order is not None:
                     permuted = {_Taken(order.rows, order.order, order.place)}
                     left = {_Taken(order.rows, _AS_IT_IS, None)}
                     return (permuted, left) if mine is given else (left, permuted)
-        return None
+        return self._reordered(goal)
+
+    def _reordered(self, goal: tuple[Source, ...]) -> tuple[set[_Taken], set[_Taken]] | None:
+        """The same, if the tensors, or arrays, are in another order than in an earlier step, one side alone."""
+        pairs = [given[0] for given in self._sources_of_inputs if _are_of_the_same_rows(given, goal)]
+        if not pairs or any(given.number == goal[0].number for given in pairs):
+            return None
+        numbers = {given.number for given in pairs}
+        wholes = [self._sources.numbered(number) for number in (*numbers, goal[0].number)]
+        changed = self._row_orders.changed(wholes[:-1], wholes[-1])
+        if not changed:
+            return None
+        moved = pairs[0] if changed == "inputs" else goal[0]
+        permuted, left = {_Taken(moved.rows, 0, moved.place)}, {_Taken(moved.rows, _AS_IT_IS, None)}
+        return (permuted, left) if changed == "inputs" else (left, permuted)
 
     def _order_before(self, mine: tuple[Source, ...], theirs: tuple[Source, ...]) -> Source | None:
         """By which rows were chosen of a tensor of which, in turn, the same were chosen as of another, older one."""
-        if not (mine and theirs) or mine[0].kind != "chosen" or mine[0][2:4] != theirs[0][2:4]:
+        if not _are_of_the_same_rows(mine, theirs):
             return None
         order = next((source for source in mine[1:] if source.order and source.rows == mine[0].rows), None)
         if order is None or any(_orders(theirs)[1:]):
@@ -176,6 +191,13 @@ class Pairing(Instrument):
         for loss in self._losses.values():
             loss.misaligned += loss.is_misaligned
             loss.is_misaligned = False
+
+
+def _are_of_the_same_rows(mine: tuple[Source, ...], theirs: tuple[Source, ...]) -> bool:
+    """Whether the same rows of two wholes of as many rows were chosen last."""
+    if not (mine and theirs) or mine[0].kind != "chosen":
+        return False
+    return (mine[0].rows, mine[0].selection) == (theirs[0].rows, theirs[0].selection)
 
 
 def _orders(sources: tuple[Source, ...]) -> list[int]:

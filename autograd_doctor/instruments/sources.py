@@ -92,9 +92,9 @@ class Sources(Instrument):
         """The number of the tensor that a tensor which parts were taken of is a view of; its own for others."""
         return self._bases.get(number, number)
 
-    def numbered(self, number: int) -> torch.Tensor | None:
-        """The tensor that has this number, if it is alive."""
-        return next((tensor for known, tensor in self._wholes.living() if known == number), None)
+    def numbered(self, number: int) -> Any:
+        """The tensor, or the array, that has this number, if it is alive."""
+        return next((whole for known, whole in self._wholes.living() if known == number), None)
 
     def is_older(self, tensor: torch.Tensor, than: Source) -> bool:
         """Whether a tensor has been as it is since before the indices were made by which something was chosen."""

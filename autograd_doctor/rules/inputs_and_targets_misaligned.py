@@ -11,9 +11,9 @@ from autograd_doctor.trace import Trace
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    for event in trace.of(PairsMisaligned):
-        if event.steps >= max(tunables["steps"], tunables["share"] * event.of):
-            yield _finding(event)
+    found = [event for event in trace.of(PairsMisaligned) if event.steps >= tunables["share"] * event.of]
+    causes = {(event.input_at, event.target_at): event for event in reversed(found) if event.steps >= tunables["steps"]}
+    yield from map(_finding, causes.values())
 
 
 def _finding(event: PairsMisaligned) -> Finding:
@@ -153,7 +153,8 @@ RULE = Rule(
     severity="warning",
     title="inputs and targets come in different orders",
     observes="The indices by which inputs and targets were taken from tensors of as many rows, and which of them meet "
-    "in a loss.",
+    "in a loss. Or slices meet of tensors, or arrays, one of which is in another order than in an earlier epoch, "
+    "while the other is as it was.",
     why="Each sample is taught the target of another. The model learns the mean of all targets at best, and nothing "
     "crashes.",
     fix="Draw the indices once, and take both sides by them.",

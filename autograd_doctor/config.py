@@ -13,7 +13,7 @@ from msgspec import Meta, Struct, field
 from autograd_doctor import config_file
 from autograd_doctor.config_file import describe, shown
 from autograd_doctor.mistakes import Mistake, nearest
-from autograd_doctor.plan import Build, TensorPlan
+from autograd_doctor.plan import Build, LossPlan, TensorPlan
 
 ENVIRONMENT_PREFIX = "AUTOGRAD_DOCTOR_"
 _OPTION = "--"
@@ -40,7 +40,7 @@ class ModelSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     class_name: str = ""
     factory: str = ""
     arguments: dict[str, Any] = {}
-    loss: str | Build | None = None
+    loss: str | LossPlan | list[str | LossPlan] | None = None
     optimizer: str | Build | None = None
     data: DataSection | None = None
 

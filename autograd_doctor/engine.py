@@ -10,6 +10,7 @@ from autograd_doctor.findings import SEVERITIES, Finding, Number
 from autograd_doctor.judging import facts
 from autograd_doctor.judging.consequences import PROGRAM_CRASHED, Case, cases
 from autograd_doctor.judging.examination import Examination, examine
+from autograd_doctor.judging.placing import placed
 from autograd_doctor.judging.presentation import Presenter
 from autograd_doctor.judging.suppressions import Ignore, Ignores
 from autograd_doctor.judging.unexplained import unexplained
@@ -40,12 +41,12 @@ def judge(
     about = facts.target_facts(trace, target)
     run = facts.run_facts(trace, outcome)
     examination = examine(trace, rules, tunables)
+    found = examination.findings
+    if target.kind == "model":
+        found = [placed(finding, trace) for finding in found]
     presenter = Presenter(about.cwd)
     ignores = Ignores(about.cwd, target.name)
-    settled = [
-        _reported(case, ignores, presenter)
-        for case in cases(examination.findings, {rule.code: rule.folds for rule in rules})
-    ]
+    settled = [_reported(case, ignores, presenter) for case in cases(found, {rule.code: rule.folds for rule in rules})]
     findings = [finding for finding in settled if finding.suppressed is None]
     lacking = [*missing(trace), *unexplained(trace, outcome, run.stopped_by)]
     doubts = Doubts(examination.crashed, lacking, examination.unchecked)
@@ -60,6 +61,7 @@ def judge(
         tool=Tool("autograd_doctor", __version__),
         target=about,
         environment=facts.environment(trace),
+        assumed=facts.assumed(trace),
         run=run,
         verdict=verdict,
         exit_code=int(exit_code),

@@ -11,7 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from autograd_doctor.findings import Location
-from autograd_doctor.plan import Outcome, Target
+from autograd_doctor.plan import Assumption, Outcome, Target
 
 
 class Event(Struct, frozen=True, tag=True, kw_only=True):
@@ -81,6 +81,12 @@ class Noted(Event, frozen=True):
     """Something that the doctor changed or left out, or that torch said, which the person should know (say it once)."""
 
     text: str
+
+
+class ModelAssumed(Event, frozen=True):
+    """A file that trains nothing defines a model: how it can be trained, which is how it is trained from here on."""
+
+    assumption: Assumption
 
 
 class InstrumentAttached(Event, frozen=True):

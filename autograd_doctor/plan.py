@@ -35,12 +35,29 @@ class Build(Struct, frozen=True, forbid_unknown_fields=True):
     arguments: dict[str, Any] = {}
 
 
+OWN_OUTPUT, OWN_STEP, OWN_OPTIMIZERS = "output", "training_step", "configure_optimizers"
+"""Names of losses and optimizers that are the model's own: what it returns, and two of its methods."""
+
+
+class LossPlan(Build, frozen=True, forbid_unknown_fields=True):
+    """A loss, or one of several that are added up.
+
+    name: a loss of the file or of PyTorch, `OWN_OUTPUT` where the output is the loss itself, or `OWN_STEP`. output:
+    where it is found in what the model returns, names and indices with dots between them; "" is the whole.
+    classes_axis: the axis of the classes, which PyTorch expects after that of the batch; it is moved there.
+    """
+
+    output: str = ""
+    classes_axis: int | None = None
+
+
 class TensorPlan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A tensor to make up. `shape` is that of one sample, without the batch dimension.
 
     classes: whole numbers from 0 up to, not including, this (then the default `dtype` is int64). range: uniform
     between two bounds; neither: normal for floating-point dtypes, 0 and 1 for the others. name: the keyword under
-    which it is passed; "" passes it by position.
+    which it is passed; "" passes it by position. batch_axis: where the batch dimension is; None: there is none.
+    input: a target that is itself the input of this number.
     """
 
     shape: list[int] = []
@@ -48,6 +65,8 @@ class TensorPlan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     classes: int | None = None
     range: tuple[float, float] | None = None
     name: str = ""
+    batch_axis: int | None = 0
+    input: int | None = None
 
 
 class InputPlan(TensorPlan, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -84,20 +103,35 @@ class DataPlan(Struct, frozen=True, kw_only=True):
 class ModelPlan(Struct, frozen=True, kw_only=True):
     """The validated `model:` section. Names exist in the file as far as its source can tell.
 
-    model: what builds the module, a class of the file or, if `factory`, a function. loss: a name of `torch.nn`, of
-    `torch.nn.functional`, or a function of the file; it is called with the output and the targets. optimizer: a name
-    of `torch.optim`. functions: which of `training_step(model, batch)`,
-    `configure_optimizers(model)`, `batches()` and `train(…)` the file defines: they win over the keys they replace.
-    config: the file that the section came from, for messages.
+    model: what builds the module, a class of the file or, if `factory`, a function. losses: names of `torch.nn`, of
+    `torch.nn.functional`, or functions of the file; one is called with the output and all targets, several are called
+    with one target each and added up. optimizer: a name of `torch.optim`, or `OWN_OPTIMIZERS`. functions: which of
+    `training_step(model, batch)`, `configure_optimizers(model)`, `batches()` and `train(…)` the file defines: they win
+    over the keys they replace. config: the file that the section came from, for messages.
     """
 
     model: Build | None = None
     factory: bool = False
-    loss: Build | None = None
+    losses: list[LossPlan] = []
     optimizer: Build | None = None
     data: DataPlan | None = None
     functions: list[str] = []
     config: str = ""
+
+
+class Assumption(Struct, frozen=True, kw_only=True):
+    """How to train the model of a file that says nothing of it, as far as that was found out.
+
+    section: the `model:` section of the settings. said: what was assumed, in words. parts: what the doctor made up,
+    "data", "loss", "loop" or "axes", so that no rule can judge it. problem: what is lacking, empty if nothing is.
+    settings: the section as a settings file says it.
+    """
+
+    section: dict[str, Any] = {}
+    said: list[str] = []
+    parts: list[str] = []
+    problem: str = ""
+    settings: str = ""
 
 
 class Plan(Struct, frozen=True, kw_only=True):
@@ -112,7 +146,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     output goes to descriptor 2.
     seed: with what the generators of Python and NumPy begin, so that a second run draws the same numbers (None: as they
     are). model: the validated model-mode section of the configuration. function: how to call a target of that kind.
-    selected: codes of the rules that will judge. needs: names of the events that they need.
+    assumes: where the program trains nothing, find out how to train the model that it defines. assumed: what an earlier
+    run found out so. selected: codes of the rules that will judge. needs: names of the events that they need.
     """
 
     target: Target
@@ -130,6 +165,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     stdout_to_stderr: bool = False
     seed: int | None = None
     model: ModelPlan | None = None
+    assumes: bool = False
+    assumed: Assumption | None = None
     function: FunctionPlan | None = None
 
 

@@ -62,6 +62,13 @@ class OptimizerFacts(Struct, frozen=True):
     steps: int
 
 
+class Assumed(Struct, frozen=True, kw_only=True):
+    """How the doctor trained a model of which no settings say how; `settings` is what would say so, as YAML."""
+
+    said: list[str]
+    settings: str
+
+
 class Run(Struct, frozen=True, kw_only=True):
     """What was seen. `micro_batches` counts backwards; `program_exit` is None for a program that was killed.
 
@@ -150,6 +157,7 @@ class Report(Struct, frozen=True, kw_only=True):
     tool: Tool
     target: TargetFacts
     environment: Environment
+    assumed: Assumed | None
     run: Run
     verdict: Verdict
     exit_code: int

@@ -64,7 +64,7 @@ for _ in range(4):
 """
 SICK = HEALTHY.replace("    optimizer.zero_grad()\n", "")
 MODEL = "from torch import nn\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
-MODEL += "        self.layer = nn.Linear(4, 4)\n"
+MODEL += "        self.layer = nn.Linear(4, 4)\n    def forward(self, x):\n        return self.layer(x)\n"
 
 
 # ---------------------------------------------------------------------------------------------------- without torch
@@ -220,20 +220,21 @@ def test_options_that_went_to_the_program_are_noted_unless_it_knows_them(doctor:
     assert notes == ["note: `--steps` comes after train.py and is passed to it; options of the doctor come before"]
 
 
-def test_a_model_without_training_gets_the_settings_to_write(doctor: Doctor) -> None:
-    Path("model.py").write_text(MODEL)
+def test_a_model_that_needs_arguments_gets_the_settings_to_fill_in(doctor: Doctor) -> None:
+    Path("model.py").write_text(MODEL.replace("__init__(self)", "__init__(self, width: int, depth=2)"))
     printed = doctor("check", "model.py")
     assert printed.code == 2
-    said, _, skeleton = printed.err.partition("\n\n")
-    assert said.splitlines()[0] == "error: model.py: defines the model `Net` and does not train it"
+    said, _, settings = printed.err.partition("\n\n")
+    last = said.splitlines()[-2]
+    assert last == "error: model.py: trains nothing, and defines the model `Net`, which needs `width`"
     assert "doctor check model.py --config model.yaml" in said
-    Path("model.yaml").write_text(skeleton)
+    Path("model.yaml").write_text(settings.replace("<int>", "3"))
     loaded = checking.load_settings(Request("model.py", config=Path("model.yaml")))
     target, plan = checking._target(Request("model.py", config=Path("model.yaml")), loaded)
     assert target.kind == "model"
     assert plan is not None
     assert plan.model is not None
-    assert plan.model.name == "Net"
+    assert (plan.model.name, plan.model.arguments) == ("Net", {"width": 3, "depth": 2})
 
 
 def test_a_report_needs_a_trace(doctor: Doctor) -> None:

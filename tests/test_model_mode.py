@@ -16,7 +16,7 @@ import torch
 
 from autograd_doctor import recording
 from autograd_doctor.events import BackwardRan, OptimizerBuilt, OptimizerStepped, ParameterSeen
-from autograd_doctor.plan import Build, DataPlan, ModelPlan, Plan, Target, TensorPlan
+from autograd_doctor.plan import Build, DataPlan, LossPlan, ModelPlan, Plan, Target, TensorPlan
 from autograd_doctor.runner import synthetic
 from autograd_doctor.trace import Trace
 from tests.harness import ROOT, record
@@ -34,7 +34,7 @@ NET = """
             return self.head(torch.relu(self.body(values)))
 """
 DATA = DataPlan(inputs=[TensorPlan(shape=[4])], targets=[TensorPlan(classes=3)], batch_size=5, batches=2)
-WHOLE = ModelPlan(model=Build("Net"), loss=Build("CrossEntropyLoss"), data=DATA, config="doctor.yaml")
+WHOLE = ModelPlan(model=Build("Net"), losses=[LossPlan("CrossEntropyLoss")], data=DATA, config="doctor.yaml")
 
 Checked = Callable[..., tuple[int | None, str, Trace]]
 
@@ -94,7 +94,7 @@ def test_a_factory_an_optimizer_and_a_functional_loss_are_called_with_their_argu
         model=Build("make", {"width": 16}),
         factory=True,
         optimizer=Build("SGD", {"lr": 0.5}),
-        loss=Build("cross_entropy", {"label_smoothing": 0.1}),
+        losses=[LossPlan("cross_entropy", {"label_smoothing": 0.1})],
     )
     code, output, trace = check(source, plan)
     assert (code, output) == (0, "")
@@ -115,7 +115,7 @@ def test_functions_of_the_file_win(check: Checked) -> None:
             yield torch.zeros(2, 4)
     """
     functions = ["training_step", "configure_optimizers", "batches"]
-    code, output, trace = check(source, changed(loss=None, data=None, functions=functions))
+    code, output, trace = check(source, changed(losses=[], data=None, functions=functions))
     assert (code, output) == (0, "pass\npass\n")
     assert [built.kind for built in trace.of(OptimizerBuilt)] == ["SGD", "Adam"]
     assert trace.end is not None
@@ -170,7 +170,7 @@ MISTAKES = [
         "SGD.__init__() got an unexpected keyword argument 'rate'",
     ),
     (
-        changed(loss=Build("CrossEntropyLos")),
+        changed(losses=[LossPlan("CrossEntropyLos")]),
         "doctor.yaml: model.loss: neither nets.py nor `torch.nn` nor `torch.nn.functional` has `CrossEntropyLos`; "
         "did you mean `CrossEntropyLoss`?",
     ),
@@ -214,7 +214,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(check: Checked, plan: ModelPlan, 
 
 def test_targets_that_do_not_fit_are_told_with_their_shapes(check: Checked) -> None:
     targets = DataPlan(inputs=[TensorPlan(shape=[4])], targets=[TensorPlan(shape=[7])], batch_size=5)
-    code, output, _ = check("", changed(loss=Build("CrossEntropyLoss"), data=targets))
+    code, output, _ = check("", changed(losses=[LossPlan("CrossEntropyLoss")], data=targets))
     assert code == 2
     assert output.startswith(
         "error: doctor.yaml: model.loss: it cannot be computed from an output of shape (5, 3) and dtype float32 "

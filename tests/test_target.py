@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from autograd_doctor import config, config_file, target
 from autograd_doctor.mistakes import Mistake
-from autograd_doctor.plan import Build, DataPlan, ModelPlan, TensorPlan
+from autograd_doctor.plan import Build, DataPlan, LossPlan, ModelPlan, TensorPlan
 from autograd_doctor.settings import model_file, model_section
+from autograd_doctor.settings.written import to_fill_in, written
 
 
 @pytest.fixture(autouse=True)
@@ -181,7 +182,7 @@ def test_a_whole_section() -> None:
     )
     assert plan == ModelPlan(
         model=Build("Net", {"width": 8}),
-        loss=Build("my_loss"),
+        losses=[LossPlan("my_loss")],
         optimizer=Build("SGD", {"lr": 0.01}),
         data=DataPlan(
             inputs=[TensorPlan(name="a", shape=[4], range=(0.0, 1.0)), TensorPlan(name="b", classes=5)],
@@ -210,6 +211,9 @@ SECTION_MISTAKES = {
     "class: Nett": "class: model.py defines no `Nett`; did you mean `Net`?",
     "class: build": "class: `build` is a function of model.py; did you mean `factory: build`?",
     "factory: Net": "factory: `Net` is a class of model.py; did you mean `class: Net`?",
+    "loss: [MSELoss, training_step], " + DATA: "loss: `training_step` computes the whole loss, and there are others",
+    "data: {inputs: {shape: [2]}, targets: {input: 1}}": "data.targets.input: expected 0 to 0, found `1`",
+    "data: {inputs: {shape: [2], batch_axis: 2}}": "data.inputs.batch_axis: expected 0 to 1, found `2`",
     "class: Net, factory: build": "factory: expected either `class` or `factory`, found both",
     "class: Net, arguments: {widht: 3}": "arguments.widht: no such argument; did you mean `width`?",
     "class: Net": "arguments: expected the argument `width`, and it is not there",
@@ -252,11 +256,28 @@ def test_a_file_whose_functions_say_everything_needs_no_settings() -> None:
     assert model_section.needs_nothing(model_file.look(write("model.py", "def train(): ...")))
 
 
-def test_the_skeleton_leaves_out_what_the_file_says_and_is_a_valid_section() -> None:
-    step = "from torch import nn\nclass A(nn.Module): ...\ndef training_step(model, batch): ...\n"
-    for source, keys in ((step, ["class", "optimizer", "data"]), (MODEL, ["class", "loss", "optimizer", "data"])):
-        skeleton = model_section.skeleton(model_file.look(write("model.py", source)))
-        write("skeleton.yaml", skeleton)
-        section = config_file.read(Path("skeleton.yaml"))["model"]
-        assert list(section) == keys
-        planned(", ".join(f"{key}: {json.dumps(value)}" for key, value in section.items()), source)
+def test_a_train_for_data_of_its_own_is_not_called() -> None:
+    plan = planned(
+        f"loss: MSELoss, {DATA}", "from torch import nn\nclass A(nn.Module): ...\ndef train(model, files): ..."
+    )
+    assert plan.functions == []
+    assert planned("", "def train(model, steps, rate=1): ...").functions == ["train"]
+
+
+SECTIONS = [
+    {},
+    {"class": "Net", "arguments": {"width": "<int>", "note": "two words", "deep": None}},
+    {"factory": "make", "loss": [{"name": "MSELoss", "output": "0.mean"}, "output"], "data": {"batch_size": 3}},
+    {"class": "A", "data": {"inputs": {"shape": [2, 4], "classes": 3, "batch_axis": None}, "targets": {"input": 0}}},
+]
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=str)
+def test_a_section_is_written_as_it_is_read(section: dict[str, Any]) -> None:
+    write("whole.yaml", to_fill_in(section))
+    read = config_file.read(Path("whole.yaml"))["model"]
+    assert {key: read[key] for key in section if key != "data"} == {k: v for k, v in section.items() if k != "data"}
+    assert section.get("data", {}).items() <= read["data"].items()
+    assert {"loss", "data"} <= read.keys()
+    write("part.yaml", written({"class": "Net", **section}))
+    assert config_file.read(Path("part.yaml"))["model"] == {"class": "Net", **section}

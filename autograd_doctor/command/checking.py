@@ -15,6 +15,7 @@ import msgspec
 from autograd_doctor import config, config_file, launch, recording, target
 from autograd_doctor.command import outputs
 from autograd_doctor.command.again import Again, again
+from autograd_doctor.command.assumed import trained
 from autograd_doctor.command.outputs import Output
 from autograd_doctor.command.progress import Progress
 from autograd_doctor.config import Loaded, ModelSection, Settings
@@ -74,7 +75,13 @@ def run(
         job = _job(loaded, request, what)
         _load_judges()
         plan = msgspec.structs.replace(_plan(job, what, workspace), model=model, function=function)
+        plan = msgspec.structs.replace(plan, assumes=_may_be_assumed(what, loaded))
         run = child.watch(plan, timeout=job.settings.timeout or None, on_event=progress)
+    if not run.outcome.interrupted and (found := trained(plan, run.trace)):
+        said = "; it is run again to train the model that it defines"
+        print(f"note: {what.name} trains nothing by itself{said}", file=sys.stderr)
+        what, plan = found
+        run = _watch(plan, job)
     while not run.outcome.interrupted and (second := again(plan, run.trace)):
         plan, run = second.plan, _run_again(second, job)
     if request.save_trace:
@@ -148,11 +155,13 @@ def _target(request: Request, loaded: Loaded) -> tuple[Target, ModelPlan | None]
         return found, None
     file = look(request.name)
     plan = _model_plan(file, request, loaded)
-    if plan:
-        return Target("model", found.name, found.arguments), plan
-    if file.only_defines and len(file.modules) == 1:
-        raise _nothing_to_run(file)
-    return found, None
+    return (Target("model", found.name, found.arguments) if plan else found), plan
+
+
+def _may_be_assumed(what: Target, loaded: Loaded) -> bool:
+    """Whether a file that turns out to train nothing may be trained as a model, of which no settings speak."""
+    is_file = what.kind == "script" and what.name.endswith(".py") and Path(what.name).is_file()
+    return is_file and loaded.settings.model is None
 
 
 def _model_plan(file: ModelFile, request: Request, loaded: Loaded) -> ModelPlan | None:
@@ -166,15 +175,6 @@ def _model_plan(file: ModelFile, request: Request, loaded: Loaded) -> ModelPlan 
     if file.is_for_model_mode and model_section.needs_nothing(file):
         return model_section.plan(file, ModelSection(), "")
     return None
-
-
-def _nothing_to_run(file: ModelFile) -> Mistake:
-    model = file.modules[0]
-    command = f"doctor check {file.name} --config model.yaml"
-    return Mistake(
-        f"{file.name}: defines the model `{model}` and does not train it",
-        f"say how to train it in a settings file, model.yaml, and run `{command}`:\n\n{model_section.skeleton(file)}",
-    )
 
 
 def _plan(job: _Job, what: Target, workspace: launch.Workspace) -> Plan:
@@ -200,11 +200,16 @@ def _plan(job: _Job, what: Target, workspace: launch.Workspace) -> Plan:
 def _run_again(second: Again, job: _Job) -> launch.Recording:
     first = second.first
     print(f"note: {first.how}; it is run again with {first.wanted}", file=sys.stderr)
+    run = _watch(second.plan, job)
+    return run._replace(outcome=msgspec.structs.replace(run.outcome, first_run=first))
+
+
+def _watch(plan: Plan, job: _Job) -> launch.Recording:
+    """A further run, in a folder of its own."""
     screen, progress = _screen(job.settings)
     with launch.workspace() as workspace, launch.Child(screen) as child:
-        plan = msgspec.structs.replace(second.plan, trace=workspace.trace, scratch=workspace.scratch)
-        run = child.watch(plan, timeout=job.settings.timeout or None, on_event=progress)
-    return run._replace(outcome=msgspec.structs.replace(run.outcome, first_run=first))
+        plan = msgspec.structs.replace(plan, trace=workspace.trace, scratch=workspace.scratch)
+        return child.watch(plan, timeout=job.settings.timeout or None, on_event=progress)
 
 
 def _screen(settings: Settings) -> tuple[Screen | None, Progress | None]:

@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
+from autograd_doctor.events import ModelAssumed
 from autograd_doctor.findings import Finding, Number
 from autograd_doctor.judging.coverage import Coverage, Obstacle
 from autograd_doctor.rules import Rule
 from autograd_doctor.trace import Trace
 
+_ASSUMED = "the doctor chose how to train"
 RULE_CRASHED = "AD000"
 
 
@@ -33,7 +35,11 @@ class Examination:
 def examine(trace: Trace, rules: Sequence[Rule], tunables: Mapping[str, Mapping[str, Number]]) -> Examination:
     """Put every rule to the trace, in the order of their codes. `tunables` are by code and replace defaults."""
     examination, coverage = Examination(), Coverage(trace)
+    assumed = {part for event in trace.of(ModelAssumed) for part in event.assumption.parts}
     for rule in sorted(rules, key=lambda rule: rule.code):
+        if rule.about in assumed:
+            examination.skipped[rule.code] = _ASSUMED
+            continue
         obstacle = coverage.obstacle(rule)
         if obstacle is None or not obstacle.blind:
             _apply(rule, trace, {**rule.tunables, **tunables.get(rule.code, {})}, examination)

@@ -11,13 +11,14 @@ from autograd_doctor.events import (
     FunctionJudged,
     InstrumentFailed,
     LightStepsCounted,
+    ModelAssumed,
     Noted,
     ProcessStarted,
     RunEnded,
     RunStarted,
 )
 from autograd_doctor.plan import Outcome, Target
-from autograd_doctor.report import Environment, OptimizerFacts, Run, StoppedBy, TargetFacts
+from autograd_doctor.report import Assumed, Environment, OptimizerFacts, Run, StoppedBy, TargetFacts
 from autograd_doctor.trace import Trace
 
 PHASES = ("training", "evaluation", "training after evaluation")
@@ -50,6 +51,13 @@ def environment(trace: Trace) -> Environment:
     return Environment(
         python=started.python, torch=started.torch, device=started.device, packages=dict(started.packages)
     )
+
+
+def assumed(trace: Trace) -> Assumed | None:
+    """What was assumed to train a model without settings."""
+    for event in trace.of(ModelAssumed):
+        return Assumed(said=event.assumption.said, settings=event.assumption.settings)
+    return None
 
 
 def run_facts(trace: Trace, outcome: Outcome) -> Run:

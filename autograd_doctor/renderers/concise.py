@@ -12,7 +12,8 @@ NAME = "concise"
 
 def render(report: Report, options: Options) -> str:
     """Lines are never wrapped, so that they stay clickable."""
-    lines = [_line(report, finding) for finding in report.findings] + [summary(report)]
+    assumed = [f"note: assumed {'; '.join(report.assumed.said)}"] if report.assumed else []
+    lines = [*map(one_line, assumed), *(_line(report, finding) for finding in report.findings), summary(report)]
     return "".join(printable(line, unicode=options.unicode) + "\n" for line in lines)
 
 

@@ -10,9 +10,9 @@ from rich.text import Text
 from autograd_doctor.renderers import Options
 from autograd_doctor.renderers.canvas import FAINT, GOOD, SEVERITY_STYLES, Canvas
 from autograd_doctor.renderers.detail import finding_lines
-from autograd_doctor.renderers.printable import one_line
+from autograd_doctor.renderers.printable import one_line, printable
 from autograd_doctor.renderers.wording import listed, stopped, summary
-from autograd_doctor.report import OptimizerFacts, Report
+from autograd_doctor.report import Assumed, OptimizerFacts, Report
 from autograd_doctor.wording import plural
 
 NAME = "full"
@@ -27,6 +27,9 @@ def render(report: Report, options: Options) -> str:
 def _lines(canvas: Canvas, report: Report) -> Iterator[Text]:
     if report.findings or report.verdict != "passed":
         yield from _header(canvas, report)
+        yield Text("")
+    if report.assumed:
+        yield from _assumed(canvas, report.assumed)
         yield Text("")
     for finding in report.findings:
         yield from finding_lines(canvas, finding, report.target.cwd)
@@ -45,6 +48,15 @@ def _header(canvas: Canvas, report: Report) -> Iterator[Text]:
         if facts:
             text = f" {canvas.glyphs.separator} ".join(facts)
             yield from canvas.beside(Text("  "), canvas.prose(text, FAINT))
+
+
+def _assumed(canvas: Canvas, assumed: Assumed) -> Iterator[Text]:
+    """What was assumed, and the settings to copy, whose lines are left as they are."""
+    for number, said in enumerate(assumed.said):
+        yield from canvas.beside(Text("  assumed  " if number == 0 else "           "), canvas.prose(said))
+    yield from canvas.indented(canvas.prose("  settings that say the same, to keep or to change:", FAINT))
+    for line in assumed.settings.splitlines():
+        yield Text(f"    {printable(line, unicode=canvas.options.unicode)}")
 
 
 def _is_function(report: Report) -> bool:

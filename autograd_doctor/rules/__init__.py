@@ -11,6 +11,7 @@ import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Literal
 
 from autograd_doctor.events import Event
 from autograd_doctor.findings import SEVERITIES, Confidence, Evidence, Finding, Fix, Location, Number, Related, Severity
@@ -18,6 +19,8 @@ from autograd_doctor.trace import Trace
 
 Tunables = Mapping[str, Number]
 Example = Callable[[], None]
+Part = Literal["model", "data", "loss", "loop", "axes"]
+"""Of a training: the model, the data, the loss, the loop with its optimizers, and which axis of data is which."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +30,8 @@ class Rule:
     `needs` are the events that `examine` reads; only the instruments that some selected rule needs are attached.
     Each `bad` example is a whole training program that must yield this rule's code on the line marked
     `# <- ADxxx`; each `good` example is one on which *every* rule must stay silent. `folds` are the codes that are
-    mere consequences of this fault: the engine turns such findings into notes of this one.
+    mere consequences of this fault: the engine turns such findings into notes of this one. `about` is what of a
+    training the rule judges: what the doctor made up itself, to train a bare model, is not judged.
     """
 
     code: str
@@ -45,6 +49,7 @@ class Rule:
     tunables: dict[str, Number] = field(default_factory=dict)
     needs_phases: tuple[str, ...] = ("training",)
     folds: tuple[str, ...] = ()
+    about: Part = "model"
 
     def finding(
         self,

@@ -134,4 +134,5 @@ RULE = Rule(
     bad=(bad,),
     good=(good, good_summed_and_normalised_by_tokens, good_sum_of_squares),
     tunables={"minimum_repeats": 2},
+    about="loop",
 )

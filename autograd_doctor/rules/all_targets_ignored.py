@@ -201,4 +201,5 @@ RULE = Rule(
     good=(good, good_expert_without_tokens, good_single_empty_masks, good_weights),
     # Of the steps that were recorded, a share in which chance or a warm-up has no part.
     tunables={"steps": 3, "share": 0.9},
+    about="data",
 )

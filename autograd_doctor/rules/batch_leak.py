@@ -263,4 +263,5 @@ RULE = Rule(
     bad=(bad, bad_attention_weights),
     good=(good, good_time_first, good_similarities),
     tunables={"relative_change": 1e-4},
+    about="axes",
 )

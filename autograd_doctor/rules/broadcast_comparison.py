@@ -148,4 +148,5 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_validation, bad_error),
     good=(good, good_pairs_of_one_class),
+    about="loss",
 )

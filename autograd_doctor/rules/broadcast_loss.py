@@ -203,4 +203,5 @@ RULE = Rule(
     bad=(bad, bad_by_hand, bad_advantages, bad_target),
     good=(good, good_pairwise_ranking, good_kernel_distance, good_quantiles),
     folds=("AD116", "AD405", "AD410", "AD412", "AD616"),
+    about="loss",
 )

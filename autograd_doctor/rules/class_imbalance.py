@@ -127,4 +127,5 @@ RULE = Rule(
     # Fewer targets could be so by chance; with less of a majority, accuracy still tells something.
     # Half a percent of a picture is less than its noise moves a loss by.
     tunables={"share": 0.95, "share_of_maps": 0.995, "targets": 200, "steps": 4},
+    about="data",
 )

@@ -155,4 +155,5 @@ RULE = Rule(
     good=(good, good_limit_scaled_too),
     tunables={"minimum_repeats": 2},
     folds=("AD111", "AD116"),
+    about="loop",
 )

@@ -277,4 +277,5 @@ RULE = Rule(
     bad=(bad, bad_after_the_step, bad_before_the_last_micro_batch, bad_exhausted_generator, bad_other_model),
     good=(good, good_every_micro_batch, good_one_network_of_two),
     tunables={"minimum_repeats": 2},
+    about="loop",
 )

@@ -196,4 +196,5 @@ RULE = Rule(
     bad=(bad, bad_targets),
     good=(good, good_first_class_is_the_positive_one, good_one_domain_per_loader),
     tunables={"steps": 4, "samples": 32},
+    about="data",
 )

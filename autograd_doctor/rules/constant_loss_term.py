@@ -196,4 +196,5 @@ RULE = Rule(
     bad=(bad, bad_number, bad_slope),
     good=(good, good_baseline_and_weight, good_straight_through, good_shown_total),
     tunables={"backwards": 2},
+    about="loss",
 )

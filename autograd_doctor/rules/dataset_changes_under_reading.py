@@ -187,4 +187,5 @@ RULE = Rule(
     bad=(bad, bad_numpy),
     good=(good, good_normalised_once),
     tunables={"samples": 1},
+    about="data",
 )

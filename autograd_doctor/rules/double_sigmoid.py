@@ -152,4 +152,5 @@ RULE = Rule(
     bad=(bad, bad_layer),
     good=(good, good_gates_and_targets, good_probabilities),
     folds=("AD116", "AD407", "AD409", "AD410", "AD412"),
+    about="loss",
 )

@@ -266,4 +266,5 @@ RULE = Rule(
     bad=(bad, bad_before_log_softmax, bad_policy, bad_idle),
     good=(good, good_distillation, good_gated_and_scaled),
     folds=("AD116", "AD407", "AD409", "AD410", "AD412"),
+    about="loss",
 )

@@ -132,4 +132,5 @@ RULE = Rule(
     good=(good, good_clipped),
     # Our own choice: it takes a hundred ordinary steps of equal direction to move as far.
     tunables={"steps": 8, "first": 3, "factor": 100.0},
+    about="loss",
 )

@@ -153,4 +153,5 @@ RULE = Rule(
     bad=(bad, bad_advantage),
     good=(good, good_siamese, good_differential_equation),
     tunables={"minimum_steps": 2},
+    about="loss",
 )

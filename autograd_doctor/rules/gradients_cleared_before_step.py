@@ -348,4 +348,5 @@ RULE = Rule(
     good=(good, good_saliency_before_each_step, good_bad_batches_thrown_away, good_turns),
     tunables={"minimum_repeats": 2},
     folds=("AD103", "AD104", "AD105", "AD111", "AD116", "AD219"),
+    about="loop",
 )

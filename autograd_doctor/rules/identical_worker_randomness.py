@@ -101,4 +101,5 @@ RULE = Rule(
     bad=(bad,),
     good=(good,),
     tunables={"rounds": 3, "share": 0.9},
+    about="data",
 )

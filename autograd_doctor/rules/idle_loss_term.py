@@ -228,4 +228,5 @@ RULE = Rule(
     folds=("AD203",),
     # Fewer may be the beginning of something else, such as a warm-up after which the term joins the loss.
     tunables={"minimum_steps": 3},
+    about="loss",
 )

@@ -164,4 +164,5 @@ RULE = Rule(
     bad=(bad, bad_two_draws),
     good=(good, good_mixup, good_labels_without_an_order, good_lagged_targets),
     tunables={"steps": 2, "share": 0.7},
+    about="data",
 )

@@ -212,4 +212,5 @@ RULE = Rule(
     good=(good, good_policy),
     tunables={"slack": 0.25},
     folds=("AD116", "AD401", "AD402", "AD405", "AD406", "AD409", "AD410", "AD412", "AD599", "AD609"),
+    about="loss",
 )

@@ -198,4 +198,5 @@ RULE = Rule(
     bad=(bad, bad_dtype, bad_shape),
     good=(good, good_ignored_targets),
     folds=("AD512", "AD599"),
+    about="data",
 )

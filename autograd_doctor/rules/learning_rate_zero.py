@@ -157,4 +157,5 @@ RULE = Rule(
     good=(good, good_warm_up_from_zero),
     tunables={"minimum_steps": 3},
     folds=("AD111", "AD116"),
+    about="loop",
 )

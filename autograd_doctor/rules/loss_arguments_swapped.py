@@ -176,4 +176,5 @@ RULE = Rule(
     bad=(bad, bad_one_hot, bad_divergence),
     good=(good, good_either_way),
     folds=("AD116", "AD401", "AD402", "AD405", "AD406", "AD409", "AD410", "AD412", "AD599", "AD609", "AD611"),
+    about="loss",
 )

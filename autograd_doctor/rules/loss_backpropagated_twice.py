@@ -217,4 +217,5 @@ RULE = Rule(
     good=(good, good_two_losses_on_one_graph, good_gradient_penalty),
     tunables={"minimum_repeats": 2},
     folds=("AD304",),
+    about="loop",
 )

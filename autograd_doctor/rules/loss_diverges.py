@@ -178,4 +178,5 @@ RULE = Rule(
     # the factors, updates must be three times as large.
     tunables={"factor": 100.0, "large_factor": 1e4, "large_ratio": 0.1, "weight_growth": 10.0},
     folds=("AD401", "AD402", "AD404", "AD406", "AD412", "AD413", "AD408", "AD409", "AD410", "AD111", "AD116", "AD599"),
+    about="loss",
 )

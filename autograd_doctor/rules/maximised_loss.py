@@ -181,4 +181,5 @@ RULE = Rule(
     good=(good, good_variance, good_adversary),
     tunables={"minimum_steps": 8, "slowing": 0.5},
     folds=("AD401", "AD402", "AD405", "AD406", "AD409", "AD412", "AD413"),
+    about="loss",
 )

@@ -264,4 +264,5 @@ RULE = Rule(
     # Two backwards before a step are common (two losses, two micro-batches).
     tunables={"minimum_backwards": 3},
     folds=("AD116",),
+    about="loop",
 )

@@ -341,4 +341,5 @@ RULE = Rule(
     ),
     tunables={"minimum_repeats": 2},
     folds=("AD405", "AD406"),
+    about="loop",
 )

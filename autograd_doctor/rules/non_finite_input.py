@@ -169,4 +169,5 @@ RULE = Rule(
     good=(good,),
     needs_phases=(),
     folds=("AD401", "AD402", "AD405", "AD406", "AD413", "AD111", "AD599", "AD116"),
+    about="data",
 )

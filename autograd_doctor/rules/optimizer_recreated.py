@@ -222,4 +222,5 @@ RULE = Rule(
     # Adam forgets half of its first moment in 7 steps: below 12 it never gets going.
     tunables={"minimum_rebuilds": 2, "longest_life": 12},
     folds=("AD108",),
+    about="loop",
 )

@@ -133,4 +133,5 @@ RULE = Rule(
     good=(good,),
     tunables={"share": 0.05, "beyond": 0.1},
     folds=("AD407", "AD408", "AD409", "AD410", "AD412"),
+    about="data",
 )

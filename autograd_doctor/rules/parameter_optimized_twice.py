@@ -201,4 +201,5 @@ RULE = Rule(
     bad=(bad, bad_tied_weights_listed_twice, bad_taking_turns),
     good=(good,),
     tunables={"minimum_repeats": 2},
+    about="loop",
 )

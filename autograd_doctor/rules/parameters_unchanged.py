@@ -200,4 +200,5 @@ RULE = Rule(
     # Gradients that are zero by mathematics come out as rounding, at most some 1e-3 of the others per element.
     tunables={"minimum_repeats": 3, "noise": 0.01},
     folds=("AD116",),
+    about="loop",
 )

@@ -278,4 +278,5 @@ RULE = Rule(
     bad=(bad, bad_scores, bad_divergence, bad_log_target),
     good=(good, good_by_hand),
     folds=("AD116", "AD401", "AD402", "AD405", "AD406", "AD409", "AD410", "AD412", "AD609"),
+    about="loss",
 )

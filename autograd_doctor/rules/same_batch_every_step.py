@@ -211,4 +211,5 @@ RULE = Rule(
     ),
     # A slice of more than half of the rows is what people hold out a validation set from.
     tunables={"steps": 8, "share_of_rows": 0.5},
+    about="data",
 )

@@ -198,4 +198,5 @@ RULE = Rule(
     # A pass alone does not tell a part that a sampler always draws from one that it draws by chance.
     # What does not fill a batch or a block is left out at the end.
     tunables={"samples": 32, "passes": 2, "share": 0.9},
+    about="data",
 )

@@ -326,4 +326,5 @@ RULE = Rule(
     good=(good, good_scale_settles, good_two_losses_scaled_first),
     tunables={"minimum_repeats": 2},
     folds=("AD405", "AD599", "AD116"),
+    about="loop",
 )

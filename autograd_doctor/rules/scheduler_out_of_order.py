@@ -242,4 +242,5 @@ RULE = Rule(
     bad=(bad, bad_drives_the_old_optimizer),
     good=(good, good_several_times_per_step, good_resumed_at_epoch_two),
     tunables={"minimum_repeats": 2},
+    about="loop",
 )

@@ -227,4 +227,5 @@ RULE = Rule(
     good=(good, good_as_long_as_the_run),
     # The usual schedules end at 0 to 1% of the rate, and not before three quarters of the run.
     tunables={"minimum_calls": 3, "small_fraction": 0.01, "first_part": 0.25},
+    about="loop",
 )

@@ -233,4 +233,5 @@ RULE = Rule(
     bad=(bad, bad_over_time, bad_one_hot),
     good=(good, good_both_ways, good_attention_over_rows),
     folds=("AD116", "AD407", "AD409", "AD410", "AD412", "AD608", "AD614"),
+    about="axes",
 )

@@ -191,4 +191,5 @@ RULE = Rule(
     bad=(bad, bad_before_log_softmax, bad_binary),
     good=(good, good_bounded_by_design, good_pooled),
     folds=("AD116", "AD407", "AD408", "AD409", "AD410", "AD412"),
+    about="loss",
 )

@@ -329,4 +329,5 @@ RULE = Rule(
     tunables={"minimum_repeats": 2},
     needs_phases=(),
     folds=("AD111", "AD203", "AD116", "AD219"),
+    about="loop",
 )

@@ -149,4 +149,5 @@ RULE = Rule(
     good=(good, good_normalisation_inside, good_indices_and_one_large_feature),
     # Of mean or standard deviation, whichever is larger: pixels to 255 have 127 and 74, standardised features 0 and 1.
     tunables={"scale": 50.0},
+    about="data",
 )

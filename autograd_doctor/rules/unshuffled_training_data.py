@@ -181,4 +181,5 @@ RULE = Rule(
     ),
     # Even of two classes in four batches, where it strays most, chance gets so far less than once in a million times.
     tunables={"steps": 4, "share": 0.5, "deviations": 12.0},
+    about="data",
 )

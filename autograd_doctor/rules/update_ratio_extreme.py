@@ -138,4 +138,5 @@ RULE = Rule(
     # beyond all healthy programs of the tests; below 6e-8 float32 does not even represent the new value.
     tunables={"large": 1.0, "small": 1e-6, "steps": 6},
     folds=("AD408", "AD409", "AD413"),
+    about="loop",
 )

@@ -176,4 +176,5 @@ RULE = Rule(
     # Shares: of the evaluated samples that were trained on, from `share` up, `whole` being nearly all; and of the
     # training samples that were evaluated.
     tunables={"samples": 4, "share": 0.02, "whole": 0.98, "covered": 0.9},
+    about="data",
 )

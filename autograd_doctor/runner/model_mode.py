@@ -17,9 +17,10 @@ from torch.optim import Optimizer
 
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.mistakes import nearest
-from autograd_doctor.plan import Build, ModelPlan, Target
+from autograd_doctor.plan import OWN_OPTIMIZERS, OWN_OUTPUT, OWN_STEP, Build, LossPlan, ModelPlan, Target
 from autograd_doctor.reading.places import is_own
 from autograd_doctor.runner import synthetic
+from autograd_doctor.runner.outputs import entry
 from autograd_doctor.runner.synthetic import Batch
 
 
@@ -61,13 +62,23 @@ class ModelProgram:
         if "training_step" in self._plan.functions:
             training_step: Callable[[nn.Module, Any], torch.Tensor] = self._file.training_step
             return training_step
-        loss = self.part("loss")
-        return lambda model, batch: self._compare(loss, _predict(model, batch), batch)
+        if [loss.name for loss in self._plan.losses] == [OWN_STEP]:
+            return _own_step
+        losses = self.part("losses")
+        return lambda model, batch: self._compare(losses, _predict(model, batch), batch)
 
-    def _compare(self, loss: Callable[..., Any], output: Any, batch: Any) -> Any:
+    def _compare(self, losses: list[Callable[..., Any]], output: Any, batch: Any) -> Any:
         targets, named = (batch.targets, batch.named_targets) if isinstance(batch, Batch) else ([batch[-1]], {})
         shapes = f"an output {_shape(output)} and targets {', '.join(map(_shape, [*targets, *named.values()]))}"
-        return self._configured("loss", f"it cannot be computed from {shapes}", lambda: loss(output, *targets, **named))
+
+        def compared() -> Any:
+            if len(losses) == 1:
+                return losses[0](output, *targets, **named)
+            remaining = iter(targets)
+            terms = zip(self._plan.losses, losses, strict=True)
+            return sum(loss(output, *(() if plan.name == OWN_OUTPUT else (next(remaining),))) for plan, loss in terms)
+
+        return self._configured("loss", f"it cannot be computed from {shapes}", compared)
 
     def _batches(self) -> Iterator[Any]:
         """Batches without end, round and round."""
@@ -91,9 +102,9 @@ class ModelProgram:
     # -------------------------------------------------------------------------------------------------- the parts
 
     def part(self, name: str) -> Any:
-        """`model`, `optimizers` and `loss`, each built once, when it is first asked for."""
+        """`model`, `optimizers` and `losses`, each built once, when it is first asked for."""
         if name not in self._parts:
-            builders = {"model": self._build_model, "optimizers": self._build_optimizers, "loss": self._build_loss}
+            builders = {"model": self._build_model, "optimizers": self._build_optimizers, "losses": self._build_losses}
             self._parts[name] = builders[name]()
         return self._parts[name]
 
@@ -116,6 +127,8 @@ class ModelProgram:
         model = self.part("model")
         if "configure_optimizers" in self._plan.functions:
             return self._optimizers_of(self._file.configure_optimizers(model))
+        if self._plan.optimizer and self._plan.optimizer.name == OWN_OPTIMIZERS:
+            return self._optimizers_of(model.configure_optimizers())
         build = self._plan.optimizer or Build("AdamW")
         kind = getattr(torch.optim, build.name, None)
         if not (isinstance(kind, type) and issubclass(kind, Optimizer)):
@@ -126,7 +139,7 @@ class ModelProgram:
         return [self._configured("optimizer.arguments", problem, lambda: kind(model.parameters(), **build.arguments))]
 
     def _optimizers_of(self, made: Any) -> list[Optimizer]:
-        optimizers = list(made) if isinstance(made, Sequence) else [made]
+        optimizers = list(_without_schedules(made))
         wrong = next((each for each in optimizers if not isinstance(each, Optimizer)), None)
         if wrong is not None or not optimizers:
             raise ConfigMistake(
@@ -135,10 +148,23 @@ class ModelProgram:
             )
         return optimizers
 
-    def _build_loss(self) -> Callable[..., Any]:
-        build = self._plan.loss
-        if build is None:
+    def _build_losses(self) -> list[Callable[..., Any]]:
+        if not self._plan.losses:
             raise self._mistake("loss", "it is missing")
+        return [self._on_output(plan, self._build_loss(plan)) for plan in self._plan.losses]
+
+    def _on_output(self, plan: LossPlan, loss: Callable[..., Any]) -> Callable[..., Any]:
+        """A loss on that part of what the model returns that it is meant for, with its classes where PyTorch looks."""
+
+        def on_output(output: Any, *targets: Any, **named: Any) -> Any:
+            found = entry(output, plan.output)
+            return loss(found if plan.classes_axis is None else found.movedim(plan.classes_axis, 1), *targets, **named)
+
+        return on_output
+
+    def _build_loss(self, build: LossPlan) -> Callable[..., Any]:
+        if build.name == OWN_OUTPUT:
+            return lambda output: output
         found = getattr(self._file, build.name, getattr(nn, build.name, getattr(nn.functional, build.name, None)))
         if not callable(found):
             known = [*vars(self._file), *dir(nn), *dir(nn.functional)]
@@ -155,7 +181,7 @@ class ModelProgram:
             "model": lambda: self.part("model"),
             "optimizer": lambda: self.part("optimizers")[0],
             "optimizers": lambda: self.part("optimizers"),
-            "loss": lambda: self.part("loss"),
+            "loss": lambda: self.part("losses")[0],
             "batches": self._batches,
             "steps": lambda: self._steps,
         }
@@ -207,12 +233,31 @@ def import_file(file: str, arguments: Sequence[str] = ()) -> ModuleType:
     return module
 
 
+def _own_step(model: Any, batch: Batch) -> Any:
+    """The loss of a `LightningModule`, which may lie among other things."""
+    loss = model.training_step((*batch.inputs, *batch.targets), 0)
+    return loss["loss"] if isinstance(loss, Mapping) else loss
+
+
 def _predict(model: nn.Module, batch: Any) -> Any:
     if isinstance(batch, Batch):
         return model(*batch.inputs, **batch.named_inputs)
     if isinstance(batch, Mapping):
         return model(**batch)
     return model(*batch[:-1])
+
+
+def _without_schedules(made: Any) -> Iterator[Any]:
+    """The optimizers in what a `configure_optimizers` may return: one, some, with schedules beside or below them."""
+    if isinstance(made, Mapping) and "optimizer" in made:
+        yield made["optimizer"]
+    elif isinstance(made, Sequence) and len(made) == 2 and all(isinstance(part, Sequence) for part in made):
+        yield from made[0]
+    elif isinstance(made, Sequence) and not isinstance(made, str):
+        for part in made:
+            yield from _without_schedules(part)
+    else:
+        yield made
 
 
 def _shape(value: Any) -> str:

@@ -20,7 +20,9 @@ from typing import Literal, NoReturn, TextIO
 from autograd_doctor.events import (
     Event,
     InstrumentAttached,
+    ModelAssumed,
     Noted,
+    OptimizerBuilt,
     ProcessStarted,
     ProgramRaised,
     RecordingStarted,
@@ -40,6 +42,7 @@ from autograd_doctor.instruments.session import Session, needed_for
 from autograd_doctor.instruments.torch_warnings import TorchWarnings
 from autograd_doctor.plan import STACKS, Plan
 from autograd_doctor.runner import crash
+from autograd_doctor.runner.assuming import assume, defines_model
 from autograd_doctor.runner.caught import Caught
 from autograd_doctor.runner.function_mode import FunctionProgram
 from autograd_doctor.runner.model_mode import ConfigMistake, ModelProgram
@@ -57,7 +60,7 @@ _ALWAYS = (LightSteps, Loaders, OptimizerSteps, Lineage, TorchWarnings)
 """Without them a run can neither count steps, taken by optimizers or by hand, nor cut passes."""
 EMITS: tuple[type[Event], ...] = (
     *(RecordingStarted, InstrumentAttached),
-    *(RunStarted, Noted, ProcessStarted, ProgramRaised, RunEnded),
+    *(RunStarted, ModelAssumed, Noted, ProcessStarted, ProgramRaised, RunEnded),
 )
 """What the runner itself states, without any instrument."""
 _leave = os._exit
@@ -96,6 +99,7 @@ class _Run:
         self._session = Session(self._record)
         self._patches = Patches()
         self._caught = Caught(self._session)
+        self._trains = False
         self._stopper = Stopper(
             self._session.signals.guard,
             plan.steps,
@@ -109,6 +113,7 @@ class _Run:
     def _record(self, event: Event) -> None:
         self._recorder.write(event)
         self._stopper.observe(event)
+        self._trains |= isinstance(event, OptimizerBuilt | ProcessStarted)
 
     def _note(self, text: str) -> None:
         self._session.emit(Noted(step=self._session.step, text=text))
@@ -118,6 +123,8 @@ class _Run:
         _let_threads_stop()
         self._session.emit(InstrumentAttached(instrument="runner", emits=[event.__name__ for event in EMITS]))
         self._session.emit(started(self._plan.target))
+        if self._plan.assumed is not None:
+            self._session.emit(ModelAssumed(assumption=self._plan.assumed))
         reason, code = self._run_program()
         # What Python does first at exit: wait for the threads of the program, which may still be training.
         threading._shutdown()  # type: ignore[attr-defined]
@@ -201,10 +208,24 @@ class _Run:
     def _finish(self, reason: Reason, code: int) -> int:
         self._stopper.over()
         self._patches.close()
+        trained = self._trained()
         self._close_session()
         stopped = self._stopper.reason
+        if self._plan.assumes and not trained and stopped is None and reason in ("finished", "exited") and code == 0:
+            self._assume()
         self._say_ended(stopped or reason, 0 if stopped else code)
         return 0 if stopped else code
+
+    def _assume(self) -> None:
+        """Where nothing was there to watch, look whether the program defines a model that could be trained."""
+        program = sys.modules["__main__"]
+        if defines_model(program):
+            self._session.emit(ModelAssumed(assumption=assume(program)))
+
+    def _trained(self) -> bool:
+        """Whether anything showed that the program trains; also where nobody could have seen it."""
+        course = self._session.find(Course)
+        return course is None or bool(course.steps or course.backwards) or self._trains
 
     def _close_session(self) -> None:
         try:

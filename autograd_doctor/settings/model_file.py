@@ -17,6 +17,8 @@ _DEFINES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast
 
 FUNCTIONS = ("training_step", "configure_optimizers", "batches", "train")
 """What a file may define to do itself what the settings would say."""
+GIVEN_TO_TRAIN = frozenset({"model", "optimizer", "optimizers", "loss", "batches", "steps"})
+"""The parameters of a `train` of the file that are known."""
 
 
 @dataclass(frozen=True)

@@ -11,18 +11,18 @@ from typing import Any
 from autograd_doctor.config import DataSection, ModelSection
 from autograd_doctor.config_file import describe
 from autograd_doctor.mistakes import Mistake, nearest
-from autograd_doctor.plan import DTYPES, Build, DataPlan, ModelPlan, TensorPlan
-from autograd_doctor.settings.model_file import FUNCTIONS, ModelFile, initializer, required
+from autograd_doctor.plan import DTYPES, OWN_STEP, Build, DataPlan, LossPlan, ModelPlan, TensorPlan
+from autograd_doctor.settings.model_file import FUNCTIONS, GIVEN_TO_TRAIN, ModelFile, initializer, required
 
 
 def plan(file: ModelFile, section: ModelSection, config: str) -> ModelPlan:
     """The `model:` section in the shape that the child reads. Raises `Mistake` for what the source disproves."""
     check = _Check(file, config)
-    functions = [name for name in FUNCTIONS if name in file.functions]
+    functions = [name for name in FUNCTIONS if name in file.functions and _can_be_called(file, name)]
     planned = ModelPlan(
         model=check.model(section),
         factory=bool(section.factory),
-        loss=check.build("loss", section.loss),
+        losses=check.losses(section.loss),
         optimizer=check.build("optimizer", section.optimizer),
         data=check.data(section.data) if section.data else None,
         functions=functions,
@@ -30,6 +30,11 @@ def plan(file: ModelFile, section: ModelSection, config: str) -> ModelPlan:
     )
     check.complete(planned)
     return planned
+
+
+def _can_be_called(file: ModelFile, name: str) -> bool:
+    """Whether a `train` needs nothing but what there is; one for data of its own is another program's."""
+    return name != "train" or set(required(file.functions[name].args)) <= GIVEN_TO_TRAIN
 
 
 @dataclass(frozen=True)
@@ -87,13 +92,23 @@ class _Check:
             return Build(given)
         return Build(given.name, _json(given.arguments, self.wrong, f"{key}.arguments"))
 
+    def losses(self, given: str | LossPlan | list[str | LossPlan] | None) -> list[LossPlan]:
+        """One loss or several, checked as far as they are the model's own."""
+        several = given if isinstance(given, list) else [] if given is None else [given]
+        losses = [LossPlan(loss) if isinstance(loss, str) else loss for loss in several]
+        for loss in losses:
+            _json(loss.arguments, self.wrong, "loss.arguments")
+        if len(losses) > 1 and any(loss.name == OWN_STEP for loss in losses):
+            raise self.wrong("loss", f"`{OWN_STEP}` computes the whole loss, and there are others")
+        return losses
+
     def data(self, section: DataSection) -> DataPlan:
         if isinstance(section.batches, str):
             self.check_name("data.batches", section.batches)
             return DataPlan(function=section.batches)
         return DataPlan(
-            inputs=self._tensors("inputs", section.inputs),
-            targets=self._tensors("targets", section.targets),
+            inputs=(inputs := self._tensors("inputs", section.inputs)),
+            targets=self._copies(self._tensors("targets", section.targets), len(inputs)),
             batch_size=section.batch_size,
             batches=section.batches,
         )
@@ -104,7 +119,20 @@ class _Check:
             self._check_tensor(f"data.{key}", tensor)
         return tensors
 
+    def _copies(self, targets: list[TensorPlan], inputs: int) -> list[TensorPlan]:
+        """Targets that are inputs themselves are one of those that there are."""
+        for target in targets:
+            if target.input is not None and not 0 <= target.input < inputs:
+                raise self.wrong("data.targets.input", f"expected 0 to {inputs - 1}, found {describe(target.input)}")
+        return targets
+
+    def _check_place(self, key: str, tensor: TensorPlan) -> None:
+        axis = tensor.batch_axis
+        if axis is not None and not 0 <= axis <= len(tensor.shape):
+            raise self.wrong(f"{key}.batch_axis", f"expected 0 to {len(tensor.shape)}, found {describe(axis)}")
+
     def _check_tensor(self, key: str, tensor: TensorPlan) -> None:
+        self._check_place(key, tensor)
         bad = next((size for size in tensor.shape if size < 1), None)
         if bad is not None:
             raise self.wrong(f"{key}.shape", f"expected whole numbers >= 1, found {describe(bad)}")
@@ -124,7 +152,7 @@ class _Check:
             return
         if planned.model is None:
             raise self.wrong("", f"expected the key `class` or `factory`: {self._why_no_model()}")
-        if planned.loss is None and "training_step" not in planned.functions:
+        if not planned.losses and "training_step" not in planned.functions:
             raise self.wrong("", f"expected the key `loss`, or a function `training_step` in {self.file.name}")
         makes_batches = planned.data is not None and (planned.data.inputs or planned.data.function)
         if not makes_batches and "batches" not in planned.functions:
@@ -152,21 +180,3 @@ def needs_nothing(file: ModelFile) -> bool:
     except Mistake:
         return False
     return True
-
-
-_SKELETON = {
-    "training_step": "  loss: CrossEntropyLoss\n",
-    "configure_optimizers": "  optimizer: {name: AdamW, arguments: {lr: 1e-3}}\n",
-    "batches": """\
-  data:
-    inputs: {shape: [3, 32, 32], range: [0, 1]}
-    targets: {classes: 10}
-    batch_size: 16
-""",
-}
-
-
-def skeleton(file: ModelFile) -> str:
-    """The settings to write for a file with one model that it does not train; what its functions say is left out."""
-    parts = (text for function, text in _SKELETON.items() if function not in file.functions)
-    return f"model:\n  class: {file.modules[0]}\n{''.join(parts)}"

@@ -6,38 +6,42 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 from torch import nn
 
 from autograd_doctor.runner.assuming.guess import BATCH, LENGTH, LENGTHS, SIDES, Guess, Guesses, changed
-from autograd_doctor.runner.assuming.leaves import channels, taken_in, vocabulary, width
+from autograd_doctor.runner.assuming.leaves import COLOURS, channels, taken_in, vocabulary, width
 from autograd_doctor.runner.assuming.trial import Call, Result
 
 _TIMES = 1000
 """Numbers of steps, such as those of a diffusion, that no table bounds."""
 _FEW_SIDES = 10
+_LARGEST = 10**6
 
 
 def corrections(guesses: Guesses, result: Result) -> Iterator[Guesses]:
     """Guesses that differ in one input, or in all alike, the most likely first."""
-    call = result.failed_in
-    concerned = _concerned(guesses, call)
-    for name, guess in guesses:
-        if name in concerned:
-            for better in _better(guess, call, result):
-                yield changed(guesses, name, replace(better, name=guess.name))
+    concerned = _concerned(guesses, result)
+    by_input = [
+        [changed(guesses, name, replace(better, name=guess.name)) for better in _better(guess, result)]
+        for name, guess in guesses
+        if name in concerned
+    ]
+    yield from (better for in_turn in zip_longest(*by_input) for better in in_turn if better is not None)
     if len(guesses) > 1:
         yield from _by_what_others_are(guesses)
 
 
-def _concerned(guesses: Guesses, call: Call | None) -> list[str]:
-    """The inputs that the module which failed had to do with; all where no module did."""
-    known = frozenset().union(*call.origins) if call and call.origins else frozenset()
+def _concerned(guesses: Guesses, result: Result) -> list[str]:
+    """The inputs that the module or function which failed had to do with; all where none did."""
+    call = result.failed_in
+    known = frozenset().union(*call.origins) if call and call.origins else result.refused
     return [name for name, _ in guesses if name in known] or [name for name, _ in guesses]
 
 
-def _better(guess: Guess, call: Call | None, result: Result) -> Iterator[Guess]:
+def _better(guess: Guess, result: Result) -> Iterator[Guess]:
+    call = result.failed_in
     if call is not None and call.shapes:
         yield from _for_module(guess, call)
     yield from _by_complaint(guess, str(result.error))
@@ -110,6 +114,10 @@ def _for_channels(guess: Guess, got: tuple[int, ...], wanted: int, axes: int) ->
     if len(got) > 1 and got[1] in shape:
         place = shape.index(got[1])
         yield guess.with_shape(*shape[:place], wanted, *shape[place + 1 :])
+    if len(got) > 1 and shape and shape[0] + wanted - got[1] > 0:
+        yield guess.with_shape(shape[0] + wanted - got[1], *shape[1:])
+    if len(shape) >= 3:
+        yield guess.with_shape(min(COLOURS, wanted), *shape[1:])
     if wanted == 1:
         yield guess.with_shape(*[side] * axes)
     yield guess.with_shape(LENGTH, wanted, *[side] * axes)
@@ -167,7 +175,7 @@ def _instead(guess: Guess, one: int, other: int) -> Iterator[Guess]:
         sizes = [other if size == one else 0, size + other - one]
         sizes += [size * other // one] if one and size * other % one == 0 else []
         for better in sizes:
-            if 0 < better != size and better < 10**6:
+            if 0 < better != size and better * math.prod(shape) <= size * _LARGEST:
                 yield guess.with_shape(*shape[:place], better, *shape[place + 1 :])
     if len(shape) == 3 and one > 1 and other > 1:
         for less in (0, 1):
@@ -200,6 +208,8 @@ def _other_kinds(guess: Guess) -> Iterator[Guess]:
         yield Guess((), _TIMES)
     yield Guess(())
     yield Guess((1,))
+    if len(guess.shape) > 1:
+        yield guess.with_shape(guess.shape[0])
     if len(guess.shape) == 1:
         yield guess.with_shape(LENGTH, *guess.shape)
     if len(guess.shape) == 2:

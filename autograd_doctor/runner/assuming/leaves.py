@@ -13,7 +13,7 @@ from torch.nn.modules.rnn import RNNBase, RNNCellBase
 from autograd_doctor.runner.assuming.guess import LENGTH, LENGTHS, SIDES, Guess
 
 _SIDES_3D = (16, 32, 8, 64)
-_COLOURS = 3
+COLOURS = 3
 SEQUENCES = (RNNBase, nn.MultiheadAttention, nn.TransformerEncoderLayer, nn.TransformerDecoderLayer, nn.Transformer)
 """They have `batch_first`, or an attention inside that has."""
 
@@ -44,7 +44,7 @@ def channels(module: nn.Module) -> tuple[int, int]:
     """The length of the axis after that of the batch, and how many axes follow; (0, 0) if there is no such axis."""
     if isinstance(module, _ConvNd):
         lazy = isinstance(module, LazyModuleMixin) and not module.in_channels
-        return (_COLOURS if lazy else module.in_channels), len(module.kernel_size)
+        return (COLOURS if lazy else module.in_channels), len(module.kernel_size)
     if isinstance(module, _BatchNorm):
         axes = {nn.BatchNorm1d: 0, nn.BatchNorm2d: 2, nn.BatchNorm3d: 3}
         return module.num_features, next((count for kind, count in axes.items() if isinstance(module, kind)), 2)

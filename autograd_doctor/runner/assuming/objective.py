@@ -108,7 +108,7 @@ def _for_tensor(value: torch.Tensor, guesses: Guesses, batch: int, *, first: boo
     if last in ("sigmoid", "softmax"):
         target = _placed({"shape": list(sample), "classes": 2, "dtype": _dtype(value)}, axis)
         return "BCELoss", target, "BCELoss, as the output are probabilities", None
-    if axis == 0 and _is_classes(sample, guesses):
+    if axis == 0 and last != "tanh" and _is_classes(sample, guesses):
         kind = "NLLLoss" if last == "log_softmax" else "CrossEntropyLoss"
         target = ({"shape": list(sample[1:])} if sample[1:] else {}) | {"classes": sample[0]}
         return kind, target, f"{kind} for one of {sample[0]} classes{' at each place' if sample[1:] else ''}", None

@@ -42,21 +42,22 @@ class _Waiting:
 
     def __init__(self) -> None:
         self._order = count()
-        self._best: list[tuple[int, int, Guesses]] = []
+        self._best: list[tuple[int, int, int, Guesses]] = []
         self._oldest: deque[Guesses] = deque()
         self._taken: set[Guesses] = set()
 
-    def add(self, several: Iterable[Guesses], progress: int) -> None:
+    def add(self, several: Iterable[Guesses], progress: tuple[int, int] = (-1, 0)) -> None:
+        modules, operations = progress
         for guesses in several:
             if guesses not in self._taken:
-                heapq.heappush(self._best, (-progress, next(self._order), guesses))
+                heapq.heappush(self._best, (-modules, -operations, next(self._order), guesses))
                 self._oldest.append(guesses)
 
     def next(self) -> Guesses | None:
         """None when all have been tried, or enough of them."""
         while self._best and self._oldest and len(self._taken) < _TRIALS:
             in_turn = len(self._taken) % _EVERY == _EVERY - 1
-            guesses = self._oldest.popleft() if in_turn else heapq.heappop(self._best)[2]
+            guesses = self._oldest.popleft() if in_turn else heapq.heappop(self._best)[3]
             if guesses not in self._taken:
                 self._taken.add(guesses)
                 return guesses
@@ -70,15 +71,15 @@ def search(model: nn.Module, bench: Bench, names: dict[str, str], first: Iterabl
     """
     began, waiting = time.monotonic(), _Waiting()
     best: Found | None = None
-    waiting.add(first, 0)
-    waiting.add(_beginnings(model, names), 0)
+    waiting.add(first)
+    waiting.add(_beginnings(model, names))
     while (guesses := waiting.next()) and time.monotonic() - began < _SECONDS:
         result = bench.tried(guesses)
         if best is None or result.error is None or result.progress > best.result.progress:
             best = Found(guesses, result)
         if result.error is None:
             return _settled(bench, best)
-        waiting.add(corrections(guesses, result), result.progress + 1)
+        waiting.add(corrections(guesses, result), result.progress)
     return best or Found((), Result(error=TypeError("it takes no inputs")))
 
 

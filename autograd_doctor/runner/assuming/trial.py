@@ -38,16 +38,22 @@ class Call:
 
 @dataclass
 class Result:
-    """How a trial ended: what the model returned, or the error, its line, and the modules that were called."""
+    """How a trial ended: what the model returned, or the error, its line, and the modules that were called.
+
+    operations: how many functions of torch came to their end. refused: the inputs behind what the last one was given.
+    """
 
     output: Any = None
     error: Exception | None = None
     line: str = ""
     calls: list[Call] = field(default_factory=list)
+    operations: int = 0
+    refused: frozenset[str] = frozenset()
 
     @property
-    def progress(self) -> int:
-        return sum(call.finished for call in self.calls)
+    def progress(self) -> tuple[int, int]:
+        """How far it came: what is greater came further."""
+        return sum(call.finished for call in self.calls), self.operations
 
     @property
     def failed_in(self) -> Call | None:
@@ -60,6 +66,8 @@ class Lineage(TorchFunctionMode):
 
     def __init__(self) -> None:
         super().__init__()
+        self.operations = 0
+        self.refused: frozenset[str] = frozenset()
         self._origins = WeakTensorKeyDictionary()
 
     def begin(self, value: torch.Tensor, name: str) -> None:
@@ -70,13 +78,17 @@ class Lineage(TorchFunctionMode):
         return found
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = function(*args, **(kwargs or {}))
-        made = [leaf for leaf in tree_leaves(result) if isinstance(leaf, torch.Tensor)]
-        if made:
-            given = (leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor))
-            origins = frozenset().union(*(self.of(value) for value in given))
-            for value in made:
-                self._origins[value] = origins | self.of(value)
+        given = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+        origins = frozenset[str]().union(*(self.of(value) for value in given))
+        try:
+            result = function(*args, **(kwargs or {}))
+        except Exception:
+            self.refused = origins
+            raise
+        self.operations += 1
+        for leaf in tree_leaves(result):
+            if isinstance(leaf, torch.Tensor):
+                self._origins[leaf] = origins | self.of(leaf)
         return result
 
 
@@ -133,6 +145,7 @@ class Bench:
                 result.output = self._forward(model, positional, named)
             except Exception as error:
                 result.line, result.error = _own_line(error), error.with_traceback(None)
+        result.operations, result.refused = lineage.operations, lineage.refused
         return result
 
     def _copy(self) -> nn.Module:

@@ -17,7 +17,6 @@ from autograd_doctor.runner.assuming.trial import Call, Result
 _TIMES = 1000
 """Numbers of steps, such as those of a diffusion, that no table bounds."""
 _FEW_SIDES = 10
-_LARGEST = 10**6
 
 
 def corrections(guesses: Guesses, result: Result) -> Iterator[Guesses]:
@@ -175,7 +174,7 @@ def _instead(guess: Guess, one: int, other: int) -> Iterator[Guess]:
         sizes = [other if size == one else 0, size + other - one]
         sizes += [size * other // one] if one and size * other % one == 0 else []
         for better in sizes:
-            if 0 < better != size and better * math.prod(shape) <= size * _LARGEST:
+            if better != size:
                 yield guess.with_shape(*shape[:place], better, *shape[place + 1 :])
     if len(shape) == 3 and one > 1 and other > 1:
         for less in (0, 1):

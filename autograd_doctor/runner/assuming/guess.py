@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +17,7 @@ LENGTH = 10
 """Of sequences, likewise."""
 SIDES = (32, 28, 64, 16, 48, 96, 128, 224, 256, 299, 384, 512, 8, 572)
 """Widths and heights of images that models are made for, those of the smallest cost first."""
+_LARGEST = 10**6
 LENGTHS = (10, 16, 32, 8, 5, 4, 64, 100, 128, 256, 512, 1024, 16000)
 
 
@@ -30,6 +32,11 @@ class Guess:
 
     def with_shape(self, *shape: int) -> Guess:
         return replace(self, shape=shape)
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether there are such tensors, and one can be afforded."""
+        return all(size > 0 for size in self.shape) and math.prod(self.shape) <= _LARGEST
 
     @property
     def plan(self) -> TensorPlan:

@@ -101,7 +101,8 @@ def _for_tensor(value: torch.Tensor, guesses: Guesses, batch: int, *, first: boo
         return "MSELoss", {"input": same}, "MSELoss against the input itself", None
     axis = _batch_axis(shape, guesses, batch)
     last, sample = _last(value), _without(shape, axis)
-    if _is_tokens(sample, guesses) and last not in ("sigmoid", "softmax"):
+    by_place = _is_tokens(sample, guesses) or (last == "log_softmax" and _is_over_last(value))
+    if by_place and last not in ("sigmoid", "softmax"):
         kind = "NLLLoss" if last == "log_softmax" else "CrossEntropyLoss"
         target = _placed({"shape": list(sample[:-1]), "classes": sample[-1]}, axis)
         return kind, target, f"{kind} for one of {sample[-1]} classes at each of {sample[0]} places", -1
@@ -150,6 +151,11 @@ def _is_tokens(sample: tuple[int, ...], guesses: Guesses) -> bool:
     return len(sample) == _TWO and sample[-1] > 1 and sample[:1] in sequences
 
 
+def _is_over_last(value: torch.Tensor) -> bool:
+    """Whether log-probabilities at each place of a sequence lie on the last axis."""
+    return value.dim() == _TWO + 1 and float((value.detach().exp().sum(-1) - 1).abs().max()) < _TOLERANCE
+
+
 def _is_classes(sample: tuple[int, ...], guesses: Guesses) -> bool:
     """Scores for each sample, or for each place of an image as large as the input."""
     if len(sample) == 1:
@@ -181,7 +187,7 @@ _LAST = {
 def _last(value: torch.Tensor) -> str:
     """What gave an output its values: the last operation that does not merely shape, or what the values show."""
     node: Any = value.grad_fn
-    while node is not None and node.name().removesuffix("0").removesuffix("Backward") in _SHAPING:
+    while node is not None and node.name().rstrip("0123456789").removesuffix("Backward") in _SHAPING:
         node = node.next_functions[0][0]
     named = _LAST.get(node.name(), "") if node is not None else ""
     return named or _as_values_show(value.detach())

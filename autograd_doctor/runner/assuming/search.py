@@ -49,7 +49,7 @@ class _Waiting:
     def add(self, several: Iterable[Guesses], progress: tuple[int, int] = (-1, 0)) -> None:
         modules, operations = progress
         for guesses in several:
-            if guesses not in self._taken:
+            if guesses not in self._taken and all(guess.is_possible for _, guess in guesses):
                 heapq.heappush(self._best, (-modules, -operations, next(self._order), guesses))
                 self._oldest.append(guesses)
 

@@ -124,6 +124,7 @@ def test_inputs_loss_and_targets_are_found(name: str) -> None:
     module = imported(MODELS / f"{name}.py")
     before = torch.get_rng_state()
     first, second = assume(module), assume(module)
+    assert first is not None
     assert torch.equal(torch.get_rng_state(), before)
     assert first == second
     assert first.problem == ""
@@ -140,6 +141,7 @@ PROBLEMS = {
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_what_is_lacking_is_said(name: str) -> None:
     assumption = assume(imported(MODELS / f"{name}.py"))
+    assert assumption is not None
     assert assumption.problem == PROBLEMS[name]
     assert assumption.section["class"] in ("Net", "Generator")
 
@@ -190,13 +192,50 @@ def test_the_person_s_objects_are_left_alone(tmp_path: Path) -> None:
     )
     module = imported(path)
     states, numbers = {key: value.clone() for key, value in module.model.state_dict().items()}, torch.get_rng_state()
-    assert assume(module).section["class"] == "Net"
+    assumption = assume(module)
+    assert assumption is not None
+    assert assumption.section["class"] == "Net"
     assert torch.equal(torch.get_rng_state(), numbers)
     assert len(module.made) == 2
     for built in module.made:
         assert all(value.grad is None for value in built.parameters())
         assert int(built.norm.num_batches_tracked) == 0
     assert all(torch.equal(value, states[key]) for key, value in module.model.state_dict().items())
+
+
+BLOCK = """
+    class Block(nn.Module):
+        def __init__(self, width=4):
+            super().__init__()
+            self.layer = nn.Linear(width, width)
+        def forward(self, x):
+            return self.layer(x)
+"""
+
+
+def test_a_part_of_a_model_that_needs_arguments_is_not_the_model(tmp_path: Path) -> None:
+    source = (
+        BLOCK
+        + """
+    class Net(nn.Module):
+        def __init__(self, depth):
+            super().__init__()
+            self.layers = nn.Sequential(*[Block() for _ in range(depth)])
+        def forward(self, x):
+            return self.layers(x)
+    """
+    )
+    assert assumed_of(tmp_path, source).problem == "defines the model `Net`, which needs `depth`"
+    assert assumed_of(tmp_path, BLOCK).section["class"] == "Block"
+
+
+def test_what_has_no_parameters_is_no_model(tmp_path: Path) -> None:
+    source = """
+    class Shuffle(nn.Module):
+        def forward(self, x):
+            return x.flip(1)
+    """
+    assert assumed_of(tmp_path, source) is None
 
 
 def test_functions_that_say_that_they_return_something_else_are_not_called(tmp_path: Path) -> None:

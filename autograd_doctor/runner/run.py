@@ -219,8 +219,9 @@ class _Run:
     def _assume(self) -> None:
         """Where nothing was there to watch, look whether the program defines a model that could be trained."""
         program = sys.modules["__main__"]
-        if defines_model(program):
-            self._session.emit(ModelAssumed(assumption=assume(program)))
+        assumption = assume(program) if defines_model(program) else None
+        if assumption is not None:
+            self._session.emit(ModelAssumed(assumption=assumption))
 
     def _trained(self) -> bool:
         """Whether anything showed that the program trains; also where nobody could have seen it."""

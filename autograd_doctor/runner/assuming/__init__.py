@@ -36,8 +36,11 @@ def defines_model(file: ModuleType) -> bool:
     return any(each.__module__ == file.__name__ for each in own)
 
 
-def assume(file: ModuleType) -> Assumption:
-    """How to train the model that a file defines, in the words of the settings; or what is lacking for that."""
+def assume(file: ModuleType) -> Assumption | None:
+    """How to train the model that a file defines, in the words of the settings; or what is lacking for that.
+
+    None if there is nothing to train: what it defines has no parameters.
+    """
     apart = Apart()
     choice = choose(file, apart)
     if choice.model is None:
@@ -58,13 +61,13 @@ def _named(choice: Choice) -> dict[str, Any]:
     return {"factory" if choice.is_factory else "class": choice.name}
 
 
-def _without_model(file: ModuleType, choice: Choice) -> Assumption:
+def _without_model(file: ModuleType, choice: Choice) -> Assumption | None:
     if choice.failed:
         # It is built once more where its failure is watched.
         data = {"inputs": {"shape": [1]}, "batch_size": BATCH}
         return Assumption(section=_named(choice) | {"loss": OWN_OUTPUT, "data": data}, said=[_model_said(choice)])
     if not choice.needs:
-        return Assumption(problem="defines no model that can be built")
+        return None
     name = choice.needs[0]
     arguments = {each.name: _found_for(each) for each in inspect.signature(vars(file)[name]).parameters.values()}
     missing = ", ".join(f"`{each.name}`" for each in required(vars(file)[name]))

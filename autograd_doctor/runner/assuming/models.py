@@ -37,6 +37,7 @@ def choose(file: ModuleType, apart: Apart) -> Choice:
     """The model of a file. The program's own code is called to find out, on nothing that lives on."""
     classes = list(_classes(file))
     built, failed, needs = _built(classes, apart)
+    built = _whole(built, [each for each in classes if each.__name__ in needs])
     if not built:
         found = _of_factories(file, classes, apart)
         if found.model is not None or not failed:
@@ -74,6 +75,13 @@ def _built(classes: list[type[nn.Module]], apart: Apart) -> tuple[dict[str, nn.M
     return built, failed, needs
 
 
+def _whole(built: dict[str, nn.Module], others: list[type[nn.Module]]) -> dict[str, nn.Module]:
+    """Those that have something to learn, and that the code of no class that needs arguments names as a part."""
+    inner = {name for other in others for name in _names(other)}
+    learning = {name: model for name, model in built.items() if any(True for _ in model.parameters())}
+    return {name: model for name, model in learning.items() if name not in inner}
+
+
 def required(callable_: Callable[..., Any]) -> list[inspect.Parameter]:
     """The parameters that have to be given."""
     try:
@@ -85,10 +93,9 @@ def required(callable_: Callable[..., Any]) -> list[inspect.Parameter]:
 
 
 def _tops(built: dict[str, nn.Module]) -> list[str]:
-    """Those that have something to learn, are no part of another, and no base of another."""
-    learning = {name: model for name, model in built.items() if any(True for _ in model.parameters())} or built
-    parts = {type(part) for model in learning.values() for part in model.modules() if part is not model}
-    tops = {name: model for name, model in learning.items() if type(model) not in parts}
+    """Those that are no part of another, and no base of another."""
+    parts = {type(part) for model in built.values() for part in model.modules() if part is not model}
+    tops = {name: model for name, model in built.items() if type(model) not in parts}
     bases = {base for model in tops.values() for base in type(model).__mro__[1:]}
     return [name for name, model in tops.items() if type(model) not in bases] or list(tops)
 

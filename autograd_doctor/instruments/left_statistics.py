@@ -21,6 +21,7 @@ from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.tensor_facts import fingerprints, readable
 from autograd_doctor.reading.without_running import attributes, is_a
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.operations import Operation
 from autograd_doctor.signals.registration import Registered
 from autograd_doctor.signals.states import StateLoad
@@ -71,8 +72,8 @@ class LeftStatistics(Instrument):
         self._loaded: IdentityTable[Place | None] = IdentityTable()
 
     def connect(self, signals: Signals) -> None:
-        self.listen(self._module_calls.root_began, self._root_began)
-        self.listen(signals.operations.ended, self._operation_ended)
+        self.listen(self._module_calls.root_began, self._root_began, attention=Attention.FULL)
+        self.listen(signals.operations.ended, self._operation_ended, names=_WRITES, attention=Attention.FULL)
         self.listen(signals.registration.submodule, self._registered)
         self.listen(signals.states.loaded, self._state_loaded)
 
@@ -84,7 +85,7 @@ class LeftStatistics(Instrument):
     # ------------------------------------------------------------------------------------------------------- copies
 
     def _operation_ended(self, operation: Operation) -> None:
-        if operation.name not in _WRITES or not self._norms or len(operation.args) < 2:
+        if not self._norms or len(operation.args) < 2:
             return
         target = operation.args[0]
         if not isinstance(target, torch.Tensor) or target.dim() != 1 or not _is_read(target):
@@ -122,7 +123,7 @@ class LeftStatistics(Instrument):
             self._roots.put(root, None)
             self._meet(root)
         looks = self._looks.get(began.module, 0)
-        if not self._detail.full or looks >= _MOST_LOOKS:
+        if looks >= _MOST_LOOKS:
             return
         in_use = [norm for _, norm in modules_in(root) if _uses_statistics(norm)]
         if in_use:
@@ -134,7 +135,7 @@ class LeftStatistics(Instrument):
 
     def _meet(self, root: nn.Module) -> None:
         for _, norm in modules_in(root):
-            if is_a(norm, _NormBase) and len(self._norms._entries) < _MOST_NORMS:
+            if is_a(norm, _NormBase) and len(self._norms) < _MOST_NORMS:
                 self._norms.put(norm, weakref.ref(root))
 
     def _left(self, norm: nn.Module) -> _Left | None:

@@ -42,8 +42,8 @@ class IdentityTable(Generic[V]):
         entry = self._entries.get(id(wanted))
         return entry is not None and entry() is wanted
 
-    def __bool__(self) -> bool:
-        return bool(self._entries)
+    def __len__(self) -> int:
+        return len(self._entries)
 
     def put(self, thing: object, value: V) -> None:
         key = id(thing)

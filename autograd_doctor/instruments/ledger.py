@@ -26,6 +26,7 @@ from autograd_doctor.reading.tensor_facts import norms
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
+from autograd_doctor.signals.clipping import ClipCall
 from autograd_doctor.signals.optimizers import ClearCall
 
 _MEASURED_BYTES = 256 * 2**20
@@ -97,6 +98,8 @@ class Ledger(Instrument):
         self.listen(self._detail.turned, self._turned)
         self.listen(signals.clearing.began, self._clearing_begins, attention=Attention.FULL)
         self.listen(signals.clearing.ended, self._clearing_done, attention=Attention.FULL)
+        self.listen(signals.clipping.began, self._clipping_begins, attention=Attention.FULL)
+        self.listen(signals.clipping.ended, self._clipping_done, attention=Attention.FULL)
 
     def _turned(self, detail: Detail) -> None:
         """Nothing is known of gradients that light steps have left behind."""
@@ -160,6 +163,19 @@ class Ledger(Instrument):
         optimizer = call.cleared
         number = self._optimizers.known(optimizer) if isinstance(optimizer, Optimizer) else None
         self._report_cleared(self._look_for_clears(), call.how, here(), number)
+
+    def _clipping_begins(self, call: ClipCall) -> None:
+        if self._detail.full:
+            self.catch_up()
+
+    def _clipping_done(self, call: ClipCall) -> None:
+        """What clipping makes 0, as it does where the norm overflows, was not cleared."""
+        for parameter in call.tensors if self._detail.full else ():
+            number, gradient = self._parameters.get(parameter), parameter.grad
+            entry = None if number is None else self._gradients.get(number)
+            if entry is not None and entry.key is not None and gradient is not None and entry.key[0] == id(gradient):
+                entry.altered = entry.altered or entry.is_used_up
+                entry.key = _key(gradient)
 
     def _look_for_clears(self) -> list[tuple[int, bool]]:
         """Parameters whose gradients became None or zero, each with whether a fresh gradient was lost."""

@@ -21,6 +21,7 @@ from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.ledger import Ledger
 from autograd_doctor.instruments.optimizers import Optimizers
 from autograd_doctor.instruments.parameters import Parameters
+from autograd_doctor.signals.clipping import ClipCall
 from tests.inventing import Invented, inventing
 
 HERE = Location(path="train.py", line=7)
@@ -521,3 +522,35 @@ def test_what_an_optimizer_holds_is_not_updated_by_hand():
         run.find(Ledger).written_by_hand(0, HERE)
         run.find(Ledger).catch_up()
         assert run.of(OptimizerStepped) == []
+
+
+# ----------------------------------------------------------------------------------------------------------- clipping
+
+
+@pytest.mark.parametrize("clips", [True, False])
+def test_what_clipping_makes_zero_was_not_cleared(clips: bool) -> None:
+    """The norm of large gradients overflows, and what is divided by it is 0."""
+    first, second = weight(), weight()
+    with inventing(Ledger) as run:
+        wrote(run, first, second, value=1e30)
+        call = ClipCall("clip_grad_norm_", [first], (1.0,), {})
+        if clips:
+            run.signals.clipping.began.send(call)
+        for parameter in (first, second):
+            assert parameter.grad is not None
+            parameter.grad.mul_(0.0)
+        if clips:
+            run.signals.clipping.ended.send(call)
+        run.find(Ledger).catch_up()
+        numbers = [number for event in run.of(GradientsCleared) for number in event.unused]
+        assert numbers == ([run.number(second)] if clips else [run.number(first), run.number(second)])
+
+
+def test_what_was_cleared_before_clipping_was_cleared() -> None:
+    parameter = weight()
+    with inventing(Ledger) as run:
+        wrote(run, parameter)
+        assert parameter.grad is not None
+        parameter.grad.zero_()
+        run.signals.clipping.began.send(ClipCall("clip_grad_norm_", [parameter], (1.0,), {}))
+        assert len(run.of(GradientsCleared)) == 1

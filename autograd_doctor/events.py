@@ -1262,6 +1262,24 @@ class UpdatesMeasured(Event, frozen=True):
     updates: list[float]
 
 
+class CarriedValueMeasured(Event, frozen=True):
+    """How large a value is, in one step, that the program keeps and computes anew from what it was in the step before.
+
+    Stated again when it has changed by half. value: its number. operation, location: what computes it; kept_at: the
+    line that keeps it, if another does. size: its largest entry. given: the largest entry of what else flows into it
+    in this step, None if nothing that was seen does. in_loss: it has flowed into a loss.
+    """
+
+    value: int
+    operation: str
+    location: Location | None
+    kept_at: Location | None
+    numel: int
+    size: float
+    given: float | None
+    in_loss: bool
+
+
 class Layer(Struct, frozen=True):
     """A matrix of weights, or several that work together, on the way of a gradient.
 

@@ -8,7 +8,14 @@ from itertools import pairwise
 import pytest
 from traces import at, backward, built, clipped, examined, seen, stepped, updated
 
-from autograd_doctor.events import Event, GradientMeasured, LossesFollowed, TensorFacts
+from autograd_doctor.events import (
+    CarriedValueMeasured,
+    Event,
+    GradientMeasured,
+    LossesFollowed,
+    NonFiniteProduced,
+    TensorFacts,
+)
 from autograd_doctor.rules import gradient_spike, loss_diverges, update_ratio_extreme
 
 MODEL = (seen(0, "net.weight"), seen(1, "net.bias", shape=(4,)), built(0, 1))
@@ -240,3 +247,75 @@ def test_a_spike_is_told_at_the_backward_with_its_step_and_its_layer() -> None:
 )  # fmt: skip
 def test_one_step_has_to_stand_far_above_all_others(happened: list[Event], told: int) -> None:
     assert len(examined(gradient_spike.RULE, happened)) == told
+
+
+# ------------------------------------------------------------------------------ AD405: what feeds on its own growth
+
+
+def carried(*sizes: float, given: float | None = 1.0, numel: int = 8, **more: object) -> list[CarriedValueMeasured]:
+    """A value in the steps 1, 2, 3 and then every 25."""
+    steps = [1, 2, 3, *range(25, 1000, 25)]
+    facts = {"value": 0, "operation": "add", "location": at(30), "kept_at": None, "in_loss": True, **more}
+    return [
+        CarriedValueMeasured(step=step, size=size, given=given, numel=numel, **facts)  # type: ignore[arg-type]
+        for step, size in zip(steps, sizes, strict=False)
+    ]
+
+
+def overflow(high: float) -> NonFiniteProduced:
+    operand = TensorFacts([8], "float32", low=-1.0, high=high)
+    return NonFiniteProduced(
+        step=40,
+        operation="exp",
+        location=at(31),
+        output=TensorFacts([8], "float32", inf=1),
+        operands=[operand],
+        rows=[],
+        reached="loss",
+    )
+
+
+FEEDS = (1.0, 1.5, 2.0, 1e3, 1e5)
+
+
+def test_what_feeds_on_itself_is_told_where_it_does() -> None:
+    (finding,) = examined(loss_diverges.RULE, [*diverged(1.0, 4000.0, 5e5, ratio=0.01), *carried(*FEEDS)])
+    assert (finding.location, finding.severity, finding.confidence) == (at(30), "error", "high")
+    assert "feeds on itself" in finding.message
+    assert finding.evidence["sizes"] == "1 in step 2, 1.5 in step 3, 2 in step 4, 1e+03 in step 26, 1e+05 in step 51"
+    assert [related.location for related in finding.related] == [at(20)]
+
+
+def test_a_sum_without_end_is_a_warning() -> None:
+    sums = carried(2.0, 3.0, 4.0, 26.0, 51.0, 76.0)
+    (finding,) = examined(loss_diverges.RULE, [*diverged(1.0, 4000.0, 4000.0, ratio=0.01), *sums])
+    assert (finding.severity, finding.confidence) == ("warning", "medium")
+    assert "a sum that never ends" in finding.message
+
+
+@pytest.mark.parametrize(
+    "happened",
+    [
+        carried(0.02, 0.03, 0.04, 0.9, 1.0, 1.0),
+        carried(*FEEDS, in_loss=False),
+        carried(*FEEDS, numel=1),
+        carried(*FEEDS[:3], given=1.0) + carried(*FEEDS, given=1e5)[3:],
+        carried(1.0, 1.5, 2.0, 3.0),
+    ],
+    ids=["mean from 0", "not in the loss", "single number", "given grows along", "hardly grows"],
+)
+def test_what_does_not_explain_a_loss_is_not_told(happened: list[CarriedValueMeasured]) -> None:
+    assert examined(loss_diverges.RULE, [*diverged(1.0, 4000.0, 4000.0, ratio=0.01), *happened]) == []
+
+
+def test_large_steps_are_told_before_what_they_make_grow() -> None:
+    (finding,) = examined(loss_diverges.RULE, [*diverged(1.0, 4000.0, 5e5, ratio=0.5), *carried(*FEEDS)])
+    assert finding.location == at(5)
+
+
+@pytest.mark.parametrize(("high", "told"), [(8e4, 1), (40.0, 0)])
+def test_an_overflow_of_what_has_grown_is_a_note(high: float, told: int) -> None:
+    happened = [*diverged(1.0, 1.0, 1.0, ratio=0.01, non_finite=1), *carried(*FEEDS), overflow(high)]
+    found = examined(loss_diverges.RULE, happened)
+    assert len(found) == told
+    assert all("`exp` in line 31 overflowed in step 41" in finding.notes[0] for finding in found)

@@ -259,7 +259,7 @@ class Lineage(Instrument):
         before = self._tensors.get(target)
         if before is not None:
             made.changes = before.changes
-            made.created_at, made.created_by = before.created_at, before.created_by
+            made.created_at, made.created_by, made.born = before.created_at, before.created_by, before.born
             made.alias_of = before.alias_of
             made.hidden_alias = before.hidden_alias
         if not target.is_inference():

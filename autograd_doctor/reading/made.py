@@ -74,14 +74,15 @@ class Made:
     """How one tensor was made. `values`: parameters that flow into it; `connected`: those that gradients would reach.
 
     `guessed`: those of `values` that nobody saw flow in. `order` counts up over the run. `created_at` and `created_by`
-    say what made it before any in-place operation; `shape` is known where there was one. `hidden_alias` marks an alias
+    say what made it before any in-place operation, and `born` in which order; `shape` is known where there was one.
+    `hidden_alias` marks an alias
     made by `.data`, changes of which autograd does not see. `under`: for an inference tensor, what had switched
     inference mode on. `of_gradient`: gradients of leaves have flowed in. `source`: of what a loader draws, the line
     of the data set's code that it came from, or that of the data themselves.
     """
 
     __slots__ = (
-        "__weakref__", "alias_of", "changes", "connected", "created_at", "created_by", "cuts", "guessed",
+        "__weakref__", "alias_of", "born", "changes", "connected", "created_at", "created_by", "cuts", "guessed",
         "hidden_alias", "of_backward", "of_gradient", "operation", "order", "origin", "place", "reference", "rewrapped",
         "rewrapped_by", "shape", "source", "step", "under", "values",
     )  # fmt: skip
@@ -100,7 +101,7 @@ class Made:
         self.rewrapped_by = ""
         self.of_backward: int | None = None
         self.of_gradient = False
-        self.order = next(_ORDER)
+        self.order = self.born = next(_ORDER)
         self.alias_of: int | None = None
         self.hidden_alias = False
         self.changes: Sequence[Change] = ()

@@ -46,6 +46,11 @@ STAYS_FINITE = frozenset({
 })  # fmt: skip
 """Operations that cannot make a non-finite value out of finite ones."""
 
+OVERWRITES = frozenset({
+    "__setitem__", "bernoulli_", "copy_", "exponential_", "fill_", "normal_", "random_", "set_", "uniform_", "zero_",
+})  # fmt: skip
+"""Operations in place that do not ask what was there before."""
+
 MASKS = frozenset({
     "masked_fill", "masked_fill_", "full", "full_like", "where", "fill_", "tensor", "__setitem__", "triu", "tril",
     "new_full", "constant_pad_nd", "pad",

@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from statistics import median
 
-from autograd_doctor.events import BackwardRan, LossesFollowed, OptimizerBuilt, OptimizerStepped, UpdatesMeasured
+from autograd_doctor.events import (
+    BackwardRan,
+    CarriedValueMeasured,
+    LossesFollowed,
+    NonFiniteProduced,
+    OptimizerBuilt,
+    OptimizerStepped,
+    UpdatesMeasured,
+)
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.carried import Carried, carried_values, cause
 from autograd_doctor.views.curves import Curve, curves
 from autograd_doctor.views.magnitudes import growth, relative_updates
 from autograd_doctor.views.rates import rate_given
@@ -17,13 +26,17 @@ from autograd_doctor.views.rates import rate_given
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for curve in curves(trace):
         optimizer = _alone(trace, curve)
-        rise = _rise(curve)
-        if optimizer is None or rise < tunables["factor"]:
+        if optimizer is None:
             continue
-        ratio = _early_ratio(trace, optimizer)
+        rise, ratio = _rise(curve), _early_ratio(trace, optimizer)
         far = rise >= tunables["large_factor"]
         by_rate = ratio >= tunables["large_ratio"] * (1 if far else 3)
-        if by_rate or (far and growth(trace, optimizer) >= tunables["weight_growth"]):
+        carried = None if by_rate else _grown(trace, curve, rise, tunables)
+        if carried is not None:
+            yield _carried_finding(trace, curve, optimizer, carried)
+        elif rise >= tunables["factor"] and (
+            by_rate or (far and growth(trace, optimizer) >= tunables["weight_growth"])
+        ):
             yield _finding(trace, curve, optimizer, ratio, by_rate=by_rate)
 
 
@@ -47,6 +60,71 @@ def _early_ratio(trace: Trace, optimizer: int) -> float:
     """Updates relative to weights while the loss was on its way: the typical one of the first steps."""
     measured = relative_updates(trace, optimizer)
     return median(each.typical for each in measured[:5]) if measured else 0.0
+
+
+def _grown(trace: Trace, curve: Curve, rise: float, tunables: Tunables) -> Carried | None:
+    """What the program keeps from step to step, and has grown by itself, if that has spoiled this loss."""
+    return cause(
+        carried
+        for carried in carried_values(trace)
+        if carried.in_loss
+        and carried.by_itself >= tunables["carried_growth"]
+        and (_is_explained(carried, rise, tunables) or (curve.ends_non_finite and _overflowed(trace, carried)))
+    )
+
+
+def _is_explained(carried: Carried, rise: float, tunables: Tunables) -> bool:
+    """Whether a loss that has risen so much did so because of it. A single number may be a schedule, or count."""
+    if carried.last.numel == 1:
+        return carried.feeds_on_itself and rise >= tunables["large_factor"]
+    return (carried.feeds_on_itself or carried.keeps_adding) and rise >= tunables["factor"]
+
+
+def _overflowed(trace: Trace, carried: Carried) -> bool:
+    """Whether the value that is not finite was born of operands as large as this has become."""
+    return carried.feeds_on_itself and any(
+        abs(edge) >= carried.last.size / 2
+        for born in trace.of(NonFiniteProduced)
+        for operand in born.operands
+        for edge in (operand.low, operand.high)
+        if edge is not None
+    )
+
+
+def _carried_finding(trace: Trace, curve: Curve, optimizer: int, carried: Carried) -> Finding:
+    first, last = carried.measured[0], carried.last
+    fast = carried.feeds_on_itself
+    end = "is no finite number any more" if curve.ends_non_finite else f"has risen to {curve.closing or 0:.3g}"
+    grows = "feeds on itself" if fast else "is a sum that never ends"
+    kept = Related("and it is kept here", last.kept_at) if last.kept_at else None
+    lost = Related("this loss goes backward", curve.location) if curve.location else None
+    return RULE.finding(
+        f"what `{last.operation}` makes here {grows}: kept from step to step, it has grown from {first.size:.3g} to "
+        f"{last.size:.3g} within {last.step - first.step} steps, and the loss {end}",
+        subject=last.operation,
+        location=last.location,
+        help="keep it in bounds: a factor below 1, a mean in place of a sum, a normalisation, or a reset",
+        severity=None if fast else "warning",
+        confidence="high" if fast and last.numel > 1 else "medium",
+        evidence={
+            "sizes": carried.told(),
+            "growth_by_itself": carried.by_itself,
+            "losses": curve.told(),
+            "backwards": curve.count,
+        },
+        related=tuple(each for each in (kept, lost) if each is not None),
+        notes=tuple(_overflows(trace)),
+        step_first=first.step + 1,
+        step_count=curve.stretches[-1].step - first.step,
+        parameters=sorted(trace.optimizer_parameters.get(optimizer, ())),
+    )
+
+
+def _overflows(trace: Trace) -> Iterator[str]:
+    born = next(iter(trace.of(NonFiniteProduced)), None)
+    if born is not None:
+        where = f" in line {born.location.line}" if born.location else ""
+        yield f"at last, `{born.operation}`{where} overflowed in step {born.step + 1}"
 
 
 def _finding(trace: Trace, curve: Curve, optimizer: int, ratio: float, *, by_rate: bool) -> Finding:
@@ -110,6 +188,23 @@ def bad_slowly() -> None:
         optimizer.step()
 
 
+def bad_state() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
+    memory = torch.zeros(8)
+    for _ in range(60):
+        x = torch.randn(64, 8)
+        memory = 1.3 * memory + x.mean(0)  # <- AD405
+        loss = nn.functional.mse_loss(model(x) + memory.sum(), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 def good() -> None:
     import torch
     from torch import nn
@@ -121,6 +216,23 @@ def good() -> None:
     y = x.sum(1, keepdim=True)
     for _ in range(12):
         loss = nn.functional.mse_loss(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_state() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    memory = torch.zeros(8)
+    for _ in range(60):
+        x = torch.randn(64, 8)
+        memory = 0.9 * memory + x.mean(0)
+        loss = nn.functional.mse_loss(model(x) + memory.sum(), x.sum(1, keepdim=True))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -163,20 +275,32 @@ RULE = Rule(
     name="loss-diverges",
     severity="error",
     title="the loss rises by orders of magnitude",
-    observes="A loss that rose by orders of magnitude above its first value and did not come back, while the weights "
-    "grew or each step changed them by a large part of their size.",
-    why="The steps overshoot, each further than the one before, until a value overflows. What was learned is lost.",
-    fix="Lower the learning rate, warm it up, or clip gradients; normalise inputs and targets that are large.",
+    observes="A loss that rose by orders of magnitude above its first value and did not come back, or ended as no "
+    "finite number, while the weights grew, each step changed them by a large part of their size, or a value that the "
+    "program keeps from step to step, and that flows into the loss, grew out of itself.",
+    why="The steps overshoot, or a state feeds on itself, each time further than before, until a value overflows. What "
+    "was learned is lost.",
+    fix="Lower the learning rate, warm it up, or clip gradients; normalise inputs and targets that are large; keep "
+    "what is carried on from step to step in bounds.",
     fine="Targets that grow, as returns in reinforcement learning, and harder tasks raise a loss, but not the weights. "
-    "Losses of adversaries rise by turns and are not judged, nor are those that fall below zero.",
-    needs=(LossesFollowed, UpdatesMeasured, BackwardRan, OptimizerBuilt, OptimizerStepped),
+    "States that grow because what flows into them does, counters, schedules, and means that settle. Losses of "
+    "adversaries rise by turns and are not judged, nor are those that fall below zero.",
+    needs=(
+        LossesFollowed,
+        UpdatesMeasured,
+        BackwardRan,
+        OptimizerBuilt,
+        OptimizerStepped,
+        CarriedValueMeasured,
+        NonFiniteProduced,
+    ),
     examine=examine,
-    bad=(bad, bad_slowly),
-    good=(good, good_growing_returns, good_harder_task),
+    bad=(bad, bad_slowly, bad_state),
+    good=(good, good_state, good_growing_returns, good_harder_task),
     # Our own measurement: over the healthy programs of the tests, losses that rise do so by a factor of 100 at most
     # unless their targets grow, typical updates are below 0.1 of the weights, and weights do not grow tenfold. Between
-    # the factors, updates must be three times as large.
-    tunables={"factor": 100.0, "large_factor": 1e4, "large_ratio": 0.1, "weight_growth": 10.0},
+    # the factors, updates must be three times as large. A state has grown if its largest entry is ten times as large.
+    tunables={"factor": 100.0, "large_factor": 1e4, "large_ratio": 0.1, "weight_growth": 10.0, "carried_growth": 10.0},
     folds=("AD401", "AD402", "AD404", "AD406", "AD412", "AD413", "AD408", "AD409", "AD410", "AD111", "AD116", "AD599"),
     about="loss",
 )

@@ -202,6 +202,44 @@ def test_warming_up_excuses_no_large_steps() -> None:
     assert len(examined(update_ratio_extreme.RULE, ratios(*[2.0] * 6), warmed)) == 1
 
 
+def jumps(*sizes: float, first: float = 0.5, after: float = 8.0) -> list[Event]:
+    """Steps of these sizes on weights that began so large, and are larger than the steps from the second on."""
+    steps = [updated(step, {0: size}, weight=3 * max(sizes) if step else first) for step, size in enumerate(sizes)]
+    return [*MODEL, RAN, *steps, *losses(1.0, after, after)]
+
+
+@pytest.mark.parametrize(
+    ("happened", "told"),
+    [
+        (jumps(*[2.0] * 8), 1),
+        (jumps(*[2.0] * 6, 0.1), 1),
+        (jumps(*[2.0] * 5, 0.1, 2.0), 0),
+        (jumps(2.0, *[0.0] * 6), 1),
+        (jumps(2.0, *[0.0] * 5), 0),
+        (jumps(*[0.0] * 7), 0),
+        (jumps(*[0.4] * 8), 0),
+        (jumps(*[2.0] * 8, after=0.9), 0),
+        (jumps(*[2.0] * 8, first=0.01), 0),
+        (jumps(*[2.0] * 8)[:-2], 0),
+    ],
+    ids=[
+        "large",
+        "large at first",
+        "too few",
+        "dead since",
+        "dead for a while",
+        "dead from the start",
+        "small",
+        "loss falls",
+        "began small on purpose",
+        "no loss followed",
+    ],
+)
+def test_steps_as_large_as_the_first_weights_throw_them_away(happened: list[Event], told: int) -> None:
+    found = examined(update_ratio_extreme.RULE, happened)
+    assert [finding.location for finding in found] == [at(5)] * told
+
+
 # ------------------------------------------------------------------------------------------------------------- AD413
 
 

@@ -165,12 +165,11 @@ class Ledger(Instrument):
         self._report_cleared(self._look_for_clears(), call.how, here(), number)
 
     def _clipping_begins(self, call: ClipCall) -> None:
-        if self._detail.full:
-            self.catch_up()
+        self.catch_up()
 
     def _clipping_done(self, call: ClipCall) -> None:
         """What clipping makes 0, as it does where the norm overflows, was not cleared."""
-        for parameter in call.tensors if self._detail.full else ():
+        for parameter in call.tensors:
             number, gradient = self._parameters.get(parameter), parameter.grad
             entry = None if number is None else self._gradients.get(number)
             if entry is not None and entry.key is not None and gradient is not None and entry.key[0] == id(gradient):

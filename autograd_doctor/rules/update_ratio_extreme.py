@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from statistics import median
 
-from autograd_doctor.events import OptimizerBuilt, OptimizerStepped, UpdatesMeasured
+from autograd_doctor.events import BackwardRan, LossesFollowed, OptimizerBuilt, OptimizerStepped, UpdatesMeasured
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.magnitudes import Relative, relative_updates
+from autograd_doctor.views.curves import Curve, curves
+from autograd_doctor.views.magnitudes import Relative, against_the_first, relative_updates
 from autograd_doctor.views.rates import known, rate_given
 
 
@@ -22,6 +23,34 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             yield _finding(trace, optimizer, measured, "large")
         elif all(0 < each.typical <= tunables["small"] for each in measured) and not _warms_up(trace, optimizer):
             yield _finding(trace, optimizer, measured, "small")
+        elif beginning := _overshoots(trace, optimizer, measured, tunables):
+            yield _finding(trace, optimizer, measured[:beginning], "large")
+
+
+def _overshoots(trace: Trace, optimizer: int, measured: list[Relative], tunables: Tunables) -> int:
+    """How many of the first steps each moved every matrix further than it was large at first, if the loss rose for it;
+    0 for a few only, unless nothing moves any more since then.
+
+    The weights have become so large by then that the steps are small against them.
+    """
+    moved = against_the_first(trace, optimizer)
+    beginning = next((place for place, ratio in enumerate(moved) if ratio < tunables["large"]), len(moved))
+    since = [max(each.ratios.values()) for each in measured if each.step >= beginning]
+    dead = beginning > 0 and len(since) >= tunables["steps"] and not any(since)
+    return beginning if (dead or beginning >= tunables["steps"]) and _rises(trace, optimizer, beginning) else 0
+
+
+def _rises(trace: Trace, optimizer: int, steps: int) -> bool:
+    """Whether every loss of these parameters was higher than at first when so many steps were over."""
+    held = trace.optimizer_parameters[optimizer]
+    own = [curve for curve in curves(trace) if any(held & set(backward.reached) for backward in curve.backwards)]
+    return bool(own) and all(_is_higher(curve, steps) for curve in own)
+
+
+def _is_higher(curve: Curve, steps: int) -> bool:
+    last = next((stretch for stretch in reversed(curve.stretches) if stretch.first < steps), curve.stretches[0])
+    level = last.low if last is not curve.stretches[0] else last.last
+    return level is not None and curve.opening is not None and level > curve.opening
 
 
 def _warms_up(trace: Trace, optimizer: int) -> bool:
@@ -67,6 +96,21 @@ def bad() -> None:
     x = torch.randn(64, 8)
     for _ in range(12):
         loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_jumps() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 2), nn.Tanh())
+    optimizer = torch.optim.Adam(model.parameters(), lr=1.5)  # <- AD412
+    x = torch.randn(64, 8)
+    for _ in range(12):
+        loss = nn.functional.cross_entropy(3 * model(x), (x[:, 0] * x[:, 1] > 0).long())
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -125,14 +169,16 @@ RULE = Rule(
     severity="warning",
     title="steps are out of all proportion to the weights",
     observes="The root mean square of what a step changes, divided by that of the weights, of every matrix of weights "
-    "in every step that was recorded; the typical matrix lies beyond the limits in all of them.",
+    "in every step that was recorded; the typical matrix lies beyond the limits in all of them. Or each of the first "
+    "steps moves every matrix further than it was large at first, and the loss rises for it.",
     why="Steps of the size of the weights forget in each what was learned before; steps a million times smaller would "
     "need millions of steps to change anything.",
     fix="Change the learning rate by orders of magnitude, towards updates of about 0.001 of the weights.",
-    fine="Warm-up, fine-tuning with small rates, vectors such as biases and scales, and weights that begin at zero.",
-    needs=(UpdatesMeasured, OptimizerBuilt, OptimizerStepped),
+    fine="Steps that are large at first and lower the loss, warm-up, fine-tuning with small rates, vectors such as "
+    "biases and scales, and weights that begin at zero.",
+    needs=(UpdatesMeasured, OptimizerBuilt, OptimizerStepped, LossesFollowed, BackwardRan),
     examine=examine,
-    bad=(bad,),
+    bad=(bad, bad_jumps),
     good=(good, good_fine_tuning, good_warm_up),
     # Usual is about 1e-3 (Karpathy, CS231n notes "Neural Networks Part 3", ratio of weights to updates). The limits are
     # beyond all healthy programs of the tests; below 6e-8 float32 does not even represent the new value.

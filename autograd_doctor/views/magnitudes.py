@@ -10,6 +10,12 @@ from statistics import median
 from autograd_doctor.events import GradientsClipped, UpdatesMeasured
 from autograd_doctor.trace import Trace
 
+_ORDINARY = 0.1
+"""The usual initialisations, from LeCun's to He's, give 0.6 to 1.4 before they are scaled down on purpose."""
+_FAR_APART = 100.0
+_ALIKE = 10.0
+"""Gradients a hundred times as large make steps a hundred times as large, unless somebody rescales them."""
+
 
 @dataclass(frozen=True)
 class Relative:
@@ -40,6 +46,27 @@ def relative_updates(trace: Trace, optimizer: int) -> list[Relative]:
     return found
 
 
+def against_the_first(trace: Trace, optimizer: int) -> list[float]:
+    """For each recorded step of an optimizer, what it changed divided by how large the weights were at first: the least
+    of all matrices.
+
+    None at all where a matrix began much smaller than usual, which is in proportion to the root of what it takes in:
+    an adapter, or a last layer that is to say nothing at first.
+    """
+    first: dict[int, float] = {}
+    found, telling = [], _telling(trace, optimizer)
+    for event in trace.of(UpdatesMeasured):
+        if event.optimizer == optimizer:
+            for parameter, weight in zip(event.parameters, event.weights, strict=True):
+                first.setdefault(parameter, weight)
+            measured = zip(event.parameters, event.updates, strict=True)
+            ratios = [update / first[p] if first[p] else math.inf for p, update in measured if p in telling]
+            found.append(min(ratios, default=0.0))
+    shapes = {parameter: trace.parameters[parameter].shape for parameter in telling & first.keys()}
+    ordinary = (first[p] * math.sqrt(math.prod(shape[1:])) >= _ORDINARY for p, shape in shapes.items())
+    return found if shapes and all(ordinary) else []
+
+
 def growth(trace: Trace, optimizer: int) -> float:
     """By how much the matrices of an optimizer have grown between the first recorded step and the last, typically."""
     first: dict[int, float] = {}
@@ -52,6 +79,29 @@ def growth(trace: Trace, optimizer: int) -> float:
                     last[parameter] = weight
                     first.setdefault(parameter, weight)
     return median(last[parameter] / weight for parameter, weight in first.items()) if first else 1.0
+
+
+def rescales(trace: Trace, optimizer: int) -> bool:
+    """Whether updates were seen not to follow gradients: of two of which one is far larger, the steps were alike.
+
+    So it is with Adam, RMSprop, LARS and their kin, whichever class they are written in.
+    """
+    updates = {event.step: event for event in trace.of(UpdatesMeasured) if event.optimizer == optimizer}
+    found = []
+    for step, other, _, norms in gradient_totals(trace):
+        event = updates.get(step) if other == optimizer else None
+        if event is not None:
+            sizes = dict(zip(event.parameters, event.updates, strict=True))
+            found += [(norm / _root_of_numel(trace, p), sizes[p]) for p, norm in norms.items() if norm and sizes.get(p)]
+    if not found:
+        return False
+    smallest, largest = min(found), max(found)
+    return largest[0] >= _FAR_APART * smallest[0] and largest[1] <= _ALIKE * smallest[1]
+
+
+def _root_of_numel(trace: Trace, parameter: int) -> float:
+    seen = trace.parameters.get(parameter)
+    return math.sqrt(math.prod(seen.shape)) if seen is not None else 1.0
 
 
 def tamed(trace: Trace, parameters: Iterable[int]) -> bool:

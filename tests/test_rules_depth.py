@@ -45,6 +45,32 @@ def test_gradients_that_grow_through_depth_are_told_where_that_begins() -> None:
     assert finding.parameters == ALL
 
 
+def stepped_and_updated(norms: dict[int, float], updates: dict[int, float]) -> list[Event]:
+    return [built(*ALL), stepped(0, norms), updated(0, updates)]
+
+
+@pytest.mark.parametrize(
+    ("happened", "severity"),
+    [
+        (stepped_and_updated({0: 1.0, 7: 1000.0}, {0: 1e-3, 7: 2e-3}), "info"),
+        (stepped_and_updated({0: 1.0, 7: 1000.0}, {0: 1e-3, 7: 1.0}), "warning"),
+        (stepped_and_updated({0: 1.0, 7: 20.0}, {0: 1e-3, 7: 1e-3}), "warning"),
+        (stepped_and_updated({0: 0.0, 7: 1000.0}, {0: 0.0, 7: 1e-3}), "warning"),
+    ],
+    ids=["rescaled", "in proportion", "too close to tell", "only one"],
+)
+def test_what_an_optimizer_rescales_is_an_info(happened: list[Event], severity: str) -> None:
+    (finding,) = examined(exploding_gradients.RULE, DEEP, looks(3.5), happened)
+    assert finding.severity == severity
+    assert bool(finding.notes) == (severity == "info")
+
+
+def test_rescaling_does_not_help_through_time() -> None:
+    happened = stepped_and_updated({3: 1.0, 7: 1000.0}, {3: 1e-3, 7: 2e-3})
+    (finding,) = examined(exploding_gradients.RULE, DEEP, through_time(3.5), happened)
+    assert finding.severity == "warning"
+
+
 @pytest.mark.parametrize(
     ("happened", "told"),
     [

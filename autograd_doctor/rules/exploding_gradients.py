@@ -10,7 +10,7 @@ from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.depth import Slope, through_depth, through_time
-from autograd_doctor.views.magnitudes import gradient_totals, relative_updates, tamed
+from autograd_doctor.views.magnitudes import gradient_totals, relative_updates, rescales, tamed
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -42,6 +42,8 @@ def _is_felt(trace: Trace, optimizer: int, tunables: Tunables) -> bool:
 
 def _on_its_way(trace: Trace, slope: Slope, parameters: list[int]) -> Finding:
     in_time = slope.times > 1
+    holders = [optimizer for optimizer, held in trace.optimizer_parameters.items() if held & set(parameters)]
+    rescaled = not in_time and bool(holders) and all(rescales(trace, optimizer) for optimizer in holders)
     where = "through the sequence" if in_time else f"through {len(slope.layers)} layers"
     return RULE.finding(
         f"gradients grow by a factor of {10**slope.decades:.1g} on the way back {where}, from "
@@ -50,12 +52,16 @@ def _on_its_way(trace: Trace, slope: Slope, parameters: list[int]) -> Finding:
         location=slope.begins.location,
         help="clip gradients (`torch.nn.utils.clip_grad_norm_`) between backward and step"
         + ("" if in_time else ", and normalise between the layers or initialise them with a smaller gain"),
+        severity="info" if rescaled else None,
         evidence={
             "gradients_from_the_loss_on": ", ".join(f"{each:.2g}" for each in slope.gradients),
             "decades": slope.decades,
             "begins_at": trace.parameter_names(slope.begins.parameters),
         },
         related=(Related("the backward that was measured", slope.backward),) if slope.backward else (),
+        notes=("the optimizer rescales its updates, so that the first layers move no further than the last",)
+        if rescaled
+        else (),
         step_first=1,
         parameters=parameters,
     )
@@ -150,7 +156,9 @@ RULE = Rule(
     "grow so much over the steps of an optimizer, with updates that grow along. No clipping took effect.",
     why="One unlucky batch is enough to throw the weights far away, from where they may not come back.",
     fix="Clip gradients between backward and step, normalise between layers, initialise with a smaller gain.",
-    fine="Large norms that clipping tames, and norms that an optimizer rescales.",
+    fine="Large norms that clipping tames. Where the optimizer rescales its updates, as Adam does, so that the first "
+    "layers move no further than the last, it is an `info`. Through time that does not help: the gradients of one "
+    "layer are summed up before, and the largest outweigh the others.",
     needs=(LayersMeasured, UpdatesMeasured, OptimizerStepped, OptimizerBuilt, GradientsClipped),
     examine=examine,
     bad=(bad,),

@@ -22,7 +22,8 @@ from autograd_doctor.signals.optimizers import StepCall
 
 
 class SpoiledUpdates(Instrument):
-    """Looks at gradients before a step, and at parameters around it, in steps that are looked at closely."""
+    """Looks at gradients before a step, or after each call of its closure, and at parameters around what follows, in
+    steps that are looked at closely."""
 
     emits: ClassVar[tuple[type[Event], ...]] = (NonFiniteProduced,)
 
@@ -37,27 +38,36 @@ class SpoiledUpdates(Instrument):
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.steps.began, self._began, attention=Attention.CLOSE)
-        self.listen(signals.steps.ended, self._ended)
+        self.listen(signals.steps.closure_began, self._moved)
+        self.listen(signals.steps.closure_ended, self._look, attention=Attention.CLOSE)
+        self.listen(signals.steps.ended, self._moved)
 
     def _began(self, call: StepCall) -> None:
-        self._sound = []
-        if self._said or call.closure:
-            return
-        held = [p for p in parameters_of(call.optimizer) if p.grad is not None]
-        spoiled = _spoiled([parameter.grad for parameter in held if parameter.grad is not None])
-        if spoiled:
-            self._tell_of_gradient(spoiled)
-        elif not _spoiled(held):
-            self._sound = held
+        if not call.closure:
+            self._look(call)
 
-    def _tell_of_gradient(self, spoiled: list[torch.Tensor]) -> None:
+    def _look(self, call: StepCall) -> None:
+        """What the optimizer is about to work on: gradients, those of a closure if it was given one, and parameters."""
+        self._sound = []
+        if self._said:
+            return
+        held = [parameter for parameter in parameters_of(call.optimizer) if parameter.grad is not None]
+        gradients = [parameter.grad for parameter in held if parameter.grad is not None]
+        spoiled = _spoiled([*gradients, *held])
+        if not spoiled:
+            self._sound = held
+        elif any(spoiled[0] is gradient for gradient in gradients):
+            self._tell_of_gradient(spoiled[0])
+
+    def _tell_of_gradient(self, spoiled: torch.Tensor) -> None:
         """What a backward has spoiled is told of by itself; this is about what the program did to gradients."""
-        made = self._tensors.get(spoiled[0])
+        made = self._tensors.get(spoiled)
         if made is not None and made.origin is not None:
             self._said = True
             self.emit(made.origin.event(self._course.steps, "gradient"))
 
-    def _ended(self, call: StepCall) -> None:
+    def _moved(self, call: StepCall) -> None:
+        """The optimizer has moved the parameters: at its end, or before it calls its closure again."""
         sound, self._sound = self._sound, []
         running = self._course.step_of(call.optimizer) if sound else None
         spoiled = _spoiled(sound) if running is not None and not running.skipped else []

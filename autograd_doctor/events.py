@@ -207,7 +207,8 @@ class TensorFacts(Struct, frozen=True, omit_defaults=True):
         words = [f"`{self.name}`" if self.name else "a tensor", f"of shape {self.shape}"]
         if self.low is not None and self.high is not None:
             words.append(f"from {self.low:.4g} to {self.high:.4g}" if self.low != self.high else f"at {self.low:.4g}")
-        return " ".join(words)
+        spoiled = " and ".join(f"{count} {name}" for name, count in (("NaN", self.nan), ("Inf", self.inf)) if count)
+        return " ".join(words) + (f" with {spoiled}" if spoiled else "")
 
 
 class StackFrame(Struct, frozen=True):
@@ -1190,7 +1191,8 @@ class NonFiniteProduced(Event, frozen=True):
     rows: first-dimension indices, at most eight. reached: what it spoiled: a loss that went backward, a gradient that
     the program changed, a parameter in the step of an optimizer (the operation, then), or a loss that was only read.
     low_precision: the same operation is finite in float32 (None: not tried). from_graph: nobody recorded the operation;
-    it was found by computing the nodes of the graph once more.
+    it was found by computing the nodes of the graph once more. written_at: where infinities that went in were written
+    down by the program itself, as masks are.
     """
 
     operation: str
@@ -1202,6 +1204,7 @@ class NonFiniteProduced(Event, frozen=True):
     module: str = ""
     low_precision: bool | None = None
     from_graph: bool = False
+    written_at: Location | None = None
 
 
 class NonFiniteInput(Event, frozen=True):

@@ -55,6 +55,11 @@ BORN: dict[str, tuple[str, Loss]] = {
 }
 
 
+def test_weights_of_classes_that_were_spoiled_before_are_no_birth() -> None:
+    weight = torch.tensor([1.0, math.nan, 1.0])
+    assert birth_in(F.cross_entropy(leaf() * 1.0, torch.tensor([0, 1, 2, 0]), weight=weight)) is None
+
+
 @pytest.mark.parametrize(("node", "loss"), BORN.values(), ids=list(BORN))
 def test_births(node: str, loss: Loss) -> None:
     found = birth_in(loss(leaf() * 1.0))

@@ -57,6 +57,17 @@ def test_birth_is_named_with_operation_ranges_and_rows() -> None:
     assert "clamp_min" in finding.help
 
 
+def test_nan_that_infinities_of_the_program_became_names_where_these_were_written() -> None:
+    masked = TensorFacts([16], "float32", low=0.0, high=1.0, inf=1)
+    (finding,) = examined(
+        non_finite_forward.RULE,
+        born(operation="sub", operands=[masked], output=TensorFacts([16], "float32", nan=1), written_at=at(9)),
+    )
+    assert finding.message == "`sub` made 1 NaN out of infinities: a tensor of shape [16] from 0 to 1 with 1 Inf"
+    assert finding.related[0].location == at(9)
+    assert "0 times" in finding.notes[0]
+
+
 @pytest.mark.parametrize(
     ("operation", "words"), [("__rtruediv__", "divisor"), ("var", "correction"), ("frob", "bound")]
 )

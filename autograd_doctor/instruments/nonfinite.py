@@ -107,7 +107,7 @@ class NonFinite(Instrument):
         if made.origin is None:
             made.origin = self._spoiled_parameter(recorded.inputs)
         if made.origin is None or (made.origin.deliberate and bool(torch.isnan(output).any())):
-            made.origin = None if self._is_written_down(recorded) else self._origin(recorded)
+            made.origin = None if self._is_written_down(recorded) else self._origin(recorded, made.origin)
 
     def _is_written_down(self, recorded: Recorded) -> bool:
         """Whether the program marks data as missing: they come in spoiled where they are used."""
@@ -120,7 +120,8 @@ class NonFinite(Instrument):
         origins = (self._spoiled_parameters.get(number) for number in numbers if number is not None)
         return next(filter(None, origins), None)
 
-    def _origin(self, recorded: Recorded) -> Origin:
+    def _origin(self, recorded: Recorded, mask: Origin | None) -> Origin:
+        """mask: infinities that the program wrote down itself, and that have become NaN."""
         output, made, inputs = recorded.output, recorded.made, recorded.inputs
         key = (made.place, made.operation)
         self._seen[key] = self._seen.get(key, 0) + 1
@@ -134,7 +135,8 @@ class NonFinite(Instrument):
             operands = tuple(self._tensors.describe(tensor) for tensor in inputs[:4])
             by = recorded.operation
             low = from_range(by.function, by.name, by.args, by.kwargs, output) if by is not None else None
-            origin = Origin(made.operation, made.place, describe(output), operands, tuple(bad_rows(output)), low)
+            rows, written = tuple(bad_rows(output)), mask.place if mask is not None else None
+            origin = Origin(made.operation, made.place, describe(output), operands, rows, low, written)
         self._known[key] = origin
         return origin
 

@@ -89,7 +89,8 @@ class _Graph:
 
     def _are_finite(self, node: Node, operands: Mapping[str, torch.Tensor | None]) -> bool:
         """Whether what went into a node is finite. Data that nothing holds any more may have been spoiled."""
-        if not all(_is_finite(value) for value in operands.values() if value is not None):
+        given = [*operands.values(), *self._optional(node)]
+        if not all(_is_finite(value) for value in given if value is not None):
             return False
         sources = [source for source, _ in node.next_functions]
         gone = [source for value, source in zip(operands.values(), sources, strict=False) if value is None]
@@ -121,6 +122,14 @@ class _Graph:
             name: saved[name] if is_a(saved.get(name), torch.Tensor) else self._given_by(*edge)
             for name, edge in zip(names, edges, strict=True)
         }
+
+    def _optional(self, node: Node) -> Iterator[torch.Tensor]:
+        """What a node saved of tensors that its operation can do without, as the weights of classes."""
+        operation = _operation(node)
+        for argument in operation._schema.arguments if operation is not None else ():
+            value = self._saved[node].get(argument.name)
+            if not _takes_tensor(argument) and value is not None and is_a(value, torch.Tensor):
+                yield value
 
     def _given_by(self, source: Node | None, position: int) -> torch.Tensor | None:
         leaf = self._leaves.get(source)

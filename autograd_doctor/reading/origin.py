@@ -14,7 +14,8 @@ from autograd_doctor.reading.places import Place, locate
 class Origin:
     """The birth of a non-finite value: the operation, or None for a tensor that came in already spoiled.
 
-    low_precision: whether the same operation is finite in float32, None if that was not tried.
+    low_precision: whether the same operation is finite in float32, None if that was not tried. written_at: where the
+    program wrote down the infinities that went in.
     """
 
     operation: str | None
@@ -23,6 +24,7 @@ class Origin:
     operands: tuple[TensorFacts, ...]
     rows: tuple[int, ...]
     low_precision: bool | None = None
+    written_at: Place | None = None
 
     @property
     def deliberate(self) -> bool:
@@ -46,4 +48,5 @@ class Origin:
             rows=list(self.rows),
             reached=reached,
             low_precision=self.low_precision,
+            written_at=locate(self.written_at),
         )

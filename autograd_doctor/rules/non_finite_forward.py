@@ -13,7 +13,7 @@ from autograd_doctor.events import (
     ScalerUsed,
     TensorFacts,
 )
-from autograd_doctor.findings import Finding
+from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.births import described_operands, origins, rows
@@ -76,10 +76,16 @@ def _finding(trace: Trace, born: NonFiniteProduced) -> Finding:
         )
         help += "missing normalisation or clipping, a sum where a mean was meant"
     kind = " and ".join(f"{count} {name}" for name, count in (("NaN", output.nan), ("Inf", output.inf)) if count)
+    infinite = any(operand.inf for operand in born.operands) and not output.inf
+    if infinite and not reason:
+        reason, help = (
+            "the difference of two infinities is NaN, and so is 0 times one",
+            "look at where the infinities come from, as a row that is masked altogether",
+        )
     from_what = described_operands(born)
     operands = {f"operand_{place}": operand.described for place, operand in enumerate(born.operands, start=1)}
     return RULE.finding(
-        f"`{born.operation}` made {kind or 'NaN or Inf'} out of finite values"
+        f"`{born.operation}` made {kind or 'NaN or Inf'} out of {'infinities' if infinite else 'finite values'}"
         + (f": {from_what}" if from_what else ""),
         subject=output.name or born.operation,
         location=born.location,
@@ -94,11 +100,15 @@ def _finding(trace: Trace, born: NonFiniteProduced) -> Finding:
             **rows(born),
             **operands,
         },
-        related=origins(born),
+        related=(*origins(born), *_written(born)),
         notes=tuple(filter(None, (reason, f"it happened in `{born.module}`" if born.module else "", _how(born)))),
         step_first=born.step + 1,
         step_count=1,
     )
+
+
+def _written(born: NonFiniteProduced) -> tuple[Related, ...]:
+    return (Related("the infinities were written down here", born.written_at),) if born.written_at else ()
 
 
 def _of_update(trace: Trace, born: NonFiniteProduced) -> tuple[str, str]:

@@ -151,7 +151,7 @@ class Activations(Instrument):
             known.looks += 1
             known.samples.append(0)
         known.samples[-1] += recorded.output.numel() // active.numel()
-        known.active_in[active] = known.looks
+        known.active_in.masked_fill_(active, known.looks)
 
     # ----------------------------------------------------------------------------------------------------- squashers
 

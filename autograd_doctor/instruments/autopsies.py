@@ -15,6 +15,7 @@ from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.ledger import Ledger
 from autograd_doctor.instruments.light_steps import LightSteps
+from autograd_doctor.instruments.nonfinite import NonFinite
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.birth import birth
 from autograd_doctor.reading.graph_structure import nodes_of, structure_of
@@ -58,12 +59,14 @@ class Autopsies(Instrument):
         light_steps: LightSteps,
         tensors: Tensors,
         ledger: Ledger,
+        nonfinite: NonFinite,
     ) -> None:
         super().__init__(site)
         self._course = course
         self._detail = detail
         self._tensors = tensors
         self._ledger = ledger
+        self._nonfinite = nonfinite
         self._guard = site.signals.guard
         self._operations = site.signals.operations
         self._lines: dict[tuple[int, Place | None], list[Line | None]] = {}
@@ -118,6 +121,7 @@ class Autopsies(Instrument):
             return
         with self._guard.looking():
             if has_graph(tensor) and is_spoiled(tensor):
+                self._nonfinite.settle()
                 made = self._tensors.get(tensor) if self._detail.closely else None
                 origin = made.origin if made is not None else None
                 told = origin.event(self._course.steps, "read") if origin else self._look_into([tensor], None, "read")

@@ -103,12 +103,15 @@ class LossScales(Instrument):
         )
 
     def _used(self, scaler: GradScaler, name: Name, optimizer: Optimizer | None) -> tuple[float, bool]:
-        """Keep account of a call; returns the loss scale at that time and whether it met an Inf."""
+        """Keep account of a call; returns the loss scale at that time and whether it met an Inf.
+
+        Both lie on the accelerator: in light steps the scale is read once, when it is used.
+        """
         scale = self._scales.get(scaler) or scaler.get_scale()
         if name == "scale":
             self._scales.put(scaler, scale)
         elif name == "update":
-            scale = scaler.get_scale()
+            scale = scaler.get_scale() if self._detail.full else scale
             self._scales.discard(scaler)
         if optimizer is None:
             return scale, False
@@ -117,7 +120,7 @@ class LossScales(Instrument):
             optimizers = IdentityTable()
             self._known.put(scaler, optimizers)
         optimizers.put(optimizer, None)
-        return scale, any(bool(flag) for flag in scaler._found_inf_per_device(optimizer).values())
+        return scale, self._detail.full and any(bool(flag) for flag in scaler._found_inf_per_device(optimizer).values())
 
 
 def _holds(scaler: GradScaler, optimizer: Optimizer) -> bool:

@@ -7,23 +7,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 import torch
 
-from autograd_doctor.events import Event, NonFiniteInput, NonFiniteProduced
+from autograd_doctor.events import Event, NonFiniteInput, NonFiniteProduced, TensorFacts
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.lineage import Lineage, Recorded
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.instruments.tensors import Tensors
-from autograd_doctor.reading.low_precision import from_range
+from autograd_doctor.reading.birth import birth
+from autograd_doctor.reading.graph_structure import nodes_of
+from autograd_doctor.reading.graph_walk import lineage_of
+from autograd_doctor.reading.low_precision import from_range, narrows
 from autograd_doctor.reading.made import Made
 from autograd_doctor.reading.operation_kinds import STAYS_FINITE
 from autograd_doctor.reading.origin import Origin
 from autograd_doctor.reading.places import Place
-from autograd_doctor.reading.tensor_facts import bad_rows, describe, is_spoiled, readable
+from autograd_doctor.reading.put_off import Look, PutOff, is_checkable
+from autograd_doctor.reading.tensor_facts import bad_rows, describe, is_remote, is_spoiled
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
@@ -32,6 +37,8 @@ _MOST_PER_PLACE = 3
 """Non-finite outputs to describe per line and operation: values that a mask discards, as in attention, come in every
 step from the same lines, and their ranges tell nothing new."""
 _MARKS = frozenset({"__setitem__", "fill_", "index_fill_", "index_put_", "masked_fill_"})
+_MOST_WAITING = 50_000
+"""Looks that wait on an accelerator: an evaluation of many batches has no backward at which they would be read."""
 _MOST_REPORTED = 4
 """Births to report: a loss scale of 65536 (the default) that settles halves a few times, and each overflow is a birth
 that does no harm."""
@@ -56,21 +63,38 @@ class NonFinite(Instrument):
         self._spoiled_parameters: dict[int, Origin] = {}
         self._reported: set[tuple[str | None, Place | None]] = set()
         self._active = True
+        self._waiting = PutOff()
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._lineage.recorded, self._recorded)
         self.listen(self._lineage.parameter_written, self._parameter_written)
         self.listen(signals.backward.began, self._backward_began, attention=Attention.FULL)
 
+    def settle(self) -> None:
+        """Read what waits on an accelerator, so that the origins of all that was recorded are known."""
+        waiting, self._waiting = self._waiting, PutOff()
+        for look, origin in waiting.judged(self._spoiled_parameters):
+            if look.parameter is not None:
+                self._written(look.parameter, origin)
+
     def _recorded(self, recorded: Recorded) -> None:
-        if not (self._active and self._detail.closely) or recorded.made.operation in STAYS_FINITE:
+        if not (self._active and self._detail.closely):
             return
-        self._check(recorded)
+        if recorded.made.operation not in STAYS_FINITE:
+            self._check(recorded)
+        elif is_remote(recorded.output):
+            self._put_off(recorded)
 
     def _parameter_written(self, recorded: Recorded) -> None:
         """An update by hand, or a repair."""
         self._check(recorded)
-        number, origin = self._parameters.number(recorded.output), recorded.made.origin
+        number = self._parameters.number(recorded.output)
+        if self._waiting.looks and self._waiting.looks[-1].made is recorded.made:
+            self._waiting.looks[-1].parameter = number
+        else:
+            self._written(number, recorded.made.origin)
+
+    def _written(self, number: int, origin: Origin | None) -> None:
         if origin is not None:
             self._spoiled_parameters[number] = origin
         else:
@@ -78,6 +102,7 @@ class NonFinite(Instrument):
 
     def _backward_began(self, call: BackwardCall) -> None:
         """If the loss is spoiled, report where that began."""
+        self.settle()
         made = self._tensors.get(call.roots[0])
         origin = made.origin if made is not None else None
         if not self._active or origin is None or (origin.operation, origin.place) in self._reported:
@@ -86,7 +111,7 @@ class NonFinite(Instrument):
             if origin.is_spoiled_leaf and self._course.steps:  # what spoiled it happened unseen
                 self._detail.missed()
                 return
-            self.emit(origin.event(self._course.steps))
+            self.emit(self._with_operands(origin, call).event(self._course.steps))
             self._reported.add((origin.operation, origin.place))
             self._active = len(self._reported) < _MOST_REPORTED
 
@@ -96,8 +121,11 @@ class NonFinite(Instrument):
         A sum is finite if every term is; where the sum itself overflows, the exact look tells.
         """
         output, made = recorded.output, recorded.made
-        if not output.is_floating_point() or not readable(output) or output.numel() == 0:
+        if not is_checkable(output):
             made.origin = None
+            return
+        if is_remote(output):
+            self._put_off(recorded)
             return
         if math.isfinite(output.sum(dtype=torch.float32 if output.dtype.itemsize < 4 else None).item()) or bool(
             torch.isfinite(output).all()
@@ -108,6 +136,48 @@ class NonFinite(Instrument):
             made.origin = self._spoiled_parameter(recorded.inputs)
         if made.origin is None or (made.origin.deliberate and bool(torch.isnan(output).any())):
             made.origin = None if self._is_written_down(recorded) else self._origin(recorded, made.origin)
+
+    # -------------------------------------------------------------------------------------------- on an accelerator
+
+    def _put_off(self, recorded: Recorded) -> None:
+        output, made, waiting = recorded.output, recorded.made, self._waiting
+        others = [tensor for tensor in recorded.inputs if tensor is not output]
+        sources = [self._tensors.get(tensor) for tensor in others]
+        given = [tensor for tensor, made in zip(others, sources, strict=True) if made is None and is_checkable(tensor)]
+        look = Look(
+            made,
+            inherited=made.origin,
+            sources=[source for source in sources if source is not None],
+            parameters=[number for tensor in others if (number := self._parameters.get(tensor)) is not None],
+            facts=describe(output, ranges=False),
+            given=[waiting.given(tensor, self._described) for tensor in given],
+            is_mark=made.operation in _MARKS and not made.values,
+            moves=made.operation in STAYS_FINITE,
+            low_precision=narrows(made.operation, output) or None,
+        )
+        waiting.add(look, output)
+        made.origin = None
+        if len(waiting.looks) >= _MOST_WAITING:
+            self.settle()
+
+    def _described(self, tensor: torch.Tensor) -> TensorFacts:
+        return self._tensors.describe(tensor, ranges=False)
+
+    def _with_operands(self, origin: Origin, call: BackwardCall) -> Origin:
+        """Ranges that nobody has read yet: what the graph saved still tells them."""
+        if origin.operands or origin.operation is None or not is_remote(call.roots[0]):
+            return origin
+        born = birth(nodes_of(call.roots))
+        made = lineage_of(born.node) if born is not None else None
+        if born is None or made is None or (made.operation, made.place) != (origin.operation, origin.place):
+            return origin
+        return replace(
+            origin,
+            output=describe(born.output),
+            operands=tuple(self._tensors.describe(operand) for operand in born.operands[:4]),
+            rows=tuple(bad_rows(born.output)),
+            low_precision=origin.low_precision or born.low_precision,
+        )
 
     def _is_written_down(self, recorded: Recorded) -> bool:
         """Whether the program marks data as missing: they come in spoiled where they are used."""

@@ -11,6 +11,7 @@ from autograd_doctor.events import Event, NonFiniteProduced
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.nonfinite import NonFinite
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.optimizer_groups import parameters_of
@@ -27,12 +28,21 @@ class SpoiledUpdates(Instrument):
 
     emits: ClassVar[tuple[type[Event], ...]] = (NonFiniteProduced,)
 
-    def __init__(self, site: Site, course: Course, detail: Detail, parameters: Parameters, tensors: Tensors) -> None:
+    def __init__(
+        self,
+        site: Site,
+        course: Course,
+        detail: Detail,
+        parameters: Parameters,
+        tensors: Tensors,
+        nonfinite: NonFinite,
+    ) -> None:
         super().__init__(site)
         self._course = course
         self._detail = detail
         self._parameters = parameters
         self._tensors = tensors
+        self._nonfinite = nonfinite
         self._sound: list[torch.Tensor] = []
         self._said = False
 
@@ -61,6 +71,7 @@ class SpoiledUpdates(Instrument):
 
     def _tell_of_gradient(self, spoiled: torch.Tensor) -> None:
         """What a backward has spoiled is told of by itself; this is about what the program did to gradients."""
+        self._nonfinite.settle()
         made = self._tensors.get(spoiled)
         if made is not None and made.origin is not None:
             self._said = True

@@ -14,10 +14,10 @@ from torch.autograd.function import BackwardCFunction
 
 from autograd_doctor.events import Cut, NonFiniteGradient, TensorFacts, Zeroing
 from autograd_doctor.reading.graph_structure import MOST_NODES
-from autograd_doctor.reading.low_precision import overflows_only_by_range
+from autograd_doctor.reading.low_precision import FINITE_SLOPES, is_low, overflows_only_by_range
 from autograd_doctor.reading.made import Made, leaf_of
 from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.tensor_facts import describe, readable
+from autograd_doctor.reading.tensor_facts import describe, extent, is_remote, read_together, readable
 
 NODE_KEY = "autograd_doctor"
 """The key under which a backward node's `metadata` holds the `Made` of its output."""
@@ -166,6 +166,7 @@ class GradientWatch:
         self.first_bad: BadGradient | None = None
         self.without_answer: set[int] = set()
         self._handles: list[Any] = []
+        self._waiting: list[_Waiting] = []
 
     def attach(self) -> None:
         for key, node in self._walk.nodes.items():
@@ -176,6 +177,7 @@ class GradientWatch:
         for handle in self._handles:
             handle.remove()
         self._handles = []
+        self._settle()
 
     def _hook(self, key: int, node: Node) -> Callable[[Any, Any], None]:
         looking, magnitudes = self._looking, self.magnitudes
@@ -184,6 +186,9 @@ class GradientWatch:
             if self.first_bad is not None:
                 return
             with looking():
+                if any(gradient is not None and is_remote(gradient) for gradient in given):
+                    self._put_off(key, node, given)
+                    return
                 found = [_magnitude(gradient) for gradient in given]
                 if not any(isinstance(gradient, torch.Tensor) for gradient in given):
                     self.without_answer.add(key)
@@ -193,6 +198,22 @@ class GradientWatch:
                     self.first_bad = BadGradient(node, _operands(node, self._made_of), by_range)
 
         return look
+
+    def _put_off(self, key: int, node: Node, given: tuple[torch.Tensor | None, ...]) -> None:
+        """Leave the numbers on the accelerator until the backward is over. What nodes have saved is gone by then."""
+        by_range = operation_of(node) in FINITE_SLOPES and all(each is None or is_low(each) for each in given)
+        self._waiting.append(_Waiting(key, node, [_left_there(gradient) for gradient in given], by_range))
+
+    def _settle(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        numbers = iter(read_together([each for look in waiting for each in look.gradients if each is not None]))
+        for look in waiting:
+            read = [None if each is None else next(numbers) for each in look.gradients]
+            if self.first_bad is not None:
+                continue
+            self.magnitudes[look.key] = found = [0.0 if each is None else _told_by(*each) for each in read]
+            if not all(map(math.isfinite, found)):
+                self.first_bad = BadGradient(look.node, [], look.by_range)
 
     def zeroings(self) -> list[tuple[Node, set[int]]]:
         """Nodes that got a nonzero gradient and passed on nothing but zeros, with the leaf nodes below them."""
@@ -223,6 +244,28 @@ def _magnitude(gradient: torch.Tensor | None) -> float:
     if not math.isfinite(norm) and bool(torch.isfinite(gradient).all()):  # squares of very large ones overflow
         return sys.float_info.max
     return norm
+
+
+class _Waiting(NamedTuple):
+    """The gradients that a node passed on: norm and largest absolute value of each, on the accelerator."""
+
+    key: int
+    node: Node
+    gradients: list[torch.Tensor | None]
+    by_range: bool
+
+
+def _left_there(gradient: torch.Tensor | None) -> torch.Tensor | None:
+    if gradient is None or not gradient.is_floating_point() or gradient.numel() == 0 or not readable(gradient):
+        return None
+    return torch.stack([torch.linalg.vector_norm(gradient).float(), extent(gradient)])
+
+
+def _told_by(norm: float, largest: float) -> float:
+    """As `_magnitude`: squares of very small numbers vanish, and those of very large ones overflow."""
+    if norm == 0.0:
+        return float(largest > 0)
+    return sys.float_info.max if math.isinf(norm) and math.isfinite(largest) else norm
 
 
 def reduction_of(root: torch.Tensor) -> Literal["", "mean", "sum"]:

@@ -12,7 +12,7 @@ from autograd_doctor.reading.operation_kinds import changes_input
 from autograd_doctor.reading.tensors_in import tensors_in
 
 _CASTS = frozenset({"to", "half", "bfloat16", "type", "type_as"})
-_FINITE_SLOPES = frozenset({
+FINITE_SLOPES = frozenset({
     "Add", "Addbmm", "Addmm", "Baddbmm", "Bmm", "Cat", "Clone", "Convolution", "Dot", "Expand", "Linear", "Mean", "Mm",
     "Mul", "Mv", "Neg", "Relu", "Repeat", "Select", "Slice", "Stack", "Sub", "Sum", "T", "Tanh", "ToCopy", "Transpose",
     "UnsafeView", "View",
@@ -23,6 +23,11 @@ _FINITE_SLOPES = frozenset({
 def is_low(tensor: torch.Tensor) -> bool:
     """Whether a dtype has fewer bits than float32."""
     return tensor.is_floating_point() and tensor.dtype.itemsize < 4
+
+
+def narrows(name: str, output: torch.Tensor) -> bool:
+    """Whether an operation has only put values into a small dtype."""
+    return name in _CASTS and is_low(output)
 
 
 def from_range(
@@ -53,7 +58,7 @@ def overflows_only_by_range(operation: str, gradients: Sequence[torch.Tensor | N
     operation: as nodes spell it, "NativeLayerNorm".
     """
     spoiled = [each for each in gradients if each is not None and not bool(torch.isfinite(each).all())]
-    return operation in _FINITE_SLOPES and bool(spoiled) and all(map(is_low, spoiled))
+    return operation in FINITE_SLOPES and bool(spoiled) and all(map(is_low, spoiled))
 
 
 def _widened(value: Any) -> Any:

@@ -12,6 +12,9 @@ from autograd_doctor.events import GradSwitch, TensorFacts
 from autograd_doctor.findings import Location
 from autograd_doctor.reading.subclasses import dispatches, plain_parts
 
+_LARGEST = 3e38
+"""Of float32, about."""
+
 
 def describe(
     tensor: torch.Tensor,
@@ -76,6 +79,19 @@ def readable(tensor: torch.Tensor) -> bool:
         and not dispatches(tensor)
         and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
     )
+
+
+def is_remote(tensor: torch.Tensor) -> bool:
+    """Whether to read a value of it means to wait for an accelerator: such values are read together."""
+    return tensor.device.type != "cpu"
+
+
+def extent(tensor: torch.Tensor) -> torch.Tensor:
+    """The largest absolute value, left where the tensor is: NaN if it holds one, otherwise Inf if it holds one."""
+    largest = tensor.detach().abs().amax()
+    if largest.dtype is torch.float64:
+        largest = torch.where(largest.isfinite(), largest.clamp(max=_LARGEST), largest)
+    return largest.float()
 
 
 def is_spoiled(tensor: torch.Tensor) -> bool:

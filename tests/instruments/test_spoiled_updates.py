@@ -10,7 +10,6 @@ from torch import nn
 from torch.optim import LBFGS, SGD, Optimizer
 
 from autograd_doctor.events import NonFiniteProduced
-from autograd_doctor.instruments.nonfinite import NonFinite
 from autograd_doctor.instruments.spoiled_updates import SpoiledUpdates
 from tests.watching import watching
 
@@ -30,7 +29,7 @@ def produced(optimizer: Optimizer, change: Callable[[], None], *, closure: bool)
         change()
         return loss
 
-    with watching(NonFinite, SpoiledUpdates) as run:
+    with watching(SpoiledUpdates) as run:
         if closure:
             optimizer.step(gradients)
         else:

@@ -22,7 +22,7 @@ from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.birth import birth
 from autograd_doctor.reading.graph_structure import nodes_of
 from autograd_doctor.reading.graph_walk import lineage_of
-from autograd_doctor.reading.low_precision import from_range, narrows
+from autograd_doctor.reading.low_precision import from_range, overflows
 from autograd_doctor.reading.made import Made
 from autograd_doctor.reading.operation_kinds import STAYS_FINITE
 from autograd_doctor.reading.origin import Origin
@@ -153,7 +153,7 @@ class NonFinite(Instrument):
             given=[waiting.given(tensor, self._described) for tensor in given],
             is_mark=made.operation in _MARKS and not made.values,
             moves=made.operation in STAYS_FINITE,
-            low_precision=narrows(made.operation, output) or None,
+            low_precision=overflows(made.operation, output) or None,
         )
         waiting.add(look, output)
         made.origin = None

@@ -12,6 +12,11 @@ from autograd_doctor.reading.operation_kinds import changes_input
 from autograd_doctor.reading.tensors_in import tensors_in
 
 _CASTS = frozenset({"to", "half", "bfloat16", "type", "type_as"})
+_FINITE = frozenset({
+    "add", "addmm", "baddbmm", "bmm", "conv1d", "conv2d", "conv3d", "dot", "einsum", "linear", "matmul", "mm", "mul",
+    "mv", "square", "sub", "sum",
+})  # fmt: skip
+"""Operations whose result on finite numbers is finite, but for the range of the dtype."""
 FINITE_SLOPES = frozenset({
     "Add", "Addbmm", "Addmm", "Baddbmm", "Bmm", "Cat", "Clone", "Convolution", "Dot", "Expand", "Linear", "Mean", "Mm",
     "Mul", "Mv", "Neg", "Relu", "Repeat", "Select", "Slice", "Stack", "Sub", "Sum", "T", "Tanh", "ToCopy", "Transpose",
@@ -25,9 +30,9 @@ def is_low(tensor: torch.Tensor) -> bool:
     return tensor.is_floating_point() and tensor.dtype.itemsize < 4
 
 
-def narrows(name: str, output: torch.Tensor) -> bool:
-    """Whether an operation has only put values into a small dtype."""
-    return name in _CASTS and is_low(output)
+def overflows(name: str, output: torch.Tensor) -> bool:
+    """Whether what an operation gives on finite numbers can only be Inf because of a small dtype."""
+    return is_low(output) and (name in _CASTS or name in _FINITE)
 
 
 def from_range(

@@ -23,8 +23,8 @@ class Look:
     """An output: how it was made, and of what. given: what no operation had made, by place among those put off.
 
     is_mark: it writes down values that the program has thought of. moves: it only moves values, and is as finite as
-    they are. low_precision: it has put them into a dtype that may not hold them. parameter: the number of one that was
-    written to.
+    they are. low_precision: on finite numbers only the range of its dtype can fail it. parameter: the number of one
+    that was written to.
     """
 
     made: Made

@@ -74,6 +74,10 @@ def in_half(out: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     return (out * 1e6).half().float().sum()
 
 
+def product_in_half(out: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    return ((out.half() * 200) @ (x.half() * 10000).T).float().sum()
+
+
 def logarithm(out: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     return (out.relu().log() * 2 + 1).mean()
 
@@ -91,7 +95,17 @@ def read_only(out: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
 
 @pytest.mark.parametrize(
     "loss_of",
-    [logarithm, masked, masked_altogether, spoiled_gradient, in_half, in_place, read_only, lambda out, x: out.sum()],
+    [
+        logarithm,
+        masked,
+        masked_altogether,
+        spoiled_gradient,
+        in_half,
+        product_in_half,
+        in_place,
+        read_only,
+        lambda out, x: out.sum(),
+    ],
 )
 def test_the_same_is_told_of_an_accelerator(remote: Callable[[bool], None], loss_of: Loss) -> None:
     remote(False)

@@ -13,10 +13,11 @@ import torch
 from torch.autograd.function import BackwardCFunction
 
 from autograd_doctor.events import Cut, NonFiniteGradient, TensorFacts, Zeroing
+from autograd_doctor.findings import Location
 from autograd_doctor.reading.graph_structure import MOST_NODES
 from autograd_doctor.reading.low_precision import FINITE_SLOPES, is_low, overflows_only_by_range
 from autograd_doctor.reading.made import Made, leaf_of
-from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.places import Place, lines_of, locate
 from autograd_doctor.reading.tensor_facts import describe, extent, is_remote, read_together, readable
 
 NODE_KEY = "autograd_doctor"
@@ -141,11 +142,15 @@ class GraphWalk:
 
 
 class BadGradient(NamedTuple):
-    """A node that passed on gradients that are not finite, what it saved, and whether they only left their range."""
+    """A node that passed on gradients that are not finite, what it saved, and whether they only left their range.
+
+    hook: of the program, which made them so before they arrived at the node.
+    """
 
     node: Node
     operands: list[TensorFacts]
     low_precision: bool
+    hook: Location | None = None
 
 
 class GradientWatch:
@@ -182,7 +187,7 @@ class GradientWatch:
     def _hook(self, key: int, node: Node) -> Callable[[Any, Any], None]:
         looking, magnitudes = self._looking, self.magnitudes
 
-        def look(given: tuple[torch.Tensor | None, ...], _: tuple[torch.Tensor | None, ...]) -> None:
+        def look(given: tuple[torch.Tensor | None, ...], arrived: tuple[torch.Tensor | None, ...]) -> None:
             if self.first_bad is not None:
                 return
             with looking():
@@ -195,9 +200,18 @@ class GradientWatch:
                 magnitudes[key] = found
                 if not all(map(math.isfinite, found)):
                     by_range = overflows_only_by_range(operation_of(node), given)
-                    self.first_bad = BadGradient(node, _operands(node, self._made_of), by_range)
+                    hook = None if all(map(math.isfinite, map(_magnitude, arrived))) else self._hook_before(key)
+                    self.first_bad = BadGradient(node, [] if hook else _operands(node, self._made_of), by_range, hook)
 
         return look
+
+    def _hook_before(self, key: int) -> Location | None:
+        """A hook of the program on the tensor whose gradient arrives at a node: all that sent it were finite."""
+        made = self._walk.made.get(key)
+        tensor = made.reference() if made is not None and made.reference is not None else None
+        hooks = tensor._backward_hooks if tensor is not None else None
+        codes = (getattr(hook, "__code__", None) for hook in (hooks or {}).values())
+        return next((lines_of(code, code.co_firstlineno) for code in codes if code is not None), None)
 
     def _put_off(self, key: int, node: Node, given: tuple[torch.Tensor | None, ...]) -> None:
         """Leave the numbers on the accelerator until the backward is over. What nodes have saved is gone by then."""
@@ -334,11 +348,12 @@ def _operands(node: Node, made_of: Callable[[torch.Tensor], Made | None]) -> lis
 def non_finite_event(walk: GraphWalk, bad: BadGradient, parameters: list[int], absorbed: bool) -> NonFiniteGradient:
     node, operands = bad.node, bad.operands
     made = walk.made.get(id(node))
+    operation = made.operation if made else operation_of(node).lower()
     return NonFiniteGradient(
         step=walk.step,
         node=str(node.name()),
-        operation=made.operation if made else operation_of(node).lower(),
-        location=locate(made.place) if made else None,
+        operation="register_hook" if bad.hook else operation,
+        location=bad.hook or (locate(made.place) if made else None),
         operands=operands,
         parameters=parameters,
         absorbed=absorbed,

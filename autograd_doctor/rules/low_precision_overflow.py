@@ -26,9 +26,9 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 def _forward(born: NonFiniteProduced) -> Finding:
     output = born.output
-    from_what = described_operands(born)
+    from_what, spoiled = described_operands(born), output.nan + output.inf
     return RULE.finding(
-        f"`{born.operation}` left the range of {output.dtype}: {output.nan + output.inf} of {output.numel} values are "
+        f"`{born.operation}` left the range of {output.dtype}: {spoiled or 'some'} of {output.numel} values are "
         f"not finite, and in float32 they are all finite" + (f" ({from_what})" if from_what else ""),
         subject=output.name or born.operation,
         location=born.location,

@@ -17,6 +17,7 @@ from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.scaling import skipped_by_scaler
 
+_HOOK = "register_hook"
 _REASONS = {
     "sqrt": (
         "the slope of the square root is infinite at 0",
@@ -31,6 +32,10 @@ _REASONS = {
     "std": (
         "the slope of the deviation is infinite where all values are equal",
         "add a small constant to the variance",
+    ),
+    _HOOK: (
+        "the program changes this gradient itself, with a hook on a tensor",
+        "keep what the hook divides by away from 0: a gradient may be 0 for a whole sample",
     ),
     "atan2": ("`atan2` has no slope at (0, 0)", "move points off the origin before it"),
 }
@@ -63,6 +68,10 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             return
 
 
+def _who(operation: str) -> str:
+    return "a hook" if operation == _HOOK else f"the backward of `{operation}`"
+
+
 def _finding(trace: Trace, bad: NonFiniteGradient) -> Finding:
     operation = bad.operation or bad.node.removesuffix("Backward0")
     reason, help = _REASONS.get(_LIKE.get(operation, operation), ("", ""))
@@ -74,7 +83,7 @@ def _finding(trace: Trace, bad: NonFiniteGradient) -> Finding:
     culprit = next((operand for operand in bad.operands if _at_the_edge(operand)), None)
     where = f" at {_described(culprit)}" if culprit else ""
     return RULE.finding(
-        f"the backward of `{operation}` made NaN or Inf out of finite gradients{where}{spoiled}",
+        f"{_who(operation)} made NaN or Inf out of finite gradients{where}{spoiled}",
         subject=culprit.name if culprit and culprit.name not in _ROLES else operation,
         location=bad.location or (backward.location if backward else None),
         help=help or "keep the operands away from where the operation has no slope; mask them before it, not after",
@@ -87,7 +96,7 @@ def _finding(trace: Trace, bad: NonFiniteGradient) -> Finding:
             **operands,
         },
         related=(Related("this backward ran into it", backward.location),) if backward and backward.location else (),
-        notes=tuple(text for text in (reason, _HIDDEN if reason else "") if text),
+        notes=tuple(text for text in (reason, _HIDDEN if reason and operation != _HOOK else "") if text),
         step_first=bad.step + 1,
         step_count=1,
         parameters=bad.parameters,

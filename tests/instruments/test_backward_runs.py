@@ -18,6 +18,7 @@ from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading import graph_walk
 from autograd_doctor.reading.made import Made, numbers_in
 from tests.inventing import Invented, inventing
+from tests.watching import watching
 
 
 def weight(value: float = 1.0) -> nn.Parameter:
@@ -296,3 +297,21 @@ def test_gradients_with_a_graph_of_their_own_are_recognised():
         with run.backward(a.grad.sum()):
             pass
         assert ran(run).reused == [0]
+
+
+@pytest.mark.parametrize("by_hook", [True, False])
+def test_a_hook_that_spoils_a_gradient_is_told_apart_from_the_node_behind_it(by_hook: bool) -> None:
+    def divide(gradient: torch.Tensor) -> torch.Tensor:
+        return gradient / 0 if by_hook else gradient
+
+    with watching(BackwardRuns) as run:
+        weight = torch.nn.Parameter(torch.zeros(3))
+        hidden = weight * 1.0
+        hidden.register_hook(divide)
+        root = hidden if by_hook else hidden.sqrt()
+        root.sum().backward()
+        (event,) = run.of(NonFiniteGradient)
+        assert event.operation == ("register_hook" if by_hook else "sqrt")
+        assert event.location is not None
+        assert (event.location.line == divide.__code__.co_firstlineno) == by_hook
+        assert bool(event.operands) != by_hook

@@ -63,7 +63,8 @@ class Instrument:
     ) -> None:
         """Have a method of this instrument called with each of these signals, until it is detached.
 
-        last: after all instruments that do not ask for that. attention: only where the program is watched so closely.
+        last: after all instruments that do not ask for that. attention: only where the program is watched so closely,
+        which may change at the end of any step, also inside a backward: what ends that began before is to be heard.
         names: only for those, of what has a name. A method that is called already goes on as it is.
         """
         if (signal, handle) not in self._connections:

@@ -94,7 +94,7 @@ class Ledger(Instrument):
     def connect(self, signals: Signals) -> None:
         self.listen(signals.backward.began, self._backward_began, attention=Attention.FULL)
         self.listen(signals.backward.ended, self._backward_ended)
-        self.listen(self._course.backward_over, self._backward_over, attention=Attention.FULL)
+        self.listen(self._course.backward_over, self._backward_over)
         self.listen(self._detail.turned, self._turned)
         self.listen(signals.clearing.began, self._clearing_begins, attention=Attention.FULL)
         self.listen(signals.clearing.ended, self._clearing_done, attention=Attention.FULL)

@@ -78,8 +78,8 @@ class Rebinding(Instrument):
     def connect(self, signals: Signals) -> None:
         """What updates parameters by hand has no light steps."""
         self.listen(signals.backward.began, self._backward_began, attention=Attention.FULL)
-        self.listen(signals.backward.ended, self._backward_ended, attention=Attention.FULL)
-        self.listen(self._course.backward_over, self._backward_over, attention=Attention.FULL)
+        self.listen(signals.backward.ended, self._backward_ended)
+        self.listen(self._course.backward_over, self._backward_over)
 
     def _backward_began(self, call: BackwardCall) -> None:
         """Leaves that carry on older ones are a step; those that are the older ones have not got their update."""

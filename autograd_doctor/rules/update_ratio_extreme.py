@@ -12,6 +12,9 @@ from autograd_doctor.trace import Trace
 from autograd_doctor.views.curves import Curve, curves
 from autograd_doctor.views.magnitudes import Relative, against_the_first, relative_updates
 from autograd_doctor.views.rates import known, rate_given
+from autograd_doctor.wording import plural
+
+_USUAL = 0.001
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -19,12 +22,14 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         measured = relative_updates(trace, optimizer)
         if len(measured) < tunables["steps"]:
             continue
+        ratio = median(each.typical for each in measured)
+        does = f"each step of `{trace.optimizer_name(optimizer)}` changes the weights by {ratio:.1e} times their size"
         if all(each.typical >= tunables["large"] for each in measured):
-            yield _finding(trace, optimizer, measured, "large")
+            yield _finding(trace, optimizer, measured, ratio, f"{does}, which throws away most of what they hold")
         elif all(0 < each.typical <= tunables["small"] for each in measured) and not _warms_up(trace, optimizer):
-            yield _finding(trace, optimizer, measured, "small")
+            yield _finding(trace, optimizer, measured, ratio, f"{does}, which leaves them all but as they are")
         elif beginning := _overshoots(trace, optimizer, measured, tunables):
-            yield _finding(trace, optimizer, measured[:beginning], "large")
+            yield _of_beginning(trace, optimizer, measured[:beginning])
 
 
 def _overshoots(trace: Trace, optimizer: int, measured: list[Relative], tunables: Tunables) -> int:
@@ -60,18 +65,27 @@ def _warms_up(trace: Trace, optimizer: int) -> bool:
     return bool(rates) and rates[-1] == max(rates) > rates[0]
 
 
-def _finding(trace: Trace, optimizer: int, measured: list[Relative], how: str) -> Finding:
-    built, name = trace.optimizers.get(optimizer), trace.optimizer_name(optimizer)
-    ratio = median(each.typical for each in measured)
-    last = measured[-1].ratios
-    furthest = (max if how == "large" else min)(last, key=lambda parameter: last[parameter])
-    does = "throws away most of what the weights hold" if how == "large" else "leaves the weights all but as they are"
+def _of_beginning(trace: Trace, optimizer: int, measured: list[Relative]) -> Finding:
+    """Ratios to the size that the weights began with, not to the one that they have come to."""
+    ratio = median(against_the_first(trace, optimizer)[: len(measured)])
+    steps, name = plural(len(measured), "step"), trace.optimizer_name(optimizer)
+    text = (
+        f"{steps} of `{name}` at the beginning changed the weights by "
+        f"{ratio:.1e} times the size that they began with, and the loss rose: nothing is left of their first values"
+    )
+    return _finding(trace, optimizer, measured, ratio, text)
+
+
+def _finding(trace: Trace, optimizer: int, measured: list[Relative], ratio: float, text: str) -> Finding:
+    built, last = trace.optimizers.get(optimizer), measured[-1].ratios
+    is_large = ratio > _USUAL
+    furthest = (max if is_large else min)(last, key=lambda parameter: last[parameter])
     return RULE.finding(
-        f"each step of `{name}` changes the weights by {ratio:.1e} times their size, which {does}",
-        subject=name,
+        text,
+        subject=trace.optimizer_name(optimizer),
         location=built.location if built else None,
-        help=("lower" if how == "large" else "raise") + " the learning rate by orders of magnitude: updates usually "
-        "lie around 0.001 of the weights, from 0.0001 to 0.01",
+        help=("lower" if is_large else "raise") + " the learning rate by orders of magnitude: updates usually lie "
+        f"around {_USUAL} of the weights, from 0.0001 to 0.01",
         confidence="medium",
         evidence={
             "update_to_weight_ratio": ratio,

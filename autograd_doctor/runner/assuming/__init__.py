@@ -24,10 +24,13 @@ from autograd_doctor.runner.assuming.search import Found, search
 from autograd_doctor.runner.assuming.trial import Bench, in_a_step
 
 _LARGE = 20_000
+"""Values of a sample, from which on a batch has fewer: a picture of 82 x 82 in three colours."""
 _SMALL_BATCH = 4
 _LIGHTNING = ("lightning.pytorch", "pytorch_lightning")
 _PATIENCE = 60.0
+"""Seconds for all trials together; a search by itself ends much earlier."""
 _OPTIONAL = 40
+"""Parameters of a `forward` that may be left out, to be tried as targets."""
 
 
 def defines_model(file: ModuleType) -> bool:

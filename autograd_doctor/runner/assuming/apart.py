@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 _PATIENCE = 30.0
+"""Seconds for something of the program's that may never come back."""
 
 
 class _TooLong(BaseException):

@@ -17,6 +17,7 @@ from autograd_doctor.runner.assuming.trial import Call, Result
 _TIMES = 1000
 """Numbers of steps, such as those of a diffusion, that no table bounds."""
 _FEW_SIDES = 10
+"""Of those that models are made for, to be tried one after the other; the larger ones take long."""
 
 
 def corrections(guesses: Guesses, result: Result) -> Iterator[Guesses]:

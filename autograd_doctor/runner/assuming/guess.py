@@ -18,6 +18,7 @@ LENGTH = 10
 SIDES = (32, 28, 64, 16, 48, 96, 128, 224, 256, 299, 384, 512, 8, 572)
 """Widths and heights of images that models are made for, those of the smallest cost first."""
 _LARGEST = 10**6
+"""Values of a sample."""
 LENGTHS = (10, 16, 32, 8, 5, 4, 64, 100, 128, 256, 512, 1024, 16000)
 
 

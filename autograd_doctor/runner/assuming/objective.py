@@ -13,7 +13,7 @@ from autograd_doctor.runner.outputs import tensors
 
 _SHAPING = ("View", "Reshape", "Squeeze", "Unsqueeze", "Transpose", "Permute", "Select", "Slice", "T", "Clone", "Alias")
 _TOLERANCE = 1e-4
-_TWO = 2
+"""Of sums of probabilities in float32."""
 
 
 @dataclass
@@ -148,12 +148,12 @@ def _placed(target: dict[str, Any], axis: int | None) -> dict[str, Any]:
 def _is_tokens(sample: tuple[int, ...], guesses: Guesses) -> bool:
     """Scores for each place of a sequence of whole numbers."""
     sequences = {guess.shape for _, guess in guesses if guess.classes and len(guess.shape) == 1}
-    return len(sample) == _TWO and sample[-1] > 1 and sample[:1] in sequences
+    return len(sample) == 2 and sample[-1] > 1 and sample[:1] in sequences
 
 
 def _is_over_last(value: torch.Tensor) -> bool:
     """Whether log-probabilities at each place of a sequence lie on the last axis."""
-    return value.dim() == _TWO + 1 and float((value.detach().exp().sum(-1) - 1).abs().max()) < _TOLERANCE
+    return value.dim() == 3 and float((value.detach().exp().sum(-1) - 1).abs().max()) < _TOLERANCE
 
 
 def _is_classes(sample: tuple[int, ...], guesses: Guesses) -> bool:
@@ -194,7 +194,7 @@ def _last(value: torch.Tensor) -> str:
 
 
 def _as_values_show(values: torch.Tensor) -> str:
-    if not bool(values.isfinite().all()) or values.dim() < _TWO or values.shape[1] < _TWO:
+    if not bool(values.isfinite().all()) or values.dim() < 2 or values.shape[1] < 2:
         return ""
     sums = values.sum(1)
     if float(values.min()) >= 0 and float((sums - 1).abs().max()) < _TOLERANCE:

@@ -19,9 +19,12 @@ from autograd_doctor.runner.assuming.trial import Bench, Call, Result
 
 _TRIALS = 400
 _EVERY = 4
+"""Trials, of which one is not the most promising but the oldest, so that none waits for ever."""
 _SECONDS = 15.0
 _FIRST_LEAVES = 6
+"""Layers in the order of registration that an input may go to first."""
 _NEAR = 0.2
+"""Of the side of an image, up to which a usual one is taken for what was meant."""
 _ANYTHING = (Guess((8,)), Guess((3, 32, 32)), Guess((LENGTH,), 10), Guess(()), Guess((LENGTH, 8)))
 
 

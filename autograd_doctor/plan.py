@@ -35,6 +35,17 @@ class Build(Struct, frozen=True, forbid_unknown_fields=True):
     arguments: dict[str, Any] = {}
 
 
+def own_object(argument: Any) -> Build | None:
+    """The class of the program's, and its arguments, where an argument of a model is an object of it.
+
+    It is written as the model itself is: `{class: Config}` or `{class: Config, arguments: {width: 32}}`.
+    """
+    if not isinstance(argument, dict) or not {"class"} <= argument.keys() <= {"class", "arguments"}:
+        return None
+    name, given = argument["class"], argument.get("arguments", {})
+    return Build(name, given) if isinstance(name, str) and isinstance(given, dict) else None
+
+
 OWN_OUTPUT, OWN_STEP, OWN_OPTIMIZERS = "output", "training_step", "configure_optimizers"
 """Names of losses and optimizers that are the model's own: what it returns, and two of its methods."""
 

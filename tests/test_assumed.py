@@ -74,6 +74,7 @@ WANTED: dict[str, tuple[Any, Any, Any]] = {
     "autoencoder": ("MSELoss", image(784, range=[0, 1]), {"input": 0}),
     "batch_norm": ("MSELoss", image(11), image()),
     "char_lstm": ({**TOKENS, "output": "0"}, words(10, 30), words(10, 30)),
+    "config_object": (TOKENS, words(10, 40), words(10, 40)),
     "conv3d": ("CrossEntropyLoss", image(1, 16, 16, 16), {"classes": 2}),
     "dataclass_output": ({"name": "MSELoss", "output": "prediction"}, image(7), image(1)),
     "dcgan_generator": ("MSELoss", image(20, 1, 1), image(1, 16, 16, range=[-1, 1])),
@@ -91,6 +92,11 @@ WANTED: dict[str, tuple[Any, Any, Any]] = {
     "factory": ("CrossEntropyLoss", image(3, 16, 16), {"classes": 5}),
     "gcn": ("NLLLoss", [image(24), image(12)], {"classes": 7}),
     "gpt": ({"name": "output", "output": "1"}, [words(10, 65), words(10, 65, name="targets")], None),
+    "gpt_last_place": (
+        {"name": "output", "output": "1"},
+        [words(10, 30), words(10, 30, name="targets")],
+        None,
+    ),
     "hugging_face": (
         {"name": "output", "output": "loss"},
         [words(10, 100), {"name": "labels", "shape": [], "classes": 3}],
@@ -362,7 +368,7 @@ def test_settings_to_fill_in_come_with_what_was_found() -> None:
 # ------------------------------------------------------------------------------------------------ through the command
 
 
-@pytest.mark.parametrize(("name", "code"), [("seq2seq", 0), ("sick_detached", 1)])
+@pytest.mark.parametrize(("name", "code"), [("seq2seq", 0), ("config_object", 0), ("sick_detached", 1)])
 def test_the_settings_shown_give_the_same_run(tmp_path: Path, name: str, code: int) -> None:
     model = MODELS / f"{name}.py"
     report, exit_code = check_by_command(model)

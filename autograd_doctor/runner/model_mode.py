@@ -17,7 +17,7 @@ from torch.optim import Optimizer
 
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.mistakes import nearest
-from autograd_doctor.plan import OWN_OPTIMIZERS, OWN_OUTPUT, OWN_STEP, Build, LossPlan, ModelPlan, Target
+from autograd_doctor.plan import OWN_OPTIMIZERS, OWN_OUTPUT, OWN_STEP, Build, LossPlan, ModelPlan, Target, own_object
 from autograd_doctor.reading.places import is_own
 from autograd_doctor.runner import synthetic
 from autograd_doctor.runner.outputs import entry
@@ -114,14 +114,22 @@ class ModelProgram:
         if build is None:
             raise self._mistake(key, "it is missing")
         construct = self._named_in_file(key, build.name)
-        model = self._configured(
-            "arguments", f"`{build.name}` does not take them", lambda: construct(**build.arguments)
-        )
+        problem = f"`{build.name}` does not take them"
+        model = self._configured("arguments", problem, lambda: construct(**self._arguments(build)))
         if not isinstance(model, nn.Module):
             raise self._mistake(key, f"`{build.name}` made a `{type(model).__name__}`, not an `nn.Module`")
         if self._parameters is not None:
             self._parameters.name_module(model, "model")
         return model
+
+    def _arguments(self, build: Build) -> dict[str, Any]:
+        """Those that name a class are objects of it."""
+        given = dict(build.arguments)
+        for name, value in given.items():
+            own = own_object(value)
+            if own is not None:
+                given[name] = self._named_in_file(f"arguments.{name}.class", own.name)(**own.arguments)
+        return given
 
     def _build_optimizers(self) -> list[Optimizer]:
         model = self.part("model")

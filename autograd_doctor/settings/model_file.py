@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -91,14 +92,20 @@ def _may_train(called: ast.expr) -> bool:
 
 
 def initializer(node: ast.ClassDef) -> ast.arguments | None:
+    """What a class is built with: the parameters of its `__init__` without the object itself."""
     methods = (part for part in node.body if isinstance(part, ast.FunctionDef))
-    return next((method.args for method in methods if method.name == "__init__"), None)
+    own = next((method.args for method in methods if method.name == "__init__"), None)
+    if own is None:
+        return None
+    bound = copy.copy(own)
+    bound.posonlyargs, bound.args = own.posonlyargs[1:], own.args if own.posonlyargs else own.args[1:]
+    return bound
 
 
 def required(signature: ast.arguments | None) -> list[str]:
     if signature is None:
         return []
-    positional = [argument.arg for argument in (*signature.posonlyargs, *signature.args) if argument.arg != "self"]
+    positional = [argument.arg for argument in (*signature.posonlyargs, *signature.args)]
     keyword = zip(signature.kwonlyargs, signature.kw_defaults, strict=True)
     without_default = positional[: len(positional) - len(signature.defaults)]
     return [*without_default, *(argument.arg for argument, default in keyword if default is None)]

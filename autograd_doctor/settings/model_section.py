@@ -11,7 +11,7 @@ from typing import Any
 from autograd_doctor.config import DataSection, ModelSection
 from autograd_doctor.config_file import describe
 from autograd_doctor.mistakes import Mistake, nearest
-from autograd_doctor.plan import DTYPES, OWN_STEP, Build, DataPlan, LossPlan, ModelPlan, TensorPlan
+from autograd_doctor.plan import DTYPES, OWN_STEP, Build, DataPlan, LossPlan, ModelPlan, TensorPlan, own_object
 from autograd_doctor.settings.model_file import FUNCTIONS, GIVEN_TO_TRAIN, ModelFile, initializer, required
 
 
@@ -76,10 +76,13 @@ class _Check:
     def _check_arguments(self, key: str, given: dict[str, Any], signature: ast.arguments | None) -> None:
         if signature is None:
             return
-        known = [argument.arg for argument in (*signature.args, *signature.kwonlyargs) if argument.arg != "self"]
-        for name in given:
+        known = [argument.arg for argument in (*signature.args, *signature.kwonlyargs)]
+        for name, value in given.items():
             if name not in known and not signature.kwarg:
                 raise self.wrong(f"{key}.{name}", f"no such argument{nearest(name, known)}")
+            own = own_object(value)
+            if own is not None:
+                self.check_name(f"{key}.{name}.class", own.name)
         missing = [name for name in required(signature) if name not in given]
         if missing:
             raise self.wrong(key, f"expected the argument `{missing[0]}`, and it is not there")

@@ -11,5 +11,5 @@ class AttentionPool(nn.Module):
 
     def forward(self, tokens):
         h = self.embed(tokens)
-        weights = torch.softmax(self.score(h), dim=-1)  # expect: AD410
+        weights = torch.softmax(self.score(h), dim=-1)  # expect: AD613
         return self.out((weights * h).sum(1))

@@ -17,8 +17,9 @@ from torch import nn
 
 from autograd_doctor.plan import OWN_OPTIMIZERS, OWN_OUTPUT, OWN_STEP, Assumption
 from autograd_doctor.runner.assuming.apart import Apart
+from autograd_doctor.runner.assuming.configs import required
 from autograd_doctor.runner.assuming.guess import BATCH, Guess, Guesses
-from autograd_doctor.runner.assuming.models import Choice, choose, required
+from autograd_doctor.runner.assuming.models import Choice, choose
 from autograd_doctor.runner.assuming.objective import Objective, as_guess, objective, own_loss
 from autograd_doctor.runner.assuming.search import Found, search
 from autograd_doctor.runner.assuming.trial import Bench, in_a_step
@@ -61,7 +62,8 @@ def assume(file: ModuleType) -> Assumption | None:
 
 
 def _named(choice: Choice) -> dict[str, Any]:
-    return {"factory" if choice.is_factory else "class": choice.name}
+    built = {"factory" if choice.is_factory else "class": choice.name}
+    return built | ({"arguments": choice.arguments} if choice.arguments else {})
 
 
 def _without_model(file: ModuleType, choice: Choice) -> Assumption | None:
@@ -89,7 +91,8 @@ def _found_for(parameter: inspect.Parameter) -> Any:
 
 
 def _model_said(choice: Choice) -> str:
-    return f"`{choice.name}()`{f', {choice.why}' if choice.why else ''}"
+    given = ", ".join(f"{name}={config['class']}()" for name, config in choice.arguments.items())
+    return f"`{choice.name}({given})`{f', {choice.why}' if choice.why else ''}"
 
 
 # -------------------------------------------------------------------------------------------------------- training
@@ -202,19 +205,20 @@ def _is_its_own(error: Exception | None) -> bool:
 def _with_its_own_loss(
     model: nn.Module, bench: Bench, guesses: Guesses, chosen: Objective
 ) -> tuple[Guesses, Objective]:
-    """A parameter that may be left out, and with which the model returns a loss: it takes the targets."""
+    """A parameter that may be left out, and with which the model returns a loss: it takes the targets.
+
+    They are like those that fit the output without them, or, as the next tokens are, like an input.
+    """
     if not chosen.targets:
         return guesses, chosen
     given = {name for name, _ in guesses}
-    for name, parameter in list(inspect.signature(model.forward).parameters.items())[:_OPTIONAL]:
-        target = as_guess(chosen.targets[0], name)
-        if name in given or parameter.default is not None or target is None:
-            continue
-        with_target = (*guesses, (name, target))
-        result = bench.tried(with_target)
-        own = own_loss(result.output)
-        if own is not None:
-            return with_target, own
+    optional = list(inspect.signature(model.forward).parameters.items())[:_OPTIONAL]
+    for name in (name for name, each in optional if each.default is None and name not in given):
+        fitting = [as_guess(chosen.targets[0], name), *(guess.called(name) for _, guess in guesses if guess.classes)]
+        for target in filter(None, fitting):
+            own = own_loss(bench.tried((*guesses, (name, target))).output)
+            if own is not None:
+                return (*guesses, (name, target)), own
     return guesses, chosen
 
 

@@ -34,6 +34,10 @@ class Guess:
     def with_shape(self, *shape: int) -> Guess:
         return replace(self, shape=shape)
 
+    def called(self, name: str) -> Guess:
+        """The same as a keyword."""
+        return replace(self, name=name)
+
     @property
     def is_possible(self) -> bool:
         """Whether there are such tensors, and one can be afforded."""

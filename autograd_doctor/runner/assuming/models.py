@@ -6,12 +6,14 @@ import inspect
 import typing
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from torch import nn
 
 from autograd_doctor.runner.assuming.apart import Apart
+from autograd_doctor.runner.assuming.configs import configs, required
 
 _UNWRITTEN = nn.Module.forward
 
@@ -20,11 +22,12 @@ _UNWRITTEN = nn.Module.forward
 class Choice:
     """The model, what builds it, and why it was this one; or none that can be built.
 
-    several: it is but one of these. needs: classes that cannot be built without arguments, which may be what is meant.
-    failed: building it raised.
+    arguments: objects of the file's own that it is built with, as the settings say it. several: it is but one of these.
+    needs: classes that cannot be built without arguments, which may be what is meant. failed: building it raised.
     """
 
     name: str = ""
+    arguments: dict[str, Any] = field(default_factory=dict)
     is_factory: bool = False
     model: nn.Module | None = None
     why: str = ""
@@ -38,6 +41,10 @@ def choose(file: ModuleType, apart: Apart) -> Choice:
     classes = list(_classes(file))
     built, failed, needs = _built(classes, apart)
     built = _whole(built, [each for each in classes if each.__name__ in needs])
+    if not built and needs:
+        configured = _configured(file, [each for each in classes if each.__name__ in needs], apart)
+        if configured is not None:
+            return configured
     if not built:
         found = _of_factories(file, classes, apart)
         if found.model is not None or not failed:
@@ -75,21 +82,33 @@ def _built(classes: list[type[nn.Module]], apart: Apart) -> tuple[dict[str, nn.M
     return built, failed, needs
 
 
+def _configured(file: ModuleType, classes: list[type[nn.Module]], apart: Apart) -> Choice | None:
+    """The outermost of those that need nothing but objects of the file's own classes."""
+    built: dict[str, nn.Module] = {}
+    given: dict[str, dict[str, str]] = {}
+    for each in classes:
+        wanted = configs(file, each)
+        made = apart.call(partial(_constructed, file, each, wanted)) if wanted else None
+        if isinstance(made, nn.Module):
+            built[each.__name__], given[each.__name__] = made, wanted or {}
+    tops = _tops(_whole(built, []))
+    if not tops:
+        return None
+    arguments = {name: {"class": config} for name, config in given[tops[0]].items()}
+    why = "the outermost model of the file" if len(classes) > 1 else "the only model of the file"
+    several = tops if len(tops) > 1 else []
+    return Choice(name=tops[0], arguments=arguments, model=built[tops[0]], why=why, several=several)
+
+
+def _constructed(file: ModuleType, construct: Callable[..., Any], given: dict[str, str]) -> Any:
+    return construct(**{name: getattr(file, config)() for name, config in given.items()})
+
+
 def _whole(built: dict[str, nn.Module], others: list[type[nn.Module]]) -> dict[str, nn.Module]:
     """Those that have something to learn, and that the code of no class that needs arguments names as a part."""
     inner = {name for other in others for name in _names(other)}
     learning = {name: model for name, model in built.items() if any(True for _ in model.parameters())}
     return {name: model for name, model in learning.items() if name not in inner}
-
-
-def required(callable_: Callable[..., Any]) -> list[inspect.Parameter]:
-    """The parameters that have to be given."""
-    try:
-        parameters = inspect.signature(callable_).parameters.values()
-    except (TypeError, ValueError):
-        return []
-    starred = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return [each for each in parameters if each.default is each.empty and each.kind not in starred]
 
 
 def _tops(built: dict[str, nn.Module]) -> list[str]:

@@ -203,9 +203,9 @@ def test_the_first_node_with_a_bad_gradient_is_told_with_what_it_saved() -> None
     with watched(loss) as watch:
         loss.backward()
     assert watch.first_bad is not None
-    node, operands, _ = watch.first_bad
-    assert node is root.grad_fn
-    assert [(facts.name, facts.low, facts.high, facts.operation, facts.made_at) for facts in operands] == [
+    bad = watch.first_bad
+    assert (bad.node is root.grad_fn, bad.hook) == (True, None)
+    assert [(facts.name, facts.low, facts.high, facts.operation, facts.made_at) for facts in bad.operands] == [
         ("result", 0.0, 2.0, "", None)
     ]
     assert watch.zeroings() == []
@@ -217,7 +217,7 @@ def test_what_a_node_saved_is_told_with_how_it_was_made() -> None:
     with watched(quotient, known={id(b): made("relu")}) as watch:
         quotient.backward()
     assert watch.first_bad is not None
-    told = {facts.name: (facts.operation, facts.made_at) for facts in watch.first_bad[1]}
+    told = {facts.name: (facts.operation, facts.made_at) for facts in watch.first_bad.operands}
     assert told["other"] == ("relu", locate(FIRST))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -14,9 +14,16 @@ from torch.utils.checkpoint import checkpoint
 
 from autograd_doctor.reading.birth import Birth, birth
 from autograd_doctor.reading.graph_structure import nodes_of
+from autograd_doctor.reading.torch_versions import packing_watched
 
 Loss = Callable[[torch.Tensor], torch.Tensor]
 INF = float("inf")
+
+
+@pytest.fixture(autouse=True)
+def _as_in_a_session() -> Iterator[None]:
+    with packing_watched():
+        yield
 
 
 def birth_in(loss: torch.Tensor) -> Birth | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 import torch
@@ -12,10 +12,17 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from autograd_doctor.reading.graph_bytes import saved_bytes
+from autograd_doctor.reading.torch_versions import packing_watched
 
 ROWS, INPUTS, OUTPUTS = 100, 30, 50
 BATCH = 4 * ROWS * INPUTS
 ACTIVATION = 4 * ROWS * OUTPUTS
+
+
+@pytest.fixture(autouse=True)
+def _as_in_a_session() -> Iterator[None]:
+    with packing_watched():
+        yield
 
 
 class Keeps(torch.autograd.Function):

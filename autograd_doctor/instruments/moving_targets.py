@@ -253,5 +253,5 @@ def _parted(values: Sequence[Any]) -> tuple[list[torch.Tensor], list[Any]]:
 
 def _share_nodes(one: torch.Tensor, other: torch.Tensor) -> bool:
     """Whether two graphs have more in common than their leaves."""
-    nodes = {id(node) for node in nodes_of([one]) if leaf_of(node) is None}
-    return any(id(node) in nodes for node in nodes_of([other]))
+    nodes = {node for node in nodes_of([one]) if leaf_of(node) is None}
+    return any(node in nodes for node in nodes_of([other]))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterable
+from contextlib import ExitStack
 from functools import cache
 from typing import TypeVar
 
 from autograd_doctor.events import Event, InstrumentAttached, InstrumentDetached, InstrumentFailed
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.instrument import Instrument, Record, Site, name_of, requirements
+from autograd_doctor.reading.torch_versions import packing_watched
 from autograd_doctor.signals import Signals
 
 I = TypeVar("I", bound=Instrument)  # noqa: E741
@@ -59,6 +61,7 @@ class Session:
         self._course: Course | None = None
         self._orders: dict[type[Instrument], int] = {}
         self._failures: set[tuple[str, str]] = set()
+        self._watches = ExitStack()
 
     @property
     def step(self) -> int:
@@ -72,6 +75,8 @@ class Session:
 
     def attach(self, kinds: Iterable[type[Instrument]]) -> None:
         """Set up instruments, each after those that it reads, which are attached with it."""
+        if not self._orders:
+            self._watches.enter_context(packing_watched())
         for kind in kinds:
             self._attach(kind)
 
@@ -98,6 +103,7 @@ class Session:
                     self.failed(instrument, "finish", error)
         for instrument in reversed(instruments):
             self.detach(type(instrument))
+        self._watches.close()
 
     def _attach(self, kind: type[Instrument]) -> Instrument | None:
         if kind in self._instruments:

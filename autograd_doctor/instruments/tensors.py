@@ -21,6 +21,7 @@ from autograd_doctor.reading.made import Made, Reference, address, has_graph, ne
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.subclasses import bytes_of
 from autograd_doctor.reading.tensor_facts import describe
+from autograd_doctor.reading.torch_versions import torch_refers
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall
@@ -138,9 +139,8 @@ class Tensors(Instrument):
             tensor = made.reference() if made.reference is not None else None
             if tensor is None:
                 continue
-            # Beside Python code, torch itself may keep a reference to the Python object.
-            torch_refers = tensor._use_count() > 1  # type: ignore[attr-defined]
-            if sys.getrefcount(tensor) - _OUR_REFERENCES - torch_refers > 0:
+            own = torch_refers(tensor)
+            if sys.getrefcount(tensor) - _OUR_REFERENCES - own > 0:
                 yield tensor, made
 
     def parameter_bit(self, tensor: torch.Tensor) -> int:

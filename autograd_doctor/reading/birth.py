@@ -14,12 +14,12 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import torch
-from torch._C._autograd import SavedTensor
 from torch.autograd.function import BackwardCFunction
 
 from autograd_doctor.reading.low_precision import is_low
 from autograd_doctor.reading.made import leaf_of
 from autograd_doctor.reading.tensor_facts import readable
+from autograd_doctor.reading.torch_versions import packed
 from autograd_doctor.reading.without_running import is_a
 
 Node = Any
@@ -174,8 +174,8 @@ def _saved_by(node: Node) -> Iterator[tuple[str, Any]]:
         return
     for attribute in dir(node):
         if attribute.startswith("_saved_"):
-            packed = getattr(node, f"_raw{attribute}", None)
-            if packed is not None and is_a(packed, SavedTensor) and packed.unpack_hook is not None:
+            is_packed = hasattr(node, f"_raw{attribute}")
+            if is_packed and any(entry.unpack_hook is not None for entry in packed(node, attribute)):
                 continue
             try:
                 value = getattr(node, attribute)

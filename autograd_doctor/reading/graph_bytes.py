@@ -11,10 +11,10 @@ from types import CellType, FunctionType
 from typing import Any, NamedTuple
 
 import torch
-from torch._C._autograd import SavedTensor
 
 from autograd_doctor.reading.made import has_graph, leaf_of
 from autograd_doctor.reading.subclasses import is_parameter, storages_of
+from autograd_doctor.reading.torch_versions import Packed, checkpointed, packed
 from autograd_doctor.reading.without_running import attributes, is_a
 
 _NESTING = 3
@@ -45,7 +45,7 @@ def saved_bytes(roots: Iterable[torch.Tensor], held_anyway: Iterable[torch.Tenso
 
 def saved_by(node: Any) -> Iterator[torch.Tensor]:
     """The tensors that a node keeps for its backward, as packed; none after a backward has freed them."""
-    yield from _tensors(_packed(node)[0])
+    yield from _tensors(_saved(node)[0])
 
 
 class _Walk:
@@ -85,9 +85,9 @@ class _Walk:
         if leaf is not None:
             self.exclude(leaf)
             return
-        packed, freed = _packed(node)
+        saved, freed = _saved(node)
         self.freed = self.freed or freed
-        for tensor in _tensors([packed, attributes(node)]):
+        for tensor in _tensors([saved, attributes(node)]):
             self._count(tensor)
 
     def _count(self, tensor: torch.Tensor) -> None:
@@ -99,17 +99,15 @@ class _Walk:
         self._waiting.append(tensor.grad_fn)
 
 
-def _packed(node: Any) -> tuple[list[Any], bool]:
+def _saved(node: Any) -> tuple[list[Packed], bool]:
     """What a node saved, as packed, and whether a backward has freed it."""
-    found: list[Any] = []
-    names = [name for name in dir(node) if name.startswith("_raw_saved_")]
-    for name in names:
-        try:
-            found.append(getattr(node, name))
-        except RuntimeError:  # how a custom function says that its tensors were freed
-            return [], True
-    holds = any(entry.data is not None for entry in _flat(found) if is_a(entry, SavedTensor))
-    return found, bool(names) and not holds and _refuses(node, names[0].removeprefix("_raw"))
+    names = [name.removeprefix("_raw") for name in dir(node) if name.startswith("_raw_saved_")]
+    try:
+        found = [entry for name in names for entry in packed(node, name)]
+    except RuntimeError:  # how a custom function says that its tensors were freed
+        return [], True
+    holds = any(entry.data is not None for entry in found)
+    return found, bool(names) and not holds and _refuses(node, names[0])
 
 
 def _refuses(node: Any, name: str) -> bool:
@@ -126,7 +124,7 @@ def _tensors(value: Any) -> Iterator[torch.Tensor]:
     for entry in _flat(value):
         if is_a(entry, torch.Tensor):
             yield entry
-        elif is_a(entry, SavedTensor):
+        elif type(entry) is Packed:
             yield from _tensors(entry.data)
             yield from _tensors(_enclosed(entry.unpack_hook))
 
@@ -134,7 +132,7 @@ def _tensors(value: Any) -> Iterator[torch.Tensor]:
 def _flat(value: Any, depth: int = _NESTING) -> Iterator[Any]:
     if is_a(value, dict):
         value = list(dict.values(value))
-    if is_a(value, (list, tuple)):
+    if is_a(value, (list, tuple)) and type(value) is not Packed:
         kind: Any = list if is_a(value, list) else tuple
         for entry in kind.__iter__(value) if depth else ():
             yield from _flat(entry, depth - 1)
@@ -146,4 +144,4 @@ def _enclosed(hook: object) -> list[Any]:
     """What the closure of an unpack hook holds: for a checkpoint, the inputs of its segment."""
     cells = hook.__closure__ or () if type(hook) is FunctionType else ()
     values = [cell.cell_contents for cell in cells if cell != CellType()]  # an empty one has none
-    return [attributes(value).get("saved_args", value) for value in values]
+    return [checkpointed(value) for value in values]

@@ -9,6 +9,7 @@ import torch
 
 from autograd_doctor.reading.subclasses import plain_parts
 from autograd_doctor.reading.tensor_facts import norms
+from autograd_doctor.reading.torch_versions import clones
 
 _MOST_VALUES = 4096
 """Of each tensor. The root mean square of so many is within a few percent of that of all."""
@@ -25,7 +26,7 @@ def spread(tensor: torch.Tensor) -> torch.Tensor | None:
 
 def copies(tensors: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
     """Copies of tensors, all made in one go."""
-    return torch._foreach_clone(list(tensors)) if tensors else ()
+    return clones(tensors) if tensors else ()
 
 
 def differences(one: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:

@@ -12,10 +12,9 @@ import torch
 from torch.nn import utils
 from torch.nn.utils import clip_grad
 
+from autograd_doctor.reading.torch_versions import CLIPPING
 from autograd_doctor.signals.patches import Patches
 from autograd_doctor.signals.signal import CallSeam
-
-_FUNCTIONS = ("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_")
 
 
 @dataclass(eq=False, slots=True)
@@ -34,7 +33,7 @@ class Clipping(CallSeam[ClipCall]):
     """Calls inside a call are signalled as well."""
 
     def patch(self, patches: Patches) -> None:
-        for name in _FUNCTIONS:
+        for name in CLIPPING:
             watched = self._clipping(name, getattr(utils, name))
             for owner in (utils, clip_grad):
                 if name in vars(owner):

@@ -1,0 +1,146 @@
+"""What releases of torch differ in, asked of the torch that is there: by what it has, never by its number.
+
+Everything else may rely on the oldest release that `pyproject.toml` allows, 2.4.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, NamedTuple
+
+import torch
+from torch._C import _autograd
+from torch._C._autograd import SavedTensor
+from torch.nn import utils
+
+from autograd_doctor.reading.without_running import attributes, is_a
+
+CLIPPING = tuple(
+    name for name in ("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_") if hasattr(utils, name)
+)
+"""The functions that clip gradients; an older torch lacks the last."""
+
+
+def clones(tensors: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+    """Copies of tensors, made in one go where torch can."""
+    if hasattr(torch, "_foreach_clone"):
+        return torch._foreach_clone(list(tensors))
+    return [tensor.clone() for tensor in tensors]
+
+
+def _counts_own_references() -> bool:
+    holder, held = torch.empty(0, device="cpu"), torch.empty(0, device="cpu")
+    before = sys.getrefcount(held)
+    holder.grad = held
+    return sys.getrefcount(held) > before
+
+
+_COUNTS_OWN_REFERENCES = _counts_own_references()
+"""Whether torch refers to the Python object of a tensor as long as it refers to the tensor. An older torch does so only
+when nobody else does any more."""
+
+
+def torch_refers(tensor: torch.Tensor) -> bool:
+    """Whether one of the references to the Python object of a tensor (`sys.getrefcount`) is torch's own."""
+    if _COUNTS_OWN_REFERENCES:
+        return bool(tensor._use_count() > 1)  # type: ignore[attr-defined]
+    tensor.resolve_neg()  # it returns the tensor itself: with that, torch hands its own reference over
+    return False
+
+
+# ------------------------------------------------------------------------------------- what nodes saved, as packed
+
+_TELL_PACKED = hasattr(SavedTensor, "unpack_hook")
+"""Whether saved tensors tell what they hold. Of an older torch it is found out by unpacking, during which the hooks of
+the program, if it set any, are kept from running: see `packing_watched`."""
+
+
+class Packed(NamedTuple):
+    """What a newer torch tells of a saved tensor. data: None if there is nothing, or nothing any more."""
+
+    data: Any
+    unpack_hook: Callable[[Any], Any] | None = None
+
+
+class _Peeking(threading.local):
+    hooked: list[Packed] | None = None
+    """What the hooks were asked to unpack since a peek began; None outside one."""
+
+
+_peeking = _Peeking()
+
+
+def packed(node: Any, name: str) -> list[Packed]:
+    """What a node saved under a name ("_saved_result"), each tensor as packed; a hook of the program is not run.
+
+    It raises RuntimeError where a custom function says that its tensors were freed.
+    """
+    raw = getattr(node, f"_raw{name}")
+    entries = [entry for entry in (raw if type(raw) is tuple else (raw,)) if is_a(entry, SavedTensor)]
+    if _TELL_PACKED:
+        return [_told(entry) for entry in entries]
+    return _peek(node, name) if entries else []
+
+
+def _told(entry: Any) -> Packed:
+    return Packed(entry.data, entry.unpack_hook)
+
+
+def _peek(node: Any, name: str) -> list[Packed]:
+    hooked: list[Packed] = []
+    _peeking.hooked = hooked
+    try:
+        found = getattr(node, name) if hasattr(type(node), name) else node.saved_tensors
+    except RuntimeError as error:
+        return [Packed(None if "a second time" in str(error) else ())]  # freed, or held but changed in place
+    finally:
+        _peeking.hooked = None
+    return [*hooked, *(Packed(value) for value in (found if type(found) is tuple else (found,)) if value is not None)]
+
+
+def checkpointed(value: object) -> Any:
+    """The inputs of a segment, if this is what a checkpoint keeps of it; anything else comes back as it is.
+
+    An older torch has a node of their own save them.
+    """
+    kept = attributes(value)
+    if "saved_args" in kept:
+        return [_told(entry) if is_a(entry, SavedTensor) else entry for entry in kept["saved_args"]]
+    return kept.get("input_saver", value)
+
+
+@contextmanager
+def packing_watched() -> Iterator[None]:
+    """Within it, hooks on saved tensors that the program sets are kept from running while `packed` looks.
+
+    A torch that tells what is packed needs nothing of this, and nothing is changed in it.
+    """
+    if _TELL_PACKED:
+        yield
+        return
+    with ExitStack() as restored:
+        for owner, name in ((_autograd, "_push_saved_tensors_default_hooks"), (SavedTensor, "register_hooks")):
+            original = getattr(owner, name)
+            restored.callback(setattr, owner, name, original)
+            setattr(owner, name, _with_peekable_unpack(original))
+        yield
+
+
+def _with_peekable_unpack(original: Callable[..., Any]) -> Callable[..., Any]:
+    def set_hooks(*args: Any) -> Any:
+        return original(*args[:-1], _peekable(args[-1]))
+
+    return set_hooks
+
+
+def _peekable(unpack: Callable[[Any], torch.Tensor]) -> Callable[[Any], torch.Tensor]:
+    def unpack_hook(packed: Any) -> torch.Tensor:
+        if _peeking.hooked is None:
+            return unpack(packed)
+        _peeking.hooked.append(Packed(packed, unpack))
+        return torch.empty(0, device="cpu")
+
+    return unpack_hook

@@ -16,6 +16,7 @@ from autograd_doctor.judging.suppressions import Ignore, Ignores
 from autograd_doctor.judging.unexplained import unexplained
 from autograd_doctor.judging.verdict import Doubts, decide, decide_on_function
 from autograd_doctor.mistakes import nearest
+from autograd_doctor.notebook import spoken
 from autograd_doctor.plan import Outcome, Target
 from autograd_doctor.recording import missing
 from autograd_doctor.report import SCHEMA_VERSION, Checks, Report, ReportedFinding, Statistics, Tool
@@ -70,7 +71,7 @@ def judge(
         suppressed=[finding for finding in settled if finding.suppressed is not None],
         checks=Checks(examination.ran, examination.skipped),
         statistics=_statistics(findings),
-        notes=[*facts.notes(trace, outcome), *_unused(ignores, _judged(rules, examination), presenter)],
+        notes=[*map(spoken, facts.notes(trace, outcome)), *_unused(ignores, _judged(rules, examination), presenter)],
     )
 
 
@@ -86,7 +87,7 @@ def _reported(case: Case, ignores: Ignores, presenter: Presenter) -> ReportedFin
 def _consequence(finding: Finding, presenter: Presenter) -> str:
     if finding.code == PROGRAM_CRASHED:
         return f"this is what the program died of (`{finding.code}` {finding.name})"
-    place = f" at {presenter.path(finding.location.path)}:{finding.location.line}" if finding.location else ""
+    place = f" at {presenter.line(finding.location.path, finding.location.line)}" if finding.location else ""
     return f"as a consequence, {finding.message} (`{finding.code}` {finding.name}{place})"
 
 
@@ -105,7 +106,7 @@ def _unused(ignores: Ignores, judged: Container[str], presenter: Presenter) -> I
 
 def _comment(ignore: Ignore, presenter: Presenter) -> str:
     kind = "file-ignore" if ignore.whole_file else "ignore"
-    return f"`doctor: {kind}[{ignore.rule}]` at {presenter.path(ignore.path)}:{ignore.line}"
+    return f"`doctor: {kind}[{ignore.rule}]` at {presenter.line(ignore.path, ignore.line)}"
 
 
 def _statistics(findings: Sequence[ReportedFinding]) -> Statistics:

@@ -17,7 +17,10 @@ CONFIDENCES: tuple[Confidence, ...] = ("high", "medium", "low")
 
 
 class Location(Struct, frozen=True, omit_defaults=True):
-    """A span of the user's source. Lines and columns count from 1; `end_column` is exclusive; 0 means unknown."""
+    """A span of the user's source. Lines and columns count from 1; `end_column` is exclusive; 0 means unknown.
+
+    Each cell of a notebook is a file of its own, as `notebook.cell_file` names it.
+    """
 
     path: str
     line: int
@@ -35,7 +38,10 @@ class Related(Struct, frozen=True):
 
 
 class Edit(Struct, frozen=True, kw_only=True):
-    """A span of source, counted as in `Location`, and the text to put in its place."""
+    """A span of source, counted as in `Location`, and the text to put in its place.
+
+    In a report, `cell` is the number of the cell of a notebook in which lines are counted, 0 in any other file.
+    """
 
     path: str
     line: int
@@ -43,6 +49,7 @@ class Edit(Struct, frozen=True, kw_only=True):
     end_line: int
     end_column: int
     content: str
+    cell: int = 0
 
 
 class Fix(Struct, frozen=True, kw_only=True):

@@ -13,10 +13,11 @@ STACKS = "stacks.txt"
 class Target(Struct, frozen=True):
     """What to run: `script` is a path as typed, `module` a dotted name (`-m`), `model` a file for model mode.
 
+    `notebook` is the path of a notebook.
     `function` is a custom `autograd.Function`, as "ops.py:Cube" or "package.ops:Cube".
     """
 
-    kind: Literal["script", "module", "model", "function"]
+    kind: Literal["script", "module", "notebook", "model", "function"]
     name: str
     arguments: list[str] = []
 

@@ -29,10 +29,11 @@ class Tool(Struct, frozen=True):
 
 
 class TargetFacts(Struct, frozen=True, kw_only=True):
-    """What was run: exactly one of `script`, `module`, `model` and `function` is there."""
+    """What was run: exactly one of `script`, `module`, `notebook`, `model` and `function` is there."""
 
     script: str | UnsetType = UNSET
     module: str | UnsetType = UNSET
+    notebook: str | UnsetType = UNSET
     model: str | UnsetType = UNSET
     function: str | UnsetType = UNSET
     argv: list[str]
@@ -41,7 +42,8 @@ class TargetFacts(Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         """The target as it was typed."""
-        return next(name for name in (self.script, self.module, self.model, self.function, "") if name is not UNSET)
+        names = (self.script, self.module, self.notebook, self.model, self.function, "")
+        return next(name for name in names if name is not UNSET)
 
 
 class Environment(Struct, frozen=True, kw_only=True):
@@ -91,6 +93,7 @@ class Run(Struct, frozen=True, kw_only=True):
 class Place(Struct, frozen=True, kw_only=True):
     """A span of source. Lines and columns count from 1, `end_column` is exclusive, 0 means unknown.
 
+    `cell` is the number of the cell of a notebook in which lines are counted, 0 in any other file.
     `snippet` holds the lines of the span as they were, with their indentation; empty if the file could not be read.
     """
 
@@ -101,6 +104,7 @@ class Place(Struct, frozen=True, kw_only=True):
     end_column: int
     function: str
     snippet: str
+    cell: int = 0
 
 
 class RelatedPlace(Struct, frozen=True):

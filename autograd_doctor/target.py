@@ -12,6 +12,8 @@ from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 
 from autograd_doctor.mistakes import Mistake, nearest
+from autograd_doctor.notebook.cells import cells
+from autograd_doctor.notebook.magics import TOP_LEVEL_AWAIT, translate
 from autograd_doctor.plan import Target
 
 _MAIN = "__main__.py"
@@ -61,6 +63,14 @@ def module(name: str, arguments: Sequence[str]) -> Target:
     return Target(kind="module", name=name, arguments=list(arguments))
 
 
+def notebook(name: str, arguments: Sequence[str]) -> Target:
+    """A notebook whose cells are Python, after what IPython adds to it is taken out. Raises `Mistake`."""
+    _check_text(name, *arguments)
+    for cell in cells(read(Path(name)), name):
+        compiled(translate(cell.source).source.encode(), f"{name}:cell {cell.number}", TOP_LEVEL_AWAIT)
+    return Target(kind="notebook", name=name, arguments=list(arguments))
+
+
 def _check_text(*words: str) -> None:
     """What the shell passes may be any bytes; a plan and a report are text."""
     for word in words:
@@ -91,12 +101,12 @@ def read(path: Path) -> bytes:
         raise Mistake(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def compiled(source: bytes, name: str) -> None:
-    """Check that the source is Python. Raises `Mistake` that shows the place."""
+def compiled(source: bytes, name: str, flags: int = 0) -> None:
+    """Check that the source is Python, as the flags of `compile` allow it. Raises `Mistake` that shows the place."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            compile(source, name, "exec", dont_inherit=True)
+            compile(source, name, "exec", flags, dont_inherit=True)
     except SyntaxError as error:
         where = f"{name}:{error.lineno}:{error.offset}" if error.lineno else name
         raise Mistake(f"{where}: not valid Python: {error.msg}", _code_frame(error)) from None

@@ -85,7 +85,7 @@ def _run_watched(program: Path, folder: Path) -> int:
     from autograd_doctor.runner.__main__ import run
 
     (folder / "scratch").mkdir()
-    target = Target("script", str(program))
+    target = Target("notebook" if program.suffix == ".ipynb" else "script", str(program))
     paths = {"trace": str(folder / "trace"), "scratch": str(folder / "scratch")}
     limits = {"steps": FOREVER, "max_seconds": float(FOREVER), "batches_per_epoch": 0}
     return run(Plan(target=target, needs=[kind.__name__ for kind in EVENT_TYPES], **paths, **limits))

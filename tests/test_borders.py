@@ -70,6 +70,7 @@ MAY_IMPORT = {
     "plan": set(),
     "mistakes": set(),
     "screen": set(),
+    "notebook": {"mistakes"},
     "events": {"findings", "plan"},
     "wording": {"events"},
     "trace": {"events"},
@@ -78,18 +79,24 @@ MAY_IMPORT = {
     "reading": {"events", "findings"},
     "signals": {"reading"},
     "instruments": {"events", "findings", "reading", "signals", "wording"},
-    "runner": {"events", "findings", "instruments", "mistakes", "plan", "reading", "recording", "signals"},
+    "runner": {
+        *("events", "findings", "instruments", "mistakes", "notebook", "plan", "reading", "recording", "signals"),
+    },
     # From a trace to a report.
     "views": {"events", "findings", "trace", "wording"},
     "rules": {"events", "findings", "trace", "views", "wording"},
     "report": {"findings"},
-    "judging": {"events", "findings", "plan", "report", "rules", "trace", "views", "wording"},
-    "engine": {"findings", "judging", "mistakes", "plan", "recording", "report", "rules", "trace", "views"},
-    "renderers": {"findings", "judging", "report", "rules", "wording"},
+    "judging": {
+        *("events", "findings", "mistakes", "notebook", "plan", "report", "rules", "trace", "views", "wording"),
+    },
+    "engine": {
+        *("findings", "judging", "mistakes", "notebook", "plan", "recording", "report", "rules", "trace", "views"),
+    },
+    "renderers": {"findings", "judging", "notebook", "report", "rules", "wording"},
     # What the person asks for.
     "config_file": {"mistakes"},
     "config": {"config_file", "mistakes", "plan"},
-    "target": {"mistakes", "plan"},
+    "target": {"mistakes", "notebook", "plan"},
     "settings": {"config", "config_file", "events", "findings", "mistakes", "plan", "rules", "target"},
     "launch": {"events", "plan", "recording", "screen", "trace"},
     "command": {

@@ -150,6 +150,8 @@ def _target(request: Request, loaded: Loaded) -> tuple[Target, ModelPlan | None]
     """The target, and in model mode how to train it."""
     if request.is_module:
         return target.module(request.name, request.arguments), None
+    if request.name.endswith(".ipynb") and Path(request.name).is_file():
+        return target.notebook(request.name, request.arguments), None
     found = target.script(request.name, request.arguments)
     if not Path(request.name).is_file() or not request.name.endswith(".py"):
         return found, None

@@ -31,6 +31,8 @@ def target_facts(trace: Trace, target: Target) -> TargetFacts:
     argv = [_text(word) for word in (target.name, *target.arguments)]
     if target.kind == "module":
         return TargetFacts(module=argv[0], argv=argv, cwd=cwd)
+    if target.kind == "notebook":
+        return TargetFacts(notebook=argv[0], argv=argv, cwd=cwd)
     if target.kind == "model":
         return TargetFacts(model=argv[0], argv=argv, cwd=cwd)
     if target.kind == "function":

@@ -13,6 +13,7 @@ import msgspec
 
 from autograd_doctor.findings import Evidence, Fault, Finding, Fix, Location, Number
 from autograd_doctor.judging import source
+from autograd_doctor.notebook import cell_file, parted, spoken
 from autograd_doctor.report import Place, RelatedPlace, ReportedFinding, Suppression
 
 
@@ -49,7 +50,9 @@ class Presenter:
 
     def fix(self, fix: Fix) -> Fix:
         """A fix of files that are named as everywhere in the report."""
-        edits = tuple(msgspec.structs.replace(edit, path=self.path(edit.path)) for edit in fix.edits)
+        edits = tuple(
+            msgspec.structs.replace(edit, path=self.path(edit.path), cell=parted(edit.path)[1]) for edit in fix.edits
+        )
         return msgspec.structs.replace(fix, description=self.text(fix.description), edits=edits)
 
     def place(self, location: Location) -> Place:
@@ -65,16 +68,21 @@ class Presenter:
             end_column=location.end_column,
             function=location.function,
             snippet=source.snippet(self._lines[location.path], location.line, end_line),
+            cell=parted(location.path)[1],
         )
 
     def path(self, path: str) -> str:
-        """A path relative to the program's folder, absolute if it lies elsewhere."""
-        pure = PurePath(path)
+        """The path of a file relative to the program's folder, absolute if it lies elsewhere."""
+        pure = PurePath(parted(path)[0])
         return (pure.relative_to(self._cwd) if self._cwd and pure.is_relative_to(self._cwd) else pure).as_posix()
+
+    def line(self, path: str, line: int) -> str:
+        """A line as prose names it."""
+        return spoken(f"{cell_file(self.path(path), parted(path)[1])}:{line}")
 
     def text(self, text: str) -> str:
         """Prose in which the paths are relative too."""
-        folder = self._cwd.rstrip("/")
+        text, folder = spoken(text), self._cwd.rstrip("/")
         return re.sub(rf"(?<![\w./-]){re.escape(folder)}/", "", text) if folder else text
 
 

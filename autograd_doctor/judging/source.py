@@ -8,12 +8,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from autograd_doctor.mistakes import Mistake
+from autograd_doctor.notebook import parted
+from autograd_doctor.notebook.cells import Cell, cells
+
 SNIPPET_LINES = 10
 """Longer spans are cut: a report quotes the place, not the program."""
 
 
 def lines(path: Path) -> list[str]:
-    """The lines of a file as Python counts them, without their ends; empty if it cannot be read."""
+    """The lines of a file, or of a cell of a notebook, as Python counts them; empty if it cannot be read."""
+    file, cell = parted(str(path))
+    if cell:
+        return next((each.source.split("\n") for each in cells_of(Path(file)) if each.number == cell), [])
     try:
         if not path.is_file():
             return []
@@ -21,6 +28,14 @@ def lines(path: Path) -> list[str]:
     except (OSError, ValueError):
         return []
     return _decoded(data).split("\n")
+
+
+def cells_of(notebook: Path) -> list[Cell]:
+    """The cells of a notebook, none if it cannot be read any more."""
+    try:
+        return cells(notebook.read_bytes(), str(notebook))
+    except (OSError, ValueError, Mistake):
+        return []
 
 
 def _decoded(data: bytes) -> str:

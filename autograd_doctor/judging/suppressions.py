@@ -9,6 +9,7 @@ from pathlib import Path
 
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.judging import source
+from autograd_doctor.notebook import cell_file, parted
 from autograd_doctor.report import Suppression
 
 _COMMENT = re.compile(r"#\s*doctor:\s*(?P<file>file-)?ignore\[(?P<rules>[\w\s,-]+)\]\s*(?P<reason>.*)")
@@ -26,10 +27,10 @@ class Ignore:
     first: int
     last: int
 
-    def covers(self, location: Location) -> bool:
-        """Whether the comment stands at any line of a place in its file."""
+    def covers(self, location: Location, file: str) -> bool:
+        """Whether the comment stands at any line of a place in its file, which may be a cell of its notebook."""
         end = max(location.line, location.end_line)
-        return self.whole_file or (self.first <= end and location.line <= self.last)
+        return self.whole_file or (self.path == file and self.first <= end and location.line <= self.last)
 
 
 class Ignores:
@@ -46,7 +47,7 @@ class Ignores:
         places = [finding.location] if finding.location else []
         for location in places + [related.location for related in finding.related]:
             for ignore in self._of(location.path):
-                if ignore.rule in (finding.code, finding.name) and ignore.covers(location):
+                if ignore.rule in (finding.code, finding.name) and ignore.covers(location, self._file(location.path)):
                     self._used.add(ignore)
                     return Suppression("file-comment" if ignore.whole_file else "comment", ignore.reason)
         return None
@@ -61,11 +62,22 @@ class Ignores:
         for ignores in self._by_path.values():
             yield from (ignore for ignore in ignores if ignore.rule not in rules)
 
+    def _file(self, path: str) -> str:
+        return str(Path(self._cwd, path))
+
     def _of(self, path: str) -> list[Ignore]:
-        file = Path(self._cwd, path)
+        """The comments of a file; those of a cell are the comments of its whole notebook."""
+        file = Path(parted(self._file(path))[0])
         if file not in self._by_path:
-            self._by_path[file] = list(_ignores(file))
+            self._by_path[file] = [ignore for part in _parts(file) for ignore in _ignores(part)]
         return self._by_path[file]
+
+
+def _parts(file: Path) -> list[Path]:
+    """The cells of a notebook; any other file is whole."""
+    if file.suffix != ".ipynb":
+        return [file]
+    return [Path(cell_file(str(file), cell.number)) for cell in source.cells_of(file)]
 
 
 def _ignores(file: Path) -> Iterator[Ignore]:

@@ -216,13 +216,18 @@ def _kind(sequence: Any) -> Any:
 
 def _is_users_object(thing: object) -> bool:
     """Whether this is an instance of a class of the user's program."""
-    path = attributes(sys.modules.get(attribute(type(thing), "__module__", ""))).get("__file__")
-    return type(path) is str and is_own(path)
+    return _is_users_module(sys.modules.get(attribute(type(thing), "__module__", "")))
+
+
+def _is_users_module(module: object) -> bool:
+    """A `__main__` without a file is a notebook's."""
+    variables = attributes(module)
+    path = variables.get("__file__")
+    return is_own(path) if type(path) is str else path is None and variables.get("__name__") == "__main__"
 
 
 def own_modules() -> Iterator[ModuleType]:
     """The modules of the user's program."""
     for module in list(sys.modules.values()):
-        path = attributes(module).get("__file__")
-        if is_a(module, ModuleType) and type(path) is str and is_own(path):
+        if is_a(module, ModuleType) and _is_users_module(module):
             yield module

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from autograd_doctor.renderers import Options
 from autograd_doctor.renderers.printable import one_line, printable
-from autograd_doctor.renderers.wording import summary
+from autograd_doctor.renderers.wording import line_of, summary
 from autograd_doctor.report import Report, ReportedFinding
 
 NAME = "concise"
@@ -24,4 +24,4 @@ def _line(report: Report, finding: ReportedFinding) -> str:
 def _place(report: Report, finding: ReportedFinding) -> str:
     if finding.location is None:
         return one_line(report.target.name)
-    return f"{one_line(finding.location.path)}:{finding.location.line}:{finding.location.column or 1}"
+    return f"{one_line(line_of(finding.location))}:{finding.location.column or 1}"

@@ -12,7 +12,7 @@ from autograd_doctor.renderers.canvas import GUTTER, SEVERITY_STYLES, Canvas
 from autograd_doctor.renderers.drawing import Drawing
 from autograd_doctor.renderers.frames import Frame, Mark, frames
 from autograd_doctor.renderers.printable import one_line, printable
-from autograd_doctor.renderers.wording import measured
+from autograd_doctor.renderers.wording import line_of, measured
 from autograd_doctor.report import Place, ReportedFinding
 from autograd_doctor.wording import plural
 
@@ -59,7 +59,7 @@ def _frame(canvas: Canvas, frame: Frame, digits: int, style: str, arrow: str) ->
 def _where(place: Place) -> str:
     column = f":{place.column}" if place.column else ""
     function = f" in {place.function}()" if place.function else ""
-    return one_line(f"{place.path}:{place.line}{column}{function}")
+    return one_line(f"{line_of(place)}{column}{function}")
 
 
 def _rows(canvas: Canvas, finding: ReportedFinding, digits: int) -> Iterator[Text]:

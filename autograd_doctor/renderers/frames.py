@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from autograd_doctor.judging import source
+from autograd_doctor.notebook import cell_file
 from autograd_doctor.report import Place
 
 NEAR = 12
@@ -52,7 +53,7 @@ class Frame:
 def frames(marks: Sequence[Mark], cwd: str) -> list[Frame]:
     """The marks grouped into frames, the one with the primary mark first."""
     groups: list[list[Mark]] = []
-    for mark in sorted(marks, key=lambda mark: (mark.place.path, mark.place.line, mark.place.column)):
+    for mark in sorted(marks, key=lambda mark: (_file(mark), mark.place.line, mark.place.column)):
         if groups and _near(groups[-1], mark):
             groups[-1].append(mark)
         else:
@@ -62,9 +63,13 @@ def frames(marks: Sequence[Mark], cwd: str) -> list[Frame]:
     return sorted(made, key=lambda frame: min((not mark.primary, order[id(mark)]) for mark in frame.marks))
 
 
+def _file(mark: Mark) -> str:
+    return cell_file(mark.place.path, mark.place.cell)
+
+
 def _near(group: Sequence[Mark], mark: Mark) -> bool:
     last = max(other.place.end_line for other in group)
-    return group[0].place.path == mark.place.path and mark.place.line - last <= NEAR
+    return _file(group[0]) == _file(mark) and mark.place.line - last <= NEAR
 
 
 def _lines(marks: Sequence[Mark], cwd: str) -> dict[int, str]:
@@ -74,7 +79,7 @@ def _lines(marks: Sequence[Mark], cwd: str) -> dict[int, str]:
         for mark in marks
         for offset, line in enumerate(mark.place.snippet.split("\n") if mark.place.snippet else ())
     }
-    text = source.lines(Path(cwd, marks[0].place.path)) if quoted else []
+    text = source.lines(Path(cwd, _file(marks[0]))) if quoted else []
     current = dict(enumerate(text, start=1))
     if any(current.get(number) != line for number, line in quoted.items()):
         current = quoted

@@ -11,7 +11,7 @@ from autograd_doctor.renderers import Options
 from autograd_doctor.renderers.canvas import FAINT, GOOD, SEVERITY_STYLES, Canvas
 from autograd_doctor.renderers.detail import finding_lines
 from autograd_doctor.renderers.printable import one_line, printable
-from autograd_doctor.renderers.wording import listed, stopped, summary
+from autograd_doctor.renderers.wording import line_of, listed, stopped, summary
 from autograd_doctor.report import Assumed, OptimizerFacts, Report
 from autograd_doctor.wording import plural
 
@@ -120,7 +120,7 @@ def _rows(report: Report) -> Iterator[tuple[str, str]]:
     for reason, codes in reasons.items():
         yield "not checked", f"{reason}: {listed(codes, 4)}"
     for finding in report.suppressed:
-        place = f" at {finding.location.path}:{finding.location.line}" if finding.location else ""
+        place = f" at {line_of(finding.location)}" if finding.location else ""
         reason = finding.suppressed.reason if finding.suppressed else ""
         yield "suppressed", f"{finding.code}{place}{f': {reason}' if reason else ''}"
     for note in report.notes:

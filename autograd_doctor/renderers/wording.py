@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from msgspec import UNSET
 
 from autograd_doctor.findings import SEVERITIES, Number
-from autograd_doctor.report import Report, Run, StoppedBy, Verdict
+from autograd_doctor.notebook import cell_file, spoken
+from autograd_doctor.report import Place, Report, Run, StoppedBy, Verdict
 from autograd_doctor.wording import in_bytes, plural
 
 _STOPPED: dict[StoppedBy, str] = {
@@ -75,6 +76,11 @@ def stopped(run: Run) -> str:
     if run.stopped_by == "exited":
         return f"the program exited with {run.program_exit}"
     return _STOPPED[run.stopped_by]
+
+
+def line_of(place: Place) -> str:
+    """ "train.py:12", "train.ipynb:cell 3:12"."""
+    return spoken(f"{cell_file(place.path, place.cell)}:{place.line}")
 
 
 def seconds(value: float) -> str:

@@ -13,6 +13,7 @@ import linecache
 import os
 import pkgutil
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import CodeType, ModuleType
@@ -50,7 +51,7 @@ def _script(target: Target) -> Program:
         source = file.read()
     # The user's file must not inherit our own `from __future__ import annotations`.
     code = compile(source, path, "exec", dont_inherit=True)
-    _search_first(os.path.dirname(os.path.realpath(path)))
+    search_first(os.path.dirname(os.path.realpath(path)))
     if not places.is_own(path):
         places.set_target_folder(os.path.dirname(path))
     variables = {"__loader__": SourceFileLoader("__main__", path), "__file__": path, "__cached__": None}
@@ -65,14 +66,14 @@ def _folder_or_archive(path: str) -> Any:
 def _bundle(target: Target, importer: Any) -> Program:
     spec = importer.find_spec("__main__")
     folder = os.path.abspath(target.name)
-    _search_first(folder)
+    search_first(folder)
     if not places.is_own(os.path.join(folder, "__main__.py")):
         places.set_target_folder(folder)
     return Program(_code(spec), _of_spec(spec), [target.name, *target.arguments])
 
 
 def _module(target: Target) -> Program:
-    _search_first(os.getcwd())
+    search_first(os.getcwd())
     spec = importlib.util.find_spec(target.name)
     if spec is not None and spec.submodule_search_locations is not None:
         spec = importlib.util.find_spec(f"{target.name}.__main__")
@@ -111,19 +112,25 @@ def _of_spec(spec: ModuleSpec) -> dict[str, Any]:
 
 
 def become_main(program: Program) -> None:
+    """Put a new `__main__` in place for a program whose code is in one file."""
+    module = new_main(program.variables, program.arguments)
+    linecache.lazycache(program.code.co_filename, vars(module))
+
+
+def new_main(variables: Mapping[str, Any], arguments: Sequence[str]) -> ModuleType:
     """Put a new `__main__` in place, with `sys.argv` as the program expects it.
 
     `multiprocessing` bound `__mp_main__` to the old `__main__` when it was imported, so that name has to follow.
     Nothing is put back: threads, exit functions and workers of the program live on after its last line.
     """
     module = ModuleType("__main__")
-    vars(module).update({"__builtins__": builtins, "__annotations__": {}, "__package__": None, **program.variables})
+    vars(module).update({"__builtins__": builtins, "__annotations__": {}, "__package__": None, **variables})
     sys.modules["__main__"] = sys.modules["__mp_main__"] = module
-    sys.argv[:] = program.arguments
-    linecache.lazycache(program.code.co_filename, vars(module))
+    sys.argv[:] = arguments
+    return module
 
 
-def _search_first(folder: str) -> None:
+def search_first(folder: str) -> None:
     """Look for modules in this folder first, unless Python was told not to."""
     if not sys.flags.safe_path:
         sys.path.insert(0, folder)

@@ -13,8 +13,9 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from types import CodeType
 from typing import Literal, NoReturn, TextIO
 
 from autograd_doctor.events import (
@@ -46,6 +47,7 @@ from autograd_doctor.runner.assuming import assume, defines_model
 from autograd_doctor.runner.caught import Caught
 from autograd_doctor.runner.function_mode import FunctionProgram
 from autograd_doctor.runner.model_mode import ConfigMistake, ModelProgram
+from autograd_doctor.runner.notebook_program import NotebookProgram
 from autograd_doctor.runner.polite import Polite
 from autograd_doctor.runner.processes import Processes
 from autograd_doctor.runner.program import Program, become_main, load
@@ -171,17 +173,25 @@ class _Run:
         if detail is not None:
             detail.full_from = self._plan.full_from
 
-    def _program(self) -> Program | ModelProgram | FunctionProgram:
+    def _program(self) -> Program | NotebookProgram | ModelProgram | FunctionProgram:
         if self._plan.function is not None:
             return FunctionProgram(self._plan.target, self._plan.function, self._session.find(Functions))
         if self._plan.model is not None:
             parameters = self._session.find(Parameters)
             return ModelProgram(self._plan.target, self._plan.model, self._plan.steps, parameters)
+        if self._plan.target.kind == "notebook":
+            notebook = NotebookProgram(self._plan.target, self._note)
+            self._await_evaluation(notebook.codes)
+            return notebook
         program = load(self._plan.target)
-        # Waiting for an evaluation makes sense only where one would be seen.
-        self._stopper.evaluates = self._session.find(ModuleCalls) is not None and speaks_of_evaluation(program.code)
+        self._await_evaluation([program.code])
         become_main(program)
         return program
+
+    def _await_evaluation(self, codes: Iterable[CodeType]) -> None:
+        """Waiting for an evaluation makes sense only where one would be seen."""
+        seen = self._session.find(ModuleCalls) is not None
+        self._stopper.evaluates = seen and any(map(speaks_of_evaluation, codes))
 
     def _ended_by(self, error: BaseException) -> tuple[Reason, int]:
         """What an exception that left the program means. After a stop, whatever follows is a consequence of it."""

@@ -47,16 +47,25 @@ _TARGET_FIRST = {"allow_interspersed_args": False}
 
 
 class _Check(TyperCommand):
-    """Everything after the target is the program's, except after a file that only defines: there is no program."""
+    """Everything after the target is the program's, except after a function or a file that only defines."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         given = list(args)
         rest = super().parse_args(ctx, args)
         target, after = ctx.params.get("target"), len(ctx.params.get("arguments") or ())
-        if not after or ctx.params.get("is_module") or not _only_defines(target):
+        if not after or ctx.params.get("is_module") or not _has_no_arguments(target):
             _warn_of_mislaid(target, given[len(given) - after :], {word for each in self.params for word in each.opts})
             return rest
-        return super().parse_args(ctx, [*given[: -after - 1], *given[-after:], given[-after - 1]])
+        rest = super().parse_args(ctx, [*given[: -after - 1], *given[-after:], given[-after - 1]])
+        if ctx.params.get("target") != target and ":" in str(target):
+            raise Mistake(f"{target}: a function is given its arguments with `--set NAME=VALUE`")
+        return rest
+
+
+def _has_no_arguments(target: str | None) -> bool:
+    from autograd_doctor.settings.calls import is_call
+
+    return _only_defines(target) or (target is not None and is_call(target))
 
 
 def _only_defines(target: str | None) -> bool:
@@ -79,9 +88,15 @@ def _warn_of_mislaid(target: str | None, arguments: list[str], options: set[str]
 
 @app.command(cls=_Check, context_settings=_TARGET_FIRST)
 def check(
-    target: Annotated[str, Argument(metavar="SCRIPT", help="A Python program, or with `-m` a module.")],
+    target: Annotated[
+        str, Argument(metavar="SCRIPT", help="A Python program, a notebook, `MODULE:FUNCTION`, or with `-m` a module.")
+    ],
     arguments: Annotated[list[str] | None, Argument(metavar="ARGS", help="Passed to the program as they are.")] = None,
     is_module: Annotated[bool, Option("-m", help="Run SCRIPT as a module, as `python -m` does.")] = False,
+    sets: Annotated[
+        list[str] | None,
+        Option("--set", metavar="NAME=VALUE", help="An argument for `MODULE:FUNCTION`; repeatable."),
+    ] = None,
     steps: Annotated[int | None, Option(help="Optimizer steps to see at least.", rich_help_panel=HOW_LONG)] = None,
     seconds: Annotated[
         float | None, Option(help="Seconds of training to see at least.", rich_help_panel=HOW_LONG)
@@ -117,8 +132,9 @@ def check(
 ) -> None:
     """Run a training program under instruments for a few steps, and say what is wrong with it.
 
-    Everything after SCRIPT belongs to the program, unless SCRIPT is a file that
-    only defines a model: then `--config FILE` says how to train it.
+    Everything after SCRIPT belongs to the program, unless SCRIPT is a function,
+    which `--set NAME=VALUE` gives its arguments, or a file that only defines a
+    model: then `--config FILE` says how to train it.
 
     Exit codes: 0 nothing to fail on, 1 findings, 2 a mistake in the command or
     the settings, or a failure of ours, 3 the program failed and no rule explains
@@ -136,7 +152,7 @@ def check(
         **judging(select, ignore, fail_on, min_steps, output_format, color),
     }
     request = checking.Request(
-        target, arguments or [], is_module, options, config, isolated, output_file, save_trace, exit_zero
+        target, arguments or [], is_module, options, config, isolated, output_file, save_trace, exit_zero, sets or []
     )
     raise typer.Exit(checking.check(request))
 

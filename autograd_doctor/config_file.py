@@ -104,6 +104,14 @@ def _parse_yaml(path: Path) -> Any:
         raise Mistake(f"{shown(path)}: not valid YAML: {_first_line(error)}") from None
 
 
+def parse_value(text: str) -> Any:
+    """A value as a settings file would have it; what is no YAML is text."""
+    try:
+        return yaml.load(text, Loader=_Loader)
+    except (yaml.YAMLError, ValueError, LookupError, RecursionError):
+        return text
+
+
 def _first_line(error: Exception) -> str:
     return str(error).partition("\n")[0] or type(error).__name__
 

@@ -13,11 +13,11 @@ STACKS = "stacks.txt"
 class Target(Struct, frozen=True):
     """What to run: `script` is a path as typed, `module` a dotted name (`-m`), `model` a file for model mode.
 
-    `notebook` is the path of a notebook.
+    `notebook` is the path of a notebook, `call` a function that trains, as "pkg.train:main" or "train.py:main".
     `function` is a custom `autograd.Function`, as "ops.py:Cube" or "package.ops:Cube".
     """
 
-    kind: Literal["script", "module", "notebook", "model", "function"]
+    kind: Literal["script", "module", "notebook", "call", "model", "function"]
     name: str
     arguments: list[str] = []
 
@@ -99,6 +99,14 @@ class FunctionPlan(Struct, frozen=True, kw_only=True):
     double: bool = False
 
 
+class CallPlan(Struct, frozen=True, kw_only=True):
+    """A function that trains: a file or module, the dotted name in it, and values by parameter, as typed."""
+
+    where: str
+    function: str
+    given: dict[str, str] = {}
+
+
 class DataPlan(Struct, frozen=True, kw_only=True):
     """The batches of model mode: made up from `inputs` and `targets`, or yielded by `function` of the file.
 
@@ -157,9 +165,9 @@ class Plan(Struct, frozen=True, kw_only=True):
     redirect saves and switch trackers off. stdout_to_stderr: descriptor 1 is the parent's report, so the program's
     output goes to descriptor 2.
     seed: with what the generators of Python and NumPy begin, so that a second run draws the same numbers (None: as they
-    are). model: the validated model-mode section of the configuration. function: how to call a target of that kind.
-    assumes: where the program trains nothing, find out how to train the model that it defines. assumed: what an earlier
-    run found out so. selected: codes of the rules that will judge. needs: names of the events that they need.
+    are). model: the validated model-mode section of the configuration. call, function: how to call a target of that
+    kind. assumes: where the program trains nothing, find out how to train the model that it defines. assumed: what an
+    earlier run found out so. selected: codes of the rules that will judge. needs: names of the events that they need.
     """
 
     target: Target
@@ -176,6 +184,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     polite: bool = True
     stdout_to_stderr: bool = False
     seed: int | None = None
+    call: CallPlan | None = None
     model: ModelPlan | None = None
     assumes: bool = False
     assumed: Assumption | None = None

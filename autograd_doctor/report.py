@@ -29,11 +29,15 @@ class Tool(Struct, frozen=True):
 
 
 class TargetFacts(Struct, frozen=True, kw_only=True):
-    """What was run: exactly one of `script`, `module`, `notebook`, `model` and `function` is there."""
+    """What was run: exactly one of `script`, `module`, `notebook`, `call`, `model` and `function` is there.
+
+    `call` is a function that trains, `function` an `autograd.Function` that was judged by itself.
+    """
 
     script: str | UnsetType = UNSET
     module: str | UnsetType = UNSET
     notebook: str | UnsetType = UNSET
+    call: str | UnsetType = UNSET
     model: str | UnsetType = UNSET
     function: str | UnsetType = UNSET
     argv: list[str]
@@ -42,7 +46,7 @@ class TargetFacts(Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         """The target as it was typed."""
-        names = (self.script, self.module, self.notebook, self.model, self.function, "")
+        names = (self.script, self.module, self.notebook, self.call, self.model, self.function, "")
         return next(name for name in names if name is not UNSET)
 
 

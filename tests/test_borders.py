@@ -70,6 +70,8 @@ MAY_IMPORT = {
     "plan": set(),
     "mistakes": set(),
     "screen": set(),
+    "config_file": {"mistakes"},
+    "calling": {"config_file", "mistakes"},
     "notebook": {"mistakes"},
     "events": {"findings", "plan"},
     "wording": {"events"},
@@ -80,7 +82,8 @@ MAY_IMPORT = {
     "signals": {"reading"},
     "instruments": {"events", "findings", "reading", "signals", "wording"},
     "runner": {
-        *("events", "findings", "instruments", "mistakes", "notebook", "plan", "reading", "recording", "signals"),
+        *("calling", "events", "findings", "instruments", "mistakes", "notebook", "plan", "reading", "recording"),
+        "signals",
     },
     # From a trace to a report.
     "views": {"events", "findings", "trace", "wording"},
@@ -94,10 +97,9 @@ MAY_IMPORT = {
     },
     "renderers": {"findings", "judging", "notebook", "report", "rules", "wording"},
     # What the person asks for.
-    "config_file": {"mistakes"},
     "config": {"config_file", "mistakes", "plan"},
     "target": {"mistakes", "notebook", "plan"},
-    "settings": {"config", "config_file", "events", "findings", "mistakes", "plan", "rules", "target"},
+    "settings": {"calling", "config", "config_file", "events", "findings", "mistakes", "plan", "rules", "target"},
     "launch": {"events", "plan", "recording", "screen", "trace"},
     "command": {
         *("config", "config_file", "engine", "events", "findings", "launch", "mistakes", "plan", "recording"),

@@ -22,10 +22,10 @@ from autograd_doctor.config import Loaded, ModelSection, Settings
 from autograd_doctor.events import CheckEnded, RecordingDamaged, RunStarted
 from autograd_doctor.findings import ExitCode, Number
 from autograd_doctor.mistakes import Mistake
-from autograd_doctor.plan import FunctionPlan, ModelPlan, Outcome, Plan, Target
+from autograd_doctor.plan import CallPlan, FunctionPlan, ModelPlan, Outcome, Plan, Target
 from autograd_doctor.rules import Rule, all_rules
 from autograd_doctor.screen import Screen
-from autograd_doctor.settings import model_section, selection
+from autograd_doctor.settings import calls, model_section, selection
 from autograd_doctor.settings.model_file import ModelFile, look
 from autograd_doctor.trace import Trace
 
@@ -42,6 +42,7 @@ class Request(NamedTuple):
     output_file: Path | None = None
     save_trace: Path | None = None
     exit_zero: bool = False
+    sets: Sequence[str] = ()
 
 
 class _Job(NamedTuple):
@@ -56,6 +57,9 @@ class _Job(NamedTuple):
 def check(request: Request) -> int:
     """Run the target under instruments, judge, write the reports; returns the exit code. Raises `Mistake`."""
     loaded = load_settings(request)
+    if calls.is_call(request.name) or request.sets:
+        what, call = _call(request)
+        return run(request, loaded, what, call=call)
     what, model = _target(request, loaded)
     return run(request, loaded, what, model=model)
 
@@ -67,6 +71,7 @@ def run(
     *,
     model: ModelPlan | None = None,
     function: FunctionPlan | None = None,
+    call: CallPlan | None = None,
 ) -> int:
     """The way of every check from the settled target on; returns the exit code. Raises `Mistake`."""
     screen, progress = _screen(loaded.settings) if function is None else (None, None)
@@ -74,7 +79,7 @@ def run(
         # While the child loads torch, the parent loads the rules, and what will judge and render.
         job = _job(loaded, request, what)
         _load_judges()
-        plan = msgspec.structs.replace(_plan(job, what, workspace), model=model, function=function)
+        plan = msgspec.structs.replace(_plan(job, what, workspace), model=model, function=function, call=call)
         plan = msgspec.structs.replace(plan, assumes=_may_be_assumed(what, loaded))
         run = child.watch(plan, timeout=job.settings.timeout or None, on_event=progress)
     if not run.outcome.interrupted and (found := trained(plan, run.trace)):
@@ -144,6 +149,14 @@ def _job(loaded: Loaded, request: Request, what: Target) -> _Job:
         selection.tunables(loaded, catalogue),
         outputs.parse(settings.output_format, request.output_file),
     )
+
+
+def _call(request: Request) -> tuple[Target, CallPlan]:
+    if not calls.is_call(request.name):
+        raise Mistake("--set: gives arguments to a function, as in `doctor check pkg.train:main --set epochs=1`")
+    if request.is_module:
+        raise Mistake(f"{request.name}: `-m` runs a module, and this is a function of one (leave `-m` out)")
+    return calls.call(request.name, request.sets)
 
 
 def _target(request: Request, loaded: Loaded) -> tuple[Target, ModelPlan | None]:
@@ -254,7 +267,7 @@ def _refused(run: launch.Recording, what: Target) -> bool:
     if not trace.of(RunStarted) and not outcome.interrupted and not outcome.timed_out:
         how = f"exited with {outcome.exit_code}" if outcome.signal is None else f"was killed by signal {outcome.signal}"
         raise Mistake(f"the program was not started: its process {how}")
-    return what.kind in ("model", "function") and outcome.exit_code == ExitCode.USAGE and trace.crash is None
+    return what.kind in ("model", "call", "function") and outcome.exit_code == ExitCode.USAGE and trace.crash is None
 
 
 def _save(run: launch.Recording, what: Target, path: Path) -> None:

@@ -33,6 +33,8 @@ def target_facts(trace: Trace, target: Target) -> TargetFacts:
         return TargetFacts(module=argv[0], argv=argv, cwd=cwd)
     if target.kind == "notebook":
         return TargetFacts(notebook=argv[0], argv=argv, cwd=cwd)
+    if target.kind == "call":
+        return TargetFacts(call=argv[0], argv=argv, cwd=cwd)
     if target.kind == "model":
         return TargetFacts(model=argv[0], argv=argv, cwd=cwd)
     if target.kind == "function":

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
-import os
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from inspect import Parameter
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -18,9 +14,9 @@ from autograd_doctor.instruments.functions import Functions
 from autograd_doctor.mistakes import nearest
 from autograd_doctor.plan import FunctionPlan, Target
 from autograd_doctor.reading.function_signature import parameters
-from autograd_doctor.reading.places import is_own, set_target_folder
 from autograd_doctor.runner import synthetic
-from autograd_doctor.runner.model_mode import ConfigMistake, import_file, reached_own_code
+from autograd_doctor.runner.importing import count_as_own, import_where
+from autograd_doctor.runner.model_mode import ConfigMistake, reached_own_code
 
 
 class FunctionProgram:
@@ -60,7 +56,7 @@ class FunctionProgram:
 
     def _find(self) -> Any:
         where, _, name = self._target.name.rpartition(":")
-        module = _import(where)
+        module = import_where(where)
         found: Any = module
         for part in name.split("."):
             if not hasattr(found, part):
@@ -71,7 +67,7 @@ class FunctionProgram:
         if not (isinstance(function, type) and issubclass(function, Function)):
             problem = f"`{name}` is no subclass of `torch.autograd.Function`"
             raise self._mistake(problem + _hint(name, _functions(module), ()))
-        _count_as_own(function)
+        count_as_own(function.__module__)
         return function
 
     # ----------------------------------------------------------------------------------------------------- calling
@@ -123,31 +119,6 @@ class FunctionProgram:
 
     def _mistake(self, problem: str) -> ConfigMistake:
         return ConfigMistake(f"{self._target.name}: {problem}")
-
-
-def _import(where: str) -> ModuleType:
-    """Import a file or a dotted name; a file of a package under its full name, so that its relative imports work."""
-    folder, names = os.getcwd(), [where]
-    if where.endswith(".py"):
-        path = Path(os.path.abspath(where))
-        names, package = [path.stem], path.parent
-        while (package / "__init__.py").is_file():
-            names.insert(0, package.name)
-            package = package.parent
-        if len(names) == 1:
-            return import_file(where)
-        folder = str(package)
-    if not sys.flags.safe_path:
-        sys.path.insert(0, folder)
-    sys.argv[:] = [where]
-    return importlib.import_module(".".join(names))
-
-
-def _count_as_own(function: type) -> None:
-    """What is asked about is the user's own, even where it is installed among the libraries."""
-    file = getattr(sys.modules.get(function.__module__), "__file__", None)
-    if file and not is_own(file):
-        set_target_folder(os.path.dirname(file))
 
 
 def _functions(module: ModuleType) -> list[str]:

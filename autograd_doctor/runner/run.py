@@ -44,6 +44,7 @@ from autograd_doctor.instruments.torch_warnings import TorchWarnings
 from autograd_doctor.plan import STACKS, Plan
 from autograd_doctor.runner import crash
 from autograd_doctor.runner.assuming import assume, defines_model
+from autograd_doctor.runner.call_program import CallProgram
 from autograd_doctor.runner.caught import Caught
 from autograd_doctor.runner.function_mode import FunctionProgram
 from autograd_doctor.runner.model_mode import ConfigMistake, ModelProgram
@@ -173,12 +174,14 @@ class _Run:
         if detail is not None:
             detail.full_from = self._plan.full_from
 
-    def _program(self) -> Program | NotebookProgram | ModelProgram | FunctionProgram:
+    def _program(self) -> Program | NotebookProgram | CallProgram | ModelProgram | FunctionProgram:
         if self._plan.function is not None:
             return FunctionProgram(self._plan.target, self._plan.function, self._session.find(Functions))
         if self._plan.model is not None:
             parameters = self._session.find(Parameters)
             return ModelProgram(self._plan.target, self._plan.model, self._plan.steps, parameters)
+        if self._plan.call is not None:
+            return CallProgram(self._plan.target, self._plan.call, self._await_evaluation)
         if self._plan.target.kind == "notebook":
             notebook = NotebookProgram(self._plan.target, self._note)
             self._await_evaluation(notebook.codes)

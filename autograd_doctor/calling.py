@@ -48,6 +48,8 @@ def converted(text: str, annotation: Any, name: str) -> Any:
         return _converted(_Given(text, parse_value(text)), annotation)
     except _Unlike as unlike:
         raise Mistake(f"--set {name}: expected {unlike}, found `{text}`") from None
+    except OverflowError as error:
+        raise Mistake(f"--set {name}: {error}") from None
 
 
 class _Given(NamedTuple):

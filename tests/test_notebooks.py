@@ -12,6 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from autograd_doctor import recording
+from autograd_doctor.notebook.cells import cells
 from autograd_doctor.plan import Target
 from autograd_doctor.renderers import render
 from tests.harness import PATIENCE, ROOT, assert_healthy, check_by_command, plan_for, record, summary
@@ -224,6 +225,13 @@ def test_an_exception_names_cell_and_line(tmp_path: Path) -> None:
     assert output.endswith("KeyError: 'lr'\n")
 
 
+def test_an_exception_in_an_awaited_function_leads_through_cells_only(tmp_path: Path) -> None:
+    output, where = _crashed(tmp_path, SET_UP, "async def fail():\n    raise KeyError('lr')", "await fail()")
+    assert where == f"{tmp_path}/train.ipynb#cell-2:2"
+    assert output.count("File") == 2, output
+    assert "cell-3" in output
+
+
 def test_a_crash_is_reported_in_every_format(tmp_path: Path) -> None:
     path = write(tmp_path, SET_UP, MODEL, HEALTHY, "x = 1\n%time model[0]")
     report = check_notebook(path)
@@ -255,6 +263,12 @@ def test_comments_in_cells_silence(tmp_path: Path) -> None:
     assert any("train.ipynb:cell 1:1 silences nothing" in note for note in report.notes), report.notes
     report = check_notebook(write(tmp_path, "# doctor: file-ignore[AD101]\nx = 1", SET_UP, MODEL, PILING_UP))
     assert not report.findings
+
+
+def test_the_sample() -> None:
+    report = check_notebook(ROOT / "sample_models" / "classifier.ipynb")
+    sample = cells((ROOT / "sample_models" / "classifier.ipynb").read_bytes(), "")
+    assert found(report) == expected(*(cell.source for cell in sample)) != [], summary(report)
 
 
 def test_fingerprints_outlive_new_cells(tmp_path: Path) -> None:

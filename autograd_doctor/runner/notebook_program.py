@@ -107,7 +107,11 @@ class NotebookProgram:
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
             asyncio.set_event_loop(self._loop)
-        return self._loop.run_until_complete(found)
+        try:
+            return self._loop.run_until_complete(found)
+        except BaseException as error:
+            error.__traceback__ = _from(code, error.__traceback__)
+            raise
 
     def _show(self, value: Any) -> None:
         if value is not None:
@@ -133,6 +137,13 @@ class NotebookProgram:
 def _show_failure(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """As Python does, but with the lines of cells, which Python's own would look for in files only."""
     traceback.print_exception(kind, error, trace)
+
+
+def _from(code: CodeType, trace: TracebackType | None) -> TracebackType | None:
+    """A traceback without the event loop that ran a cell."""
+    while trace is not None and trace.tb_frame.f_code is not code:
+        trace = trace.tb_next
+    return trace
 
 
 def _is_silenced(source: str) -> bool:

@@ -34,7 +34,7 @@ def told(found: Made, lost: int = ~0) -> list[tuple[str, list[int]]]:
 
 def test_nothing_has_flowed_into_a_new_one() -> None:
     new = Made("mul", PLACE, 3)
-    kept = {name: getattr(new, name) for name in Made.__slots__ if name not in ("__weakref__", "order")}
+    kept = {name: getattr(new, name) for name in Made.__slots__ if name not in ("__weakref__", "order", "born")}
     assert kept == {
         "operation": "mul", "place": PLACE, "step": 3, "created_by": "mul", "created_at": PLACE, "values": 0,
         "guessed": 0, "connected": 0, "cuts": {}, "origin": None, "rewrapped": None, "rewrapped_by": "",

@@ -142,7 +142,7 @@ def ratios(*values: float) -> list[Event]:
 
 
 @pytest.mark.parametrize(
-    ("value", "words"), [(2.0, "throws away most of what"), (1e-7, "leaves the weights all but as they are")]
+    ("value", "words"), [(2.0, "throws away most of what"), (1e-7, "leaves them all but as they are")]
 )
 def test_updates_out_of_proportion_are_told_at_the_optimizer(value: float, words: str) -> None:
     (finding,) = examined(update_ratio_extreme.RULE, ratios(*[value] * 6))

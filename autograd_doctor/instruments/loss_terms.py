@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 from weakref import WeakKeyDictionary
@@ -29,7 +29,7 @@ from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.graph_structure import nodes_of
 from autograd_doctor.reading.graph_walk import lineage_of
 from autograd_doctor.reading.linear import DIFFERENCES, JOINS, PRODUCTS, SUMS, is_linear, is_multiple
-from autograd_doctor.reading.made import CutPoint, Made, has_graph, leaf_of, next_order, numbers_in
+from autograd_doctor.reading.made import CutPoint, Made, address, has_graph, leaf_of, next_order, numbers_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.operation_kinds import FROM_DATA, Kind, changes_input
 from autograd_doctor.reading.places import Place, here, locate
@@ -60,21 +60,27 @@ _NONE: Tokens = frozenset()
 
 
 class _Term(NamedTuple):
-    """A summand without a graph. severed: the tensors with a graph from whose values it was computed."""
+    """A summand without a graph. severed: the tensors with a graph from whose values it was computed.
+
+    values: where its own lie, 0 for a number.
+    """
 
     event: ConstantTerm
     severed: Tokens
+    values: int
 
 
 @dataclass(frozen=True, slots=True)
 class _Addition:
     """What an operation with a graph took in without one.
 
-    terms: what it added. weights: the tensors with a graph from whose values its factors were computed.
+    terms: what it added. weights: the tensors with a graph from whose values its factors were computed. taken: where
+    the values of all that it took in lie.
     """
 
     terms: tuple[_Term, ...] = ()
     weights: Tokens = _NONE
+    taken: Tokens = _NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +298,8 @@ class LossTerms(Instrument):
             if constant.made.step == self._course.steps and _may_be_a_term(operation.name, what, result)
         ]
         if added and operation.place not in self._phases.live:
-            self._additions[made] = _Addition(tuple(terms))
+            taken = frozenset(_address(what) for what, _ in added)
+            self._additions[made] = _Addition(tuple(terms), taken=taken)
 
     def _addends(self, tensor: torch.Tensor) -> Tokens:
         """A tensor with a graph, and those that it is the sum of."""
@@ -353,7 +360,7 @@ class LossTerms(Instrument):
             value=_total(what),
             sum=_total(result),
         )
-        return _Term(event, constant.severed)
+        return _Term(event, constant.severed, _address(what))
 
     def _name_without_weight(self, constant: _Constant) -> str:
         tensor = constant.weighed() if constant.weighed is not None else None
@@ -371,7 +378,16 @@ class LossTerms(Instrument):
             self._taught[-1] |= summed.addends
         if sums and all(_is_all_after(self._since, summed) for summed in sums):
             terms = tuple(term for summed in sums for term in _of_its_own(summed))[:_MOST_TERMS]
+            inside = self._taken_inside(call.roots, sums) if terms else _NONE
+            terms = tuple(term for term in terms if not term.values or term.values not in inside)
             self._losses.append(_Loss(self._course.steps, self._course.backwards, here(), terms))
+
+    def _taken_inside(self, roots: Iterable[torch.Tensor], sums: Sequence[_Sum]) -> Tokens:
+        """What the loss takes in within its terms as well: a maximum that is taken off and added back again."""
+        outside = set[int]().union(*(summed.addends for summed in sums))
+        made = (lineage_of(node) for node in nodes_of(roots))
+        additions = (self._additions.get(own) for own in made if own is not None and own.order not in outside)
+        return frozenset[int]().union(*(each.taken for each in additions if each is not None))
 
     def _step_taken(self, course: Course) -> None:
         self._tell()
@@ -420,6 +436,10 @@ def _may_be_a_term(operation: str, what: Summand, result: torch.Tensor) -> bool:
 
 def _comes_of(value: float, known: _Constant) -> bool:
     return known.value is not None and is_multiple(value, known.value)
+
+
+def _address(what: Summand) -> int:
+    return address(what) if isinstance(what, torch.Tensor) else 0
 
 
 def _total(what: Summand) -> float | None:

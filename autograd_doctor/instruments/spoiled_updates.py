@@ -49,12 +49,15 @@ class SpoiledUpdates(Instrument):
     def connect(self, signals: Signals) -> None:
         self.listen(signals.steps.began, self._began, attention=Attention.CLOSE)
         self.listen(signals.steps.closure_began, self._moved)
-        self.listen(signals.steps.closure_ended, self._look, attention=Attention.CLOSE)
+        self.listen(signals.steps.closure_ended, self._closure_ended, attention=Attention.CLOSE)
         self.listen(signals.steps.ended, self._moved)
 
     def _began(self, call: StepCall) -> None:
         if not call.closure:
             self._look(call)
+
+    def _closure_ended(self, call: StepCall) -> None:
+        self._look(call)
 
     def _look(self, call: StepCall) -> None:
         """What the optimizer is about to work on: gradients, those of a closure if it was given one, and parameters."""

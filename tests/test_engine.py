@@ -24,6 +24,7 @@ from autograd_doctor.events import (
 )
 from autograd_doctor.findings import Edit, ExitCode, Finding, Fix, Related
 from autograd_doctor.judging.presentation import Presenter
+from autograd_doctor.notebook import cell_file
 from autograd_doctor.plan import Outcome, Target
 from autograd_doctor.report import Report, to_json
 from autograd_doctor.rules import Tunables
@@ -211,9 +212,21 @@ def test_a_fix_and_the_ranks_come_along(tmp_path: Path) -> None:
     assert msgspec.json.decode(to_json(report))["findings"][0]["fix"] == {
         "applicability": "safe",
         "description": "change train.py",
-        "edits": [{"path": "train.py", "line": 1, "column": 1, "end_line": 1, "end_column": 2, "content": "b"}],
+        "edits": [
+            {"path": "train.py", "line": 1, "column": 1, "end_line": 1, "end_column": 2, "content": "b", "cell": 0}
+        ],
     }
     assert report.findings[0].ranks == ()
+
+
+def test_a_fix_of_a_cell_names_the_notebook_and_the_cell(tmp_path: Path) -> None:
+    path = cell_file(str(tmp_path / "train.ipynb"), 3)
+    edit = Edit(path=path, line=1, column=1, end_line=1, end_column=2, content="b")
+    fix = Fix(applicability="safe", description=f"change {path}:1", edits=(edit,))
+    shown = judged(training(cwd=str(tmp_path)), finding_rule("AD101", {"fix": fix})).findings[0].fix
+    assert shown is not None
+    assert shown.description == "change train.ipynb:cell 3:1"
+    assert (shown.edits[0].path, shown.edits[0].cell) == ("train.ipynb", 3)
 
 
 # ------------------------------------------------------------------------------------------------------------ order

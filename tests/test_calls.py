@@ -8,6 +8,7 @@ import math
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, Optional
@@ -18,6 +19,8 @@ from hypothesis import strategies as st
 
 from autograd_doctor import engine, recording
 from autograd_doctor.calling import bound
+from autograd_doctor.command import checking
+from autograd_doctor.launch import Recording
 from autograd_doctor.mistakes import Mistake
 from autograd_doctor.report import Report
 from autograd_doctor.rules import all_rules
@@ -195,6 +198,17 @@ def test_the_child_says_it_in_one_line_too(name: str, sets: list[str], said: str
     plan = plan_for(Path(name), Path.cwd(), target=target, call=call)
     assert record(plan, cwd=Path.cwd(), log=Path("log")).exit_code == 2
     assert Path("log").read_text() == said
+
+
+def test_a_function_that_trained_and_exits_with_2_was_not_refused() -> None:
+    Path("leaves.py").write_text("import sys\nfrom plain import main\n\ndef start():\n    main()\n    sys.exit(2)\n")
+    for name, refused in (("leaves.py:start", False), ("plain.py:EPOCHS", True)):
+        target, call = calls.call(name, [])
+        plan = plan_for(Path(name), Path(tempfile.mkdtemp(dir=".")), target=target, call=call)
+        outcome = record(plan, cwd=Path.cwd(), log=Path("log"))
+        run = Recording(recording.load(Path(plan.trace)), outcome)
+        assert outcome.exit_code == 2
+        assert checking._refused(run, target) is refused
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from autograd_doctor import recording
 from autograd_doctor.notebook.cells import cells
 from autograd_doctor.plan import Target
 from autograd_doctor.renderers import render
-from tests.harness import PATIENCE, ROOT, assert_healthy, check_by_command, plan_for, record, summary
+from tests.harness import PATIENCE, ROOT, assert_healthy, plan_for, record, summary
 from tests.notebooks import check_notebook, expected, found, write
 from tests.test_bitwise import _measured, _run_plainly, _run_watched
 
@@ -299,19 +299,12 @@ def test_weights_are_those_of_a_script(tmp_path: Path) -> None:
 # --------------------------------------------------------------------------------------------------------- the command
 
 
-def test_the_command(tmp_path: Path) -> None:
-    path = write(tmp_path, *SICK["magics"])
-    report, code = check_by_command(path)
-    assert code == 1
-    assert (report["target"]["notebook"], report["findings"][0]["location"]["cell"]) == (str(path), 4)
-
-
 def test_the_command_shows_paths_from_where_it_was_typed(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     write(tmp_path / "sub", SET_UP, MODEL, PILING_UP)
-    command = ("check", "--isolated", "--seconds", "0", "--output-format", "concise", "sub/train.ipynb")
+    command = ("check", "--isolated", "--seconds", "0", "--output-format", "concise")
     done = subprocess.run(
-        [sys.executable, "-m", "autograd_doctor", *command],
+        [sys.executable, "-m", "autograd_doctor", *command, "--output-format", "json:report.json", "sub/train.ipynb"],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -320,6 +313,9 @@ def test_the_command_shows_paths_from_where_it_was_typed(tmp_path: Path) -> None
     )
     assert done.returncode == 1, done.stderr
     assert "sub/train.ipynb:cell 3:5:5: AD101 " in done.stdout
+    report = json.loads((tmp_path / "report.json").read_text())
+    place = report["findings"][0]["location"]
+    assert (report["target"]["notebook"], place["path"], place["cell"]) == ("sub/train.ipynb", "sub/train.ipynb", 3)
 
 
 def test_the_command_refuses_in_one_line(tmp_path: Path) -> None:

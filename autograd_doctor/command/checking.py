@@ -267,7 +267,9 @@ def _refused(run: launch.Recording, what: Target) -> bool:
     if not trace.of(RunStarted) and not outcome.interrupted and not outcome.timed_out:
         how = f"exited with {outcome.exit_code}" if outcome.signal is None else f"was killed by signal {outcome.signal}"
         raise Mistake(f"the program was not started: its process {how}")
-    return what.kind in ("model", "call", "function") and outcome.exit_code == ExitCode.USAGE and trace.crash is None
+    # A function that trained was not refused: it exited with that code itself.
+    may_be = what.kind in ("model", "function") or (what.kind == "call" and not trace.steps)
+    return may_be and outcome.exit_code == ExitCode.USAGE and trace.crash is None
 
 
 def _save(run: launch.Recording, what: Target, path: Path) -> None:

@@ -291,6 +291,7 @@ def test_any_finding_renders_at_any_width(
 ) -> None:
     for number, fields in enumerate(found):
         fields["message"] = f"m{number}q {fields['message']}"
+        fields["subject"] = f"{fields['subject']}{number}"  # those of one subject at one place are one
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "train.py").write_text(text, encoding="utf-8", newline="")
         report = judged(training(2, cwd=folder), finding_rule("AD101", *found, title=title) if found else rule())

@@ -98,7 +98,8 @@ def _peek(node: Any, name: str) -> list[Packed]:
         return [Packed(None if "a second time" in str(error) else ())]  # freed, or held but changed in place
     finally:
         _peeking.hooked = None
-    return [*hooked, *(Packed(value) for value in (found if type(found) is tuple else (found,)) if value is not None)]
+    values = [value for value in (found if type(found) is tuple else (found,)) if value is not None]
+    return [*hooked, *(Packed(value) for value in values if not hooked or value.numel())]  # what hooks gave is empty
 
 
 def checkpointed(value: object) -> Any:
@@ -123,9 +124,8 @@ def packing_watched() -> Iterator[None]:
         return
     with ExitStack() as restored:
         for owner, name in ((_autograd, "_push_saved_tensors_default_hooks"), (SavedTensor, "register_hooks")):
-            original = getattr(owner, name)
-            restored.callback(setattr, owner, name, original)
-            setattr(owner, name, _with_peekable_unpack(original))
+            restored.callback(setattr, owner, name, vars(owner)[name])
+            setattr(owner, name, _with_peekable_unpack(getattr(owner, name)))
         yield
 
 

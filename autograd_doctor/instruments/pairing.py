@@ -14,6 +14,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.sources import Source, Sources
 from autograd_doctor.reading.fingerprint import row_keys
+from autograd_doctor.reading.graph_walk import operation_of
 from autograd_doctor.reading.losses import LOSSES
 from autograd_doctor.reading.made import has_graph
 from autograd_doctor.reading.module_tree import parameters_in
@@ -25,6 +26,9 @@ from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.operations import Operation
 
+_CHOICES = frozenset({"Gather", "Index", "IndexSelect", "MaskedSelect"})
+_MOST_NODES = 12
+"""From a loss back to where rows were chosen: activations, reshapes, a cast."""
 _AS_IT_IS = 1
 """The order of all rows of a tensor that outlives its step."""
 
@@ -69,6 +73,7 @@ class Pairing(Instrument):
         self._known: IdentityTable[int] = IdentityTable()
         self._inputs: set[_Taken] = set()
         self._sources_of_inputs: list[tuple[Source, ...]] = []
+        self._lengths: set[int] = set()
         self._inputs_of = -1
         self._losses: dict[Place | None, _Loss] = {}
         self._row_orders = RowOrders()
@@ -100,9 +105,11 @@ class Pairing(Instrument):
             return
         if self._inputs_of != self._course.steps:
             self._inputs_of, self._inputs, self._sources_of_inputs = self._course.steps, set(), []
+            self._lengths.clear()
         for tensor in began.given:
             if not tensor.requires_grad and tensor.dim():
                 self._inputs |= self._taken(tensor)
+                self._lengths.add(tensor.shape[0])
                 self._sources_of_inputs.append(self._sources.of(tensor))
 
     def _taken(self, tensor: torch.Tensor) -> set[_Taken]:
@@ -122,6 +129,8 @@ class Pairing(Instrument):
         target = operation.kwargs.get("target", target)
         is_pair = isinstance(logits, torch.Tensor) and isinstance(target, torch.Tensor) and has_graph(logits)
         if not is_pair or target.requires_grad or not target.dim() or self._inputs_of != self._course.steps:
+            return
+        if target.shape[0] not in self._lengths or _are_chosen(logits):
             return
         goals = self._taken(target)
         rows = {goal.rows for goal in goals} & {taken.rows for taken in self._inputs}
@@ -191,6 +200,16 @@ class Pairing(Instrument):
         for loss in self._losses.values():
             loss.misaligned += loss.is_misaligned
             loss.is_misaligned = False
+
+
+def _are_chosen(logits: torch.Tensor) -> bool:
+    """Whether rows of what a model made were chosen, as those of some nodes of a graph are: then so are the targets."""
+    node = logits.grad_fn
+    for _ in range(_MOST_NODES):
+        if node is None or operation_of(node) in _CHOICES:
+            return node is not None
+        node = node.next_functions[0][0] if node.next_functions else None
+    return False
 
 
 def _are_of_the_same_rows(mine: tuple[Source, ...], theirs: tuple[Source, ...]) -> bool:

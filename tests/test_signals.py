@@ -6,7 +6,7 @@ import os
 import random
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 import pytest
@@ -18,9 +18,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from autograd_doctor.instruments.clipping import Clipping
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.guard import Guard, hide_from_observers
 from autograd_doctor.signals.patches import Patches
-from autograd_doctor.signals.signal import Seam, Signal
+from autograd_doctor.signals.signal import NamedSignal, Seam, Signal
 from tests.watching import Recorded, Replaced, global_state, recording_replacements
 
 SEAMS = [type(seam) for seam in Signals(lambda *_: None).seams]
@@ -88,6 +89,37 @@ def test_disconnecting_who_never_listened_keeps_the_patch(kind, replaced):
         assert signal
         signal.disconnect(raises)
         assert not signal
+
+
+def test_who_asks_for_more_attention_hears_only_then_also_if_it_rises_meanwhile():
+    guard, heard = Guard(raises), []
+    signal: Signal[int] = Signal(guard)
+
+    def rises(_: int) -> None:
+        guard.attend(Attention.FULL)
+
+    signal.connect(lambda _: heard.append("close"), owner="test", order=3, attention=Attention.CLOSE)
+    signal.connect(lambda _: heard.append("before"), owner="test", order=0, attention=Attention.FULL)
+    signal.connect(rises, owner="test", order=1)
+    signal.connect(lambda _: heard.append("full"), owner="test", order=2, attention=Attention.FULL)
+    guard.attend(Attention.LIGHT)
+    signal.send(1)
+    assert heard == ["full"]
+    signal.send(1)
+    assert heard == ["full", "before", "full"]
+
+
+def test_of_what_has_a_name_each_hears_what_it_wants():
+    class Thing(NamedTuple):
+        name: str
+
+    signal: NamedSignal[Thing] = NamedSignal(Guard(raises))
+    heard: list[tuple[str, str]] = []
+    signal.connect(lambda thing: heard.append(("some", thing.name)), owner="test", wants={"a"}.__contains__)
+    signal.connect(lambda thing: heard.append(("all", thing.name)), owner="test")
+    for name in "ab":
+        signal.send(Thing(name))
+    assert heard == [("some", "a"), ("all", "a"), ("all", "b")]
 
 
 def test_each_entry_point_is_replaced_by_one_seam_only(replaced):

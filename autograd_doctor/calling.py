@@ -22,6 +22,12 @@ _LISTS = (list, tuple, set, frozenset, collections.abc.Sequence, collections.abc
 _EXPECTED = {bool: "true or false", int: "a whole number", float: "a number", dict: "a mapping such as `{a: 1}`"}
 
 
+def required(signature: Signature) -> list[Parameter]:
+    """The parameters that have to be given."""
+    every = signature.parameters.values()
+    return [each for each in every if each.default is Parameter.empty and each.kind not in _STARRED]
+
+
 def bound(signature: Signature, given: Mapping[str, str], name: str) -> BoundArguments:
     """The call of a function with what was given. Raises `Mistake` if it does not take that, or needs more."""
     known = {each.name: each for each in signature.parameters.values() if each.kind not in _STARRED}
@@ -29,7 +35,7 @@ def bound(signature: Signature, given: Mapping[str, str], name: str) -> BoundArg
     for each in given:
         if each not in known and not takes_any:
             raise Mistake(f"`{name}` has no parameter `{each}`{nearest(each, known) or _there_are(known)}")
-    missing = [each.name for each in known.values() if each.default is Parameter.empty and each.name not in given]
+    missing = [each.name for each in required(signature) if each.name not in given]
     if "self" in missing:
         raise Mistake(f"`{name}` is called on an object: give a function, or a static or class method")
     if missing:

@@ -44,7 +44,6 @@ class AxesFollowed(Instrument):
     def __init__(self, site: Site, course: Course, detail: Detail, tensors: Tensors, lineage: Lineage) -> None:
         super().__init__(site)
         self._course = course
-        self._detail = detail
         self._tensors = tensors
         self._lineage = lineage
         self._axes: IdentityTable[tuple[axes.Axes, torch.Size]] = IdentityTable()

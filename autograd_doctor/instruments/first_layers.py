@@ -64,7 +64,6 @@ class FirstLayers(Instrument):
     ) -> None:
         super().__init__(site)
         self._course = course
-        self._detail = detail
         self._tensors = tensors
         self._lineage = lineage
         self._module_calls = module_calls

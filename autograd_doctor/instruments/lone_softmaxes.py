@@ -15,7 +15,7 @@ from autograd_doctor.reading.shaping import canonical, softmax_dim
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.operations import Operation
 
-_SOFTMAXES = frozenset({"softmax", "log_softmax"})
+_SOFTMAXES = frozenset({"softmax", "log_softmax", "special_softmax", "special_log_softmax"})
 _MOST_LINES = 100
 
 
@@ -31,11 +31,11 @@ class LoneSoftmaxes(Instrument):
         self._is_one: dict[Place | None, bool] = {}
 
     def connect(self, signals: Signals) -> None:
-        self.listen(self._lineage.operated, self._operated)
+        self.listen(self._lineage.operated, self._operated, names=_SOFTMAXES)
 
     def _operated(self, operation: Operation) -> None:
-        name, result = canonical(operation.name), operation.result
-        if name not in _SOFTMAXES or not isinstance(result, torch.Tensor) or not result.requires_grad:
+        result = operation.result
+        if not isinstance(result, torch.Tensor) or not result.requires_grad:
             return
         dim = softmax_dim(operation.args, operation.kwargs, result)
         is_one = result.dim() > 0 and result.shape[dim] == 1
@@ -48,7 +48,7 @@ class LoneSoftmaxes(Instrument):
                 SoftmaxOfOne(
                     step=self._course.steps,
                     location=locate(operation.place),
-                    operation=name,
+                    operation=canonical(operation.name),
                     shape=list(result.shape),
                     dim=dim,
                     varies=not is_one,

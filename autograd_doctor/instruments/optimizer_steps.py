@@ -64,7 +64,6 @@ class OptimizerSteps(Instrument):
     ) -> None:
         super().__init__(site)
         self._course = course
-        self._detail = detail
         self._parameters = parameters
         self._optimizers = optimizers
         self._ledger = ledger

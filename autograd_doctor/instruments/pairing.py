@@ -67,7 +67,6 @@ class Pairing(Instrument):
     def __init__(self, site: Site, course: Course, detail: Detail, module_calls: ModuleCalls, sources: Sources) -> None:
         super().__init__(site)
         self._course = course
-        self._detail = detail
         self._module_calls = module_calls
         self._sources = sources
         self._known: IdentityTable[int] = IdentityTable()

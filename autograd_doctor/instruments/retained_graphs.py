@@ -41,7 +41,6 @@ class RetainedGraphs(Instrument):
     def __init__(self, site: Site, course: Course, detail: Detail, ledger: Ledger, lineage: Lineage) -> None:
         super().__init__(site)
         self._course = course
-        self._detail = detail
         self._ledger = ledger
         self._lineage = lineage
         self._retained: dict[int, _Retained] = {}

@@ -12,7 +12,6 @@ from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.nonfinite import NonFinite
-from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.places import here
@@ -33,14 +32,11 @@ class SpoiledUpdates(Instrument):
         site: Site,
         course: Course,
         detail: Detail,
-        parameters: Parameters,
         tensors: Tensors,
         nonfinite: NonFinite,
     ) -> None:
         super().__init__(site)
         self._course = course
-        self._detail = detail
-        self._parameters = parameters
         self._tensors = tensors
         self._nonfinite = nonfinite
         self._sound: list[torch.Tensor] = []

@@ -29,7 +29,6 @@ class UpdateSizes(Instrument):
     ) -> None:
         super().__init__(site)
         self._course = course
-        self._detail = detail
         self._parameters = parameters
         self._optimizers = optimizers
         self._before: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}

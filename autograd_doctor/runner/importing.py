@@ -10,6 +10,7 @@ from types import ModuleType
 
 from autograd_doctor.reading.places import is_own, set_target_folder
 from autograd_doctor.runner.model_mode import import_file
+from autograd_doctor.runner.program import search_first
 
 
 def import_where(where: str) -> ModuleType:
@@ -24,8 +25,7 @@ def import_where(where: str) -> ModuleType:
         if len(names) == 1:
             return import_file(where)
         folder = str(package)
-    if not sys.flags.safe_path:
-        sys.path.insert(0, folder)
+    search_first(folder)
     sys.argv[:] = [where]
     return importlib.import_module(".".join(names))
 

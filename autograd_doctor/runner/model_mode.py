@@ -15,12 +15,14 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 
+from autograd_doctor.calling import required
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.mistakes import nearest
 from autograd_doctor.plan import OWN_OPTIMIZERS, OWN_OUTPUT, OWN_STEP, Build, LossPlan, ModelPlan, Target, own_object
 from autograd_doctor.reading.places import is_own
 from autograd_doctor.runner import synthetic
 from autograd_doctor.runner.outputs import entry
+from autograd_doctor.runner.program import search_first
 from autograd_doctor.runner.synthetic import Batch
 
 
@@ -193,10 +195,9 @@ class ModelProgram:
             "batches": self._batches,
             "steps": lambda: self._steps,
         }
-        wanted = inspect.signature(self._file.train).parameters.values()
-        given = {each.name: makers[each.name]() for each in wanted if each.name in makers}
-        needed = [each.name for each in wanted if each.default is each.empty and each.kind not in _STARRED]
-        unknown = [name for name in needed if name not in given]
+        signature = inspect.signature(self._file.train)
+        given = {name: makers[name]() for name in signature.parameters if name in makers}
+        unknown = [each.name for each in required(signature) if each.name not in given]
         if unknown:
             raise ConfigMistake(f"{self._target.name}: train: nothing is known by the name of `{unknown[0]}`")
         self._file.train(**given)
@@ -222,14 +223,10 @@ class ModelProgram:
         return ConfigMistake(f"{self._plan.config or self._target.name}: model.{key}: {problem}")
 
 
-_STARRED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-
-
 def import_file(file: str, arguments: Sequence[str] = ()) -> ModuleType:
     """Import a file under its own name, so that what it guards with `__name__ == "__main__"` does not run."""
     path = os.path.abspath(file)
-    if not sys.flags.safe_path:
-        sys.path.insert(0, os.path.dirname(path))
+    search_first(os.path.dirname(path))
     sys.argv[:] = [file, *arguments]
     name = Path(path).stem
     spec = importlib.util.spec_from_file_location(name, path)

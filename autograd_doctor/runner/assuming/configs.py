@@ -10,6 +10,8 @@ from typing import Any
 
 from torch import nn
 
+from autograd_doctor import calling
+
 
 def configs(file: ModuleType, construct: Callable[..., Any]) -> dict[str, str] | None:
     """For each parameter that has to be given, the class whose object can be given; None where one has none.
@@ -37,13 +39,11 @@ def _plain_classes(file: ModuleType) -> Iterator[type]:
 
 
 def required(construct: Callable[..., Any]) -> list[inspect.Parameter]:
-    """The parameters that have to be given."""
+    """The parameters that have to be given, as far as that can be told."""
     try:
-        parameters = inspect.signature(construct).parameters.values()
+        return calling.required(inspect.signature(construct))
     except (TypeError, ValueError):
         return []
-    starred = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return [each for each in parameters if each.default is each.empty and each.kind not in starred]
 
 
 def _hints(construct: Callable[..., Any]) -> dict[str, Any]:

@@ -126,15 +126,20 @@ def plan_for(
     return Plan(**settings)
 
 
-def check_by_command(program: Path, *options: str, arguments: Sequence[str] = ()) -> tuple[dict[str, Any], int]:
-    """The JSON report and the exit code of a real `python -m autograd_doctor check`."""
+def check_by_command(
+    program: Path, *options: str, arguments: Sequence[str] = (), before: Sequence[Path] = ()
+) -> tuple[dict[str, Any], int]:
+    """The JSON report and the exit code of a real `python -m autograd_doctor check`.
+
+    Modules are looked for in the folders of `before` first.
+    """
     always = ("check", "--isolated", "--output-format", "json", "--seconds", "0")
     command = [sys.executable, "-m", "autograd_doctor", *always, *options]
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
             [*command, str(program), *arguments],
             cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, [*before, ROOT]))},
             capture_output=True,
             text=True,
             timeout=PATIENCE,

@@ -35,6 +35,16 @@ def test_command_finds_a_sick_sample() -> None:
     assert exit_code == report["exit_code"] == 1
 
 
+def test_every_instrument_works_without_numpy(tmp_path: Path) -> None:
+    (tmp_path / "numpy.py").write_text("raise ModuleNotFoundError('No module named numpy', name='numpy')\n")
+    program = ROOT / "sample_models" / "gradients_pile_up.py"
+    report, exit_code = check_by_command(program, before=[tmp_path])
+    assert [finding["code"] for finding in report["findings"]] == ["AD101"]
+    assert exit_code == 1
+    said = [*report["notes"], *report["checks"]["skipped"].values()]
+    assert not [words for words in said if "failed" in words]
+
+
 def test_command_passes_a_healthy_sample() -> None:
     report, exit_code = check_by_command(ROOT / "sample_models" / "spiral_classifier.py")
     assert [finding["code"] for finding in report["findings"] if finding["severity"] != "info"] == []

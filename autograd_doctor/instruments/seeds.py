@@ -113,7 +113,7 @@ class Seeds(Instrument):
 def _state(generator: Generator) -> int:
     """Where a generator stands, as a number."""
     if generator == "torch":
-        return hash(torch.default_generator.get_state().numpy().tobytes())
+        return hash(bytes(torch.default_generator.get_state().tolist()))
     if generator == "Python":
         return hash(random.getstate())
     import numpy

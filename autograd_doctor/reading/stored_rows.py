@@ -65,13 +65,22 @@ def _is_array(value: Any) -> bool:
     return type(value).__module__ == "numpy" and type(value).__name__ == "ndarray" and value.ndim > 0
 
 
+def _of_tensor(row: torch.Tensor) -> Row | None:
+    """Without NumPy, which need not be there."""
+    if not row.numel() or row.is_complex():
+        return None
+    values = row[:: -(-row.numel() // _MOST_VALUES)].contiguous()
+    bits = bytes(values.view(torch.uint8).tolist())
+    return Row(hash(bits), float(values.double().abs().mean()), float(values[0]) if row.numel() == 1 else None)
+
+
 def row_of(field: Field, index: int) -> Row | None:
     """A row as it is now, None where it is neither a tensor nor numbers in an array."""
     row = field.rows[index]
     if isinstance(row, torch.Tensor):
         if row.device.type != "cpu" or not readable(row):
             return None
-        row = row.detach().float().numpy() if row.dtype is torch.bfloat16 else row.detach().numpy()
+        return _of_tensor(row.detach().reshape(-1))
     kind = getattr(getattr(row, "dtype", None), "kind", "")
     if kind not in ("f", "i", "u", "b") or not row.size:
         return None

@@ -26,7 +26,7 @@ from autograd_doctor.reading.made import CutPoint, Made, has_graph
 from autograd_doctor.reading.operation_kinds import Kind, traits
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.places import place as user_place
-from autograd_doctor.reading.subclasses import storage_address
+from autograd_doctor.reading.regions import indexed, region_of
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -160,7 +160,7 @@ class Lineage(Instrument):
             foreign = self._foreign(output, made) if changes else 0
             self._connect(output, made, connected=connected, gradients=operation.grad_enabled)
             if changes:
-                self._changed(output, made, name, place, foreign)
+                self._changed(output, made, operation, foreign)
             if known.is_alias and inputs:
                 made.alias_of = self._parameters.get(inputs[0])
                 made.hidden_alias = name == "data"
@@ -225,7 +225,7 @@ class Lineage(Instrument):
                 return
             foreign = self._foreign(target, made)
             self._connect(target, made, connected=connected, gradients=operation.grad_enabled)
-            self._changed(target, made, name, place, foreign)
+            self._changed(target, made, operation, foreign)
             self._tensors.put(target, made)
             if self._detail.closely:
                 self.recorded.relay(Recorded(target, made, tensors_in(args[2:]), operation))
@@ -254,8 +254,9 @@ class Lineage(Instrument):
         elif made.connected and not self._tensors.parameter_bit(target):
             self._tensors.put(target, self._hidden_from_autograd(made))
 
-    def _changed(self, target: torch.Tensor, made: Made, name: str, place: Place | None, foreign: int) -> None:
+    def _changed(self, target: torch.Tensor, made: Made, operation: Operation, foreign: int) -> None:
         """An in-place change also reaches the tensor that a view belongs to, and what lies behind `.data`."""
+        name, place = operation.name, operation.place
         before = self._tensors.get(target)
         if before is not None:
             made.changes = before.changes
@@ -265,8 +266,10 @@ class Lineage(Instrument):
         if not target.is_inference():
             made.change(name, place, target)
         if made.hidden_alias:
-            address = storage_address(target)
-            self._tensors.hidden_changes.append(HiddenChange(address, name, place, made.order))
+            written = indexed(target, operation.args[1]) if name == "__setitem__" else target
+            region = region_of(written)
+            if region is not None:
+                self._tensors.hidden_changes.append(HiddenChange(region, name, place, made.order))
             owner = self._tensors.sharing(target.data_ptr())
             if owner is not None and owner is not before:
                 owner.absorb(self._hidden_from_autograd(made), connected=False)

@@ -17,13 +17,13 @@ from autograd_doctor.instruments.ledger import Ledger
 from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.optimizer_steps import OptimizerSteps
 from autograd_doctor.instruments.parameters import Parameters
-from autograd_doctor.instruments.tensors import Tensors
+from autograd_doctor.instruments.tensors import HiddenChange, Tensors
 from autograd_doctor.reading.gradient_error import relative_error
 from autograd_doctor.reading.graph_bytes import saved_by
 from autograd_doctor.reading.graph_walk import GraphWalk
 from autograd_doctor.reading.made import Made, leaf_of
 from autograd_doctor.reading.places import here, locate
-from autograd_doctor.reading.subclasses import storage_address
+from autograd_doctor.reading.regions import region_of
 from autograd_doctor.reading.tensor_facts import describe
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.reading.without_running import is_a
@@ -161,16 +161,14 @@ class SavedChanges(Instrument):
 
     def _hidden(self, walk: GraphWalk, root: torch.Tensor) -> SavedTensorChanged | None:
         """The first saved tensor whose storage was changed, unseen by autograd, after its node was made."""
-        changes = {change.storage: change for change in self._tensors.hidden_changes}
-        if not changes:
-            return None
+        latest = max((change.order for change in self._tensors.hidden_changes), default=0)
         for node in walk.nodes.values():
             made = walk.made.get(id(node))
-            if made is None or made.order > max(change.order for change in changes.values()):
+            if made is None or made.order > latest:
                 continue
             for tensor in saved_by(node):
-                change = changes.get(storage_address(tensor))
-                if change is not None and change.order > made.order:
+                change = self._change_of(tensor, made.order)
+                if change is not None:
                     original = self._tensors.original(tensor, made.order)
                     return SavedTensorChanged(
                         step=self._course.steps,
@@ -184,6 +182,14 @@ class SavedChanges(Instrument):
                         relative_error=self._error(walk, root, tensor, original),
                     )
         return None
+
+    def _change_of(self, saved: torch.Tensor, order: int) -> HiddenChange | None:
+        """The last hidden change to a saved tensor later than `order`, not one to another part of its storage."""
+        later = [change for change in self._tensors.hidden_changes if change.order > order]
+        region = region_of(saved) if later else None
+        if region is None:
+            return None
+        return next((change for change in reversed(later) if region.overlaps(change.region)), None)
 
     def _facts(self, saved: torch.Tensor) -> TensorFacts:
         """Describe a saved tensor by the living one that shares its values, if there is one."""

@@ -19,6 +19,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.reading.made import Made, Reference, address, has_graph, next_order
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.regions import Region
 from autograd_doctor.reading.subclasses import bytes_of
 from autograd_doctor.reading.tensor_facts import describe
 from autograd_doctor.reading.torch_versions import torch_refers
@@ -38,9 +39,9 @@ _ORIGINAL_BYTES = 2**20
 
 
 class HiddenChange(NamedTuple):
-    """An in-place operation that bypassed the version counter, on the storage at an address."""
+    """An in-place operation that bypassed the version counter, and the part of a storage that it wrote to."""
 
-    storage: int
+    region: Region
     operation: str
     place: Place | None
     order: int

@@ -129,7 +129,7 @@ def _program_exit(trace: Trace, outcome: Outcome) -> int | None:
 def notes(trace: Trace, outcome: Outcome) -> list[str]:
     """What the doctor changed or left out, and what was odd about the end, each once."""
     said = list(dict.fromkeys([*(event.text for event in trace.of(Noted)), *_functions_not_judged(trace)]))
-    said += [f"`{failed.instrument}` failed in `{failed.look}`: {failed.error}" for failed in trace.of(InstrumentFailed)]
+    said += [f"`{each.instrument}` failed in `{each.look}`: {each.error}" for each in trace.of(InstrumentFailed)]
     if outcome.first_run is not None:
         said.append(f"in a first run, {outcome.first_run.how}; this is a second run, with {outcome.first_run.wanted}")
     if outcome.timed_out or outcome.stacks:

@@ -16,6 +16,7 @@ from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.operation_kinds import writes
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.regions import region_of
 from autograd_doctor.reading.subclasses import storage_address
 from autograd_doctor.reading.tensor_facts import fingerprints
 from autograd_doctor.signals.operations import Operation
@@ -106,7 +107,7 @@ class ForwardWrites(Instrument):
         if armed is None or not isinstance(target, torch.Tensor):
             return
         number = armed.addresses.get(storage_address(target))
-        if number is not None and number not in armed.found:
+        if number is not None and number not in armed.found and not _keeps_values(operation):
             armed.found[number] = operation.place
 
     def _undone(self, armed: _Armed, written: set[int]) -> list[int]:
@@ -119,6 +120,14 @@ class ForwardWrites(Instrument):
                     undone.append(number)
                 self._left[number] = (armed.step, now)
         return sorted(undone)
+
+
+def _keeps_values(operation: Operation) -> bool:
+    """Whether a tensor is given as its `.data` the values that it has, as code does that moves it where it may be."""
+    if operation.name != "data.__set__":
+        return False
+    target, values = operation.args
+    return isinstance(values, torch.Tensor) and region_of(target) == region_of(values)
 
 
 def _versions(parameters: Iterable[tuple[int, torch.Tensor]]) -> dict[int, int]:

@@ -1,4 +1,4 @@
-"""Graphs that `retain_graph` or `create_graph` kept: what they kept, and whether anyone used them again."""
+"""Graphs that the program had kept by `retain_graph` or `create_graph`: what they kept, and who used them again."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.ledger import Ledger
 from autograd_doctor.instruments.lineage import Lineage
+from autograd_doctor.reading.asked_for import asked_by_program
 from autograd_doctor.reading.graph_bytes import saved_bytes
 from autograd_doctor.reading.places import here
 from autograd_doctor.signals import Signals
@@ -53,7 +54,8 @@ class RetainedGraphs(Instrument):
         self._settle(everything=True)
 
     def _backward_began(self, call: BackwardCall) -> None:
-        if call.retain_graph or call.create_graph:
+        option = "create_graph" if call.create_graph else "retain_graph" if call.retain_graph else ""
+        if option and asked_by_program(option):
             size = saved_bytes(call.roots).bytes if len(self._retained) < _MEASURED else 0
             self._retained[self._course.backwards] = _Retained(here(), call.create_graph, self._course.steps, size)
 

@@ -40,10 +40,15 @@ def set_target_folder(folder: str | None) -> None:
     is_own.cache_clear()
 
 
+def is_ours(path: str) -> bool:
+    """Whether a file belongs to this package."""
+    return path.startswith(_PACKAGE)
+
+
 @cache
 def is_own(path: str) -> bool:
     """Whether a file belongs to the user's program: neither ours nor torch, a framework or the standard library."""
-    if path.startswith((_PACKAGE, "<frozen")):
+    if is_ours(path) or path.startswith("<frozen"):
         return False
     if path.startswith(_target_folders or ("\0",)):
         return True

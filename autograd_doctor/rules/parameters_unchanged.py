@@ -9,7 +9,7 @@ from autograd_doctor.events import OptimizerBuilt, OptimizerStepped, ParametersA
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.rates import rates_of
+from autograd_doctor.views.rates import rates_of, still_rising
 from autograd_doctor.views.step_cycle import called, groups_of, ordinal, related, steps_by_optimizer
 from autograd_doctor.wording import plural
 
@@ -26,7 +26,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         repeats = tunables["minimum_repeats"]
         never = [p for p, count in pushed.items() if count >= repeats and stuck.get(p) == count]
         lost = [p for p, count in pushed.items() if count > repeats and undone.get(p, 0) >= count - 1]
-        if never:
+        if never and not still_rising(steps):
             yield _finding(trace, optimizer, looked, never, len(pushed), undone=False)
         elif lost and _no_other_moves(trace, optimizer, lost):
             yield _finding(trace, optimizer, looked, lost, len(pushed), undone=True)
@@ -142,6 +142,22 @@ def good() -> None:
         optimizer.step()
 
 
+def good_slow_warm_up() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1.0, step / 500) ** 4)
+    for _ in range(12):
+        inputs = torch.randn(16, 4)
+        loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        scheduler.step()
+
+
 def good_frozen_tied_and_normalised() -> None:
     import torch
     from torch import nn
@@ -190,13 +206,13 @@ RULE = Rule(
     ),
     fix="Keep weights in float32 and compute under autocast, or raise the rate; do not restore weights in the loop.",
     fine=(
-        "Frozen parameters, tied weights, the first step of a warm-up from zero, and gradients that are nothing but "
+        "Frozen parameters, tied weights, a warm-up for as long as its rate rises, and gradients that are nothing but "
         "rounding noise, such as that of a bias in front of a normalisation."
     ),
     needs=(OptimizerBuilt, OptimizerStepped, ParametersAdded, ParameterSeen),
     examine=examine,
     bad=(bad, bad_bfloat16_weights),
-    good=(good, good_frozen_tied_and_normalised),
+    good=(good, good_slow_warm_up, good_frozen_tied_and_normalised),
     # Gradients that are zero by mathematics come out as rounding, at most some 1e-3 of the others per element.
     tunables={"minimum_repeats": 3, "noise": 0.01},
     folds=("AD116",),

@@ -1,0 +1,40 @@
+"""Who asked for an option of `backward()` or `grad()`: the person, or a library that passes it by itself."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from types import FrameType
+
+import torch
+from torch.autograd import graph
+
+from autograd_doctor.reading.frame_locals import local_variables
+from autograd_doctor.reading.places import is_ours, is_own
+
+_DOORS = frozenset({torch._tensor.__file__, torch.autograd.__file__, graph.__file__})
+"""Where `Tensor.backward`, `autograd.backward` and `autograd.grad` are, and what they call."""
+
+
+def asked_by_program(option: str) -> bool:
+    """Whether the program itself passed an option to the backward under way, or to the library that it called for it.
+
+    A library passes on what it was given under the same name; what it passes of its own, no person can leave out.
+    """
+    called = _called_by_program()
+    if called is None or called.f_code.co_filename in _DOORS:
+        return True
+    arguments = inspect.getargs(called.f_code)
+    values = local_variables(called)
+    rest = values.get(arguments.varkw) if arguments.varkw else None
+    return option in arguments.args or (type(rest) is dict and option in rest)
+
+
+def _called_by_program() -> FrameType | None:
+    """The frame that the innermost one of the program called; None where it is ours, or there is no program."""
+    frame: FrameType | None = sys._getframe(1)
+    called: FrameType | None = None
+    while frame is not None and not is_own(frame.f_code.co_filename):
+        called = None if is_ours(frame.f_code.co_filename) else frame
+        frame = frame.f_back
+    return called if frame is not None else None

@@ -1,4 +1,4 @@
-"""Whether a person or a library asked for an option of a backward."""
+"""Whether a person or a library asked torch for something."""
 
 from __future__ import annotations
 
@@ -39,6 +39,13 @@ for _ in range(10):
     optimizer.step()
 """
 
+LEAF = """
+    def penalty(self):
+        if not hasattr(self, "zero"):
+            self.zero = torch.tensor(0.0).requires_grad_()
+        return self.zero
+"""
+
 
 @pytest.fixture
 def library(tmp_path: Path) -> Path:
@@ -61,4 +68,16 @@ def library(tmp_path: Path) -> Path:
 )
 def test_only_what_the_person_can_leave_out_is_told(library: Path, backward: str, codes: list[str]) -> None:
     report = check_program(PROGRAM.format(folder=str(library), backward=backward))
+    assert [finding.code for finding in report.findings] == codes
+
+
+@pytest.mark.parametrize(("own", "codes"), [(True, ["AD220"]), (False, [])])
+def test_a_leaf_that_nothing_uses_is_told_of_those_who_made_it(library: Path, own: bool, codes: list[str]) -> None:
+    program = PROGRAM.format(folder=str(library), backward="(loss + engine.penalty()).backward()")
+    if own:
+        program = "import torch\nclass Own:" + LEAF + program.replace("engine = Engine()", "engine = Own()")
+    else:
+        engine = library / "engine_of_somebody.py"
+        engine.write_text("import torch\n" + LIBRARY + LEAF)
+    report = check_program(program)
     assert [finding.code for finding in report.findings] == codes

@@ -39,7 +39,7 @@ def test_nothing_has_flowed_into_a_new_one() -> None:
         "operation": "mul", "place": PLACE, "step": 3, "created_by": "mul", "created_at": PLACE, "values": 0,
         "guessed": 0, "connected": 0, "cuts": {}, "origin": None, "rewrapped": None, "rewrapped_by": "",
         "of_backward": None, "alias_of": None, "hidden_alias": False, "changes": (), "shape": (), "reference": None,
-        "under": None, "of_gradient": False, "source": None,
+        "under": None, "of_gradient": False, "source": None, "by_library": False,
     }  # fmt: skip
 
 

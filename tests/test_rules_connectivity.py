@@ -546,8 +546,8 @@ def test_training_with_gradients_left_off_is_no_evaluation_in_train_mode() -> No
 
 
 def idle(**more: object) -> ForwardsWithoutBackward:
-    facts = {"training": False, "passes": 4, "bytes_held": 2**21, **more}
-    return ForwardsWithoutBackward(step=1, module=0, location=at(40), **facts)
+    facts = {"module": 0, "training": False, "passes": 4, "bytes_held": 2**21, **more}
+    return ForwardsWithoutBackward(step=1, location=at(40), **facts)
 
 
 def test_evaluation_with_a_graph_is_a_warning_and_a_rollout_an_info() -> None:
@@ -580,6 +580,14 @@ def test_a_rollout_that_keeps_next_to_nothing_is_silent() -> None:
     who = (module(0, ENCODER), steps(2, {ENCODER: 1.0}, backward={"values": []}))
     assert examined(evaluation_builds_graph.RULE, *who, idle(training=True, bytes_held=4096)) == []
     assert len(examined(evaluation_builds_graph.RULE, *who, idle(bytes_held=4096))) == 1
+
+
+def test_modules_that_one_line_calls_are_one_finding() -> None:
+    who = (module(0, ENCODER), steps(2, {ENCODER: 1.0}, backward={"values": []}))
+    inner = module(1, HEAD, name="attention")
+    (finding,) = examined(evaluation_builds_graph.RULE, *who, inner, idle(), idle(module=1))
+    assert "8 forward passes of `" in finding.message
+    assert "and 1 other module built a graph" in finding.message
 
 
 def test_single_idle_pass_is_silent() -> None:

@@ -20,6 +20,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.ledger import Ledger
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.instruments.tensors import HiddenChange, Tensors
+from autograd_doctor.reading.asked_for import is_call_of_library
 from autograd_doctor.reading.escapes import Escapes
 from autograd_doctor.reading.graph_walk import mark
 from autograd_doctor.reading.made import CutPoint, Made, has_graph
@@ -194,6 +195,7 @@ class Lineage(Instrument):
             if before is not None and made.values == 0 and self._escapes.last is not None:
                 made.absorb(self._escapes.last, connected=False, guessed=True)
             made.rewrapped, made.rewrapped_by = made.place, made.operation
+            made.by_library = is_call_of_library()
 
     def _cut_point(self, made: Made, gradients: bool) -> CutPoint:
         """Where a path ended: at this operation, or by the switch under which it and others ran."""

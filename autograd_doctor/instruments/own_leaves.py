@@ -105,6 +105,9 @@ class OwnLeaves(Instrument):
             self._look_for_helpers(leaf, walk)
         elif leaf.grad is not None and any(norms([leaf.grad])) and len(list(self._followed.items())) < _MOST_FOLLOWED:
             made = self._tensors.get(leaf)
+            if made is not None and made.by_library:
+                self._settled.add(number)
+                return
             where = None if made is None else made.place if made.operation == "requires_grad_" else made.created_at
             self._followed.put(leaf, _Leaf(number, fingerprints([leaf])[0]))
             self.emit(LeafCollected(step=self._course.steps, parameter=number, location=locate(where)))

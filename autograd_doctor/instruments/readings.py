@@ -78,6 +78,8 @@ class Readings(Instrument):
             self._tell(dataset, known)
 
     def _began(self, fetch: Fetch) -> None:
+        if not type(fetch.dataset).__weakrefoffset__:  # a list, say, which runs no code when it is read
+            return
         known = self._datasets.get(fetch.dataset)
         if known is None:
             known = _Dataset()

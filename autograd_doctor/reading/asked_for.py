@@ -1,8 +1,9 @@
-"""Who asked for an option of `backward()` or `grad()`: the person, or a library that passes it by itself."""
+"""Who asks torch for something: the person's own code, or a library by itself, which the person cannot change."""
 
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 from types import FrameType
 
@@ -14,6 +15,16 @@ from autograd_doctor.reading.places import is_ours, is_own
 
 _DOORS = frozenset({torch._tensor.__file__, torch.autograd.__file__, graph.__file__})
 """Where `Tensor.backward`, `autograd.backward` and `autograd.grad` are, and what they call."""
+
+_TORCH = os.path.dirname(torch.__file__) + os.sep
+
+
+def is_call_of_library() -> bool:
+    """Whether it is a library that calls the function of torch which is looked at."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and (is_ours(frame.f_code.co_filename) or frame.f_code.co_filename.startswith(_TORCH)):
+        frame = frame.f_back
+    return frame is not None and not is_own(frame.f_code.co_filename)
 
 
 def asked_by_program(option: str) -> bool:

@@ -15,15 +15,16 @@ from autograd_doctor.events import (
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    by_place: dict[tuple[int, Location | None], list[ForwardsWithoutBackward]] = {}
+    by_place: dict[int | Location, list[ForwardsWithoutBackward]] = {}
     used = {(event.module, event.location, event.training) for event in trace.of(IdleForwardUsed)}
     for event in trace.of(ForwardsWithoutBackward):
         if (event.module, event.location, event.training) in used:
             continue
-        by_place.setdefault((event.module, event.location), []).append(event)
+        by_place.setdefault(event.location or event.module, []).append(event)
     if trace.steps:
         for idle in by_place.values():
             evaluating = not any(event.training or _part_of_training(trace, event) for event in idle)
@@ -49,11 +50,13 @@ def _finding(trace: Trace, idle: list[ForwardsWithoutBackward], evaluating: bool
     """In eval mode the purpose is plain; rollouts and teachers, part of training, only waste some memory."""
     passes = sum(event.passes for event in idle)
     held, seconds = max(event.bytes_held for event in idle), sum(event.seconds for event in idle)
-    name = trace.module_name(idle[0].module)
-    size = f", each keeping {held:,} bytes for a backward" if held else ""
+    names = list(dict.fromkeys(trace.module_name(event.module) for event in idle))
+    modules = f"`{names[0]}`" + (f" and {plural(len(names) - 1, 'other module')}" if len(names) > 1 else "")
+    size = f", each keeping {'up to ' if len(names) > 1 else ''}{held:,} bytes for a backward" if held else ""
     return RULE.finding(
-        f"{passes} forward {'pass' if passes == 1 else 'passes'} of `{name}` built a graph that no backward used{size}",
-        subject=name,
+        f"{passes} forward {'pass' if passes == 1 else 'passes'} of {modules} built a graph that no backward used"
+        f"{size}",
+        subject=names[0],
         location=idle[0].location,
         help="evaluate under `torch.no_grad()`"
         if evaluating

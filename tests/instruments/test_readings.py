@@ -46,6 +46,11 @@ def read(run: Invented, dataset: Any, *batches: list[int]) -> list[StoredDataCha
     return run.of(StoredDataChanged)
 
 
+def test_a_list_of_samples_is_no_trouble():
+    with inventing(Readings) as run:
+        assert read(run, [torch.ones(3) for _ in range(4)], [0, 1], [2, 3]) == []
+
+
 STORES = {
     "tensor": lambda: torch.ones(4, 3),
     "array": lambda: numpy.ones((4, 3), dtype=numpy.float32),

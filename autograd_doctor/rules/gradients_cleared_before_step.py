@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from autograd_doctor.events import (
     BackwardRan,
@@ -44,9 +44,9 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         overwritten = [loss for loss in losses if _kept_only_the_last(trace, loss)]
         if len(emptied) >= tunables["minimum_repeats"]:
             yield _emptied(trace, optimizer, len(steps), emptied)
-        elif len(overwritten) >= tunables["minimum_repeats"] and len(overwritten) == len(steps):
+        elif len(overwritten) >= tunables["minimum_repeats"] and _at_every_one(trace, overwritten, steps):
             yield _overwritten(trace, optimizer, overwritten)
-        elif len(losses) >= tunables["minimum_repeats"] and len(losses) == len(steps):
+        elif len(losses) >= tunables["minimum_repeats"] and _at_every_one(trace, losses, steps):
             yield from _stepped_on_nothing(trace, optimizer, losses)
 
 
@@ -71,6 +71,13 @@ def _losses(trace: Trace, optimizer: int) -> list[Loss]:
                 found.append((event, *lost))
             lost = None
     return found
+
+
+def _at_every_one(trace: Trace, losses: Sequence[Loss], steps: Sequence[OptimizerStepped]) -> bool:
+    """Whether gradients were lost before each of the steps; nobody knows of one after a gap between recorded steps."""
+    recorded = {step.step for step in trace.of(OptimizerStepped)}
+    lost = {step.step for step, *_ in losses}
+    return all(step.step in lost for step in steps if step.step == 0 or step.step - 1 in recorded)
 
 
 def _ran_on_nothing(loss: Loss) -> bool:

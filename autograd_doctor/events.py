@@ -1182,6 +1182,17 @@ class SnapshotKept(Event, frozen=True):
     loaded_back: bool = False
 
 
+class WeightsMetThemselves(Event, frozen=True):
+    """Tensors kept since an earlier step, in the storage of these parameters, were updated by these very ones.
+
+    kept_at: the line that made them. location: that of the update.
+    """
+
+    parameters: list[int]
+    kept_at: Location | None
+    location: Location | None
+
+
 # ---------------------------------------------------------------------------------------------------------- numerics
 
 

@@ -1,12 +1,12 @@
-"""AD310: a snapshot kept as "the best so far" shares its storage with weights that go on changing."""
+"""AD310: a snapshot of the weights, or an average of them, shares its storage with the weights that go on changing."""
 # mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code=var-annotated
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from autograd_doctor.events import ParameterSeen, SnapshotKept
-from autograd_doctor.findings import Finding
+from autograd_doctor.events import ParameterSeen, SnapshotKept, WeightsMetThemselves
+from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural
@@ -20,6 +20,12 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             lasting[event.holder, event.location] = event
     for event in lasting.values():
         yield _finding(trace, event)
+    averaged: dict[Location | None, list[WeightsMetThemselves]] = {}
+    for met in trace.of(WeightsMetThemselves):
+        averaged.setdefault(met.location, []).append(met)
+    for updates in averaged.values():
+        if len(updates) >= tunables["updates"]:
+            yield _average(trace, updates)
 
 
 def _finding(trace: Trace, event: SnapshotKept) -> Finding:
@@ -36,6 +42,23 @@ def _finding(trace: Trace, event: SnapshotKept) -> Finding:
         step_first=event.taken_in_step,
         step_count=age,
         parameters=event.parameters,
+    )
+
+
+def _average(trace: Trace, updates: Sequence[WeightsMetThemselves]) -> Finding:
+    first = updates[0]
+    line = (Related("updated with the same values here", first.location),) if first.location is not None else ()
+    return RULE.finding(
+        f"what is kept here is the storage of {trace.parameter_names(first.parameters)} itself, so that each of "
+        f"{plural(len(updates), 'update')} averaged the weights with themselves",
+        subject=trace.parameter_name(first.parameters[0]),
+        location=first.kept_at or first.location,
+        help="start from a copy: `parameter.detach().clone()`, or `copy.deepcopy(model)`",
+        evidence={"updates": len(updates), "parameters": len(first.parameters)},
+        related=line if first.kept_at is not None else (),
+        step_first=first.step,
+        step_count=len(updates),
+        parameters=first.parameters,
     )
 
 
@@ -105,6 +128,25 @@ def bad_early_stopping_attribute() -> None:
         optimizer.step()
         stopping.update(loss.item(), model)
     model.load_state_dict(stopping.weights)
+
+
+def bad_average() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
+    average = [parameter.detach() for parameter in model.parameters()]  # <- AD310
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(16):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        with torch.no_grad():
+            for slow, fast in zip(average, model.parameters(), strict=True):
+                slow.lerp_(fast, 0.1)
 
 
 def bad_shallow_copy() -> None:
@@ -206,19 +248,47 @@ def good_list_of_parameters_for_clipping() -> None:
         optimizer.step()
 
 
+def good_average_and_decay_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
+    average = [parameter.detach().clone() for parameter in model.parameters()]
+    weights = [parameter.data for parameter in model.parameters()]
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(16):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        for slow, fast in zip(average, weights, strict=True):
+            slow.mul_(0.9).add_(fast, alpha=0.1)
+        for parameter in model.parameters():
+            parameter.data.add_(parameter.data, alpha=-1e-4)
+
+
 RULE = Rule(
     code="AD310",
     name="snapshot-aliases-weights",
     severity="error",
-    title="a snapshot shares its storage with weights that go on changing",
-    observes="which living `state_dict()`s still hold the very storage of parameters that later steps changed",
+    title="a snapshot or an average shares its storage with weights that go on changing",
+    observes="which living `state_dict()`s still hold the very storage of parameters that later steps changed, and "
+    "which averages, kept since an earlier step, are updated from the storage that they lie in",
     why='`state_dict()` copies nothing: "the best weights" follow every later step, and loading them in the end '
     "restores the last weights instead",
     fix="copy the snapshot when it is taken",
     fine="snapshots saved to disk at once, copied, or only read in the step in which they were taken",
-    needs=(SnapshotKept, ParameterSeen),
+    needs=(SnapshotKept, WeightsMetThemselves, ParameterSeen),
     examine=examine,
-    bad=(bad, bad_loaded_back_soon, bad_early_stopping_attribute, bad_shallow_copy),
-    good=(good, good_saved_to_disk_at_once, good_read_in_the_same_step, good_list_of_parameters_for_clipping),
-    tunables={"steps": 3},
+    bad=(bad, bad_loaded_back_soon, bad_early_stopping_attribute, bad_average, bad_shallow_copy),
+    good=(
+        good,
+        good_saved_to_disk_at_once,
+        good_read_in_the_same_step,
+        good_list_of_parameters_for_clipping,
+        good_average_and_decay_by_hand,
+    ),
+    tunables={"steps": 3, "updates": 2},
 )

@@ -55,14 +55,18 @@ class SelfAverages(Instrument):
             self._met.setdefault(operation.place, ([], made.created_at))[0].append(made.alias_of)
 
     def _step_taken(self, course: Course) -> None:
+        self.finish()
+        self._since = next_order()
+
+    def finish(self) -> None:
+        """State the updates since the last step."""
         for place, (parameters, made_at) in self._met.items():
             self.emit(
                 WeightsMetThemselves(
-                    step=course.steps,
+                    step=self._course.steps,
                     parameters=sorted(set(parameters)),
                     kept_at=locate(made_at),
                     location=locate(place),
                 )
             )
         self._met.clear()
-        self._since = next_order()

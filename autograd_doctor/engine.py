@@ -19,7 +19,7 @@ from autograd_doctor.mistakes import nearest
 from autograd_doctor.notebook import spoken
 from autograd_doctor.plan import Outcome, Target
 from autograd_doctor.recording import missing
-from autograd_doctor.report import SCHEMA_VERSION, Checks, Report, ReportedFinding, Statistics, Tool
+from autograd_doctor.report import SCHEMA_VERSION, Checks, Report, ReportedFinding, Statistics, Tool, writable
 from autograd_doctor.rules import Rule, all_rules
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.learning import awaited
@@ -57,7 +57,7 @@ def judge(
         verdict, exit_code, reason = decide(
             findings, run, outcome, doubts, fail_on=fail_on, min_steps=min_steps, awaited=awaited(trace)
         )
-    return Report(
+    report = Report(
         schema_version=SCHEMA_VERSION,
         tool=Tool("autograd_doctor", __version__),
         target=about,
@@ -73,6 +73,7 @@ def judge(
         statistics=_statistics(findings),
         notes=[*map(spoken, facts.notes(trace, outcome)), *_unused(ignores, _judged(rules, examination), presenter)],
     )
+    return writable(report)
 
 
 def _reported(case: Case, ignores: Ignores, presenter: Presenter) -> ReportedFinding:

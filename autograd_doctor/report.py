@@ -6,7 +6,7 @@ relative to `target.cwd` where they lie below it; NaN and infinities are the str
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -177,6 +177,44 @@ class Report(Struct, frozen=True, kw_only=True):
     notes: list[str]
 
 
+class ReportError(Exception):
+    """What was read is no report, or one of another version; the message says what is wrong with it."""
+
+
+class _Head(Struct):
+    schema_version: int
+
+
 def to_json(report: Report) -> bytes:
     """The report as indented JSON."""
     return msgspec.json.format(msgspec.json.encode(report), indent=2)
+
+
+def from_json(data: bytes) -> Report:
+    """The report that `to_json` wrote, with any fields that it does not know left out. Raises `ReportError`."""
+    try:
+        version = msgspec.json.decode(data, type=_Head).schema_version
+        if version != SCHEMA_VERSION:
+            raise ReportError(f"a report of version {version}, and this doctor reads version {SCHEMA_VERSION}")
+        return msgspec.json.decode(data, type=Report)
+    except msgspec.ValidationError as error:
+        raise ReportError(f"not a saved report: {error}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ReportError(f"not a saved report: its JSON is broken ({error})") from None
+
+
+def writable(report: Report) -> Report:
+    """The report as a file can hold it: halves of surrogate pairs, as in names that are no UTF-8, are spelt out."""
+    try:
+        msgspec.json.encode(report)
+    except UnicodeEncodeError:
+        return msgspec.convert(_spelt(msgspec.to_builtins(report)), Report)
+    return report
+
+
+def _spelt(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode(errors="backslashreplace").decode()
+    if isinstance(value, dict):
+        return {_spelt(key): _spelt(held) for key, held in value.items()}
+    return [_spelt(held) for held in value] if isinstance(value, list | tuple) else value

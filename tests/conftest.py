@@ -6,6 +6,8 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).parent.parent))  # for `tests.harness`, also under a bare `pytest`
 
 for _name in ("FORCE_COLOR", "NO_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
@@ -14,3 +16,12 @@ for _name in [name for name in os.environ if name.startswith("AUTOGRAD_DOCTOR")]
     del os.environ[_name]
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["COLUMNS"] = "100"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--bless", action="store_true", help="write golden files anew; read the difference")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--bless"):
+        os.environ["BLESS"] = "1"

@@ -24,7 +24,7 @@ from autograd_doctor.events import (
 )
 from autograd_doctor.findings import Finding, Location, Number, Related
 from autograd_doctor.plan import Outcome, Target
-from autograd_doctor.report import Report
+from autograd_doctor.report import Report, Statistics, Suppression
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 
@@ -229,9 +229,31 @@ def crashed() -> Report:
     return judged([*_started(2, reason=None), *end], death, report)
 
 
+def notebook() -> Report:
+    """A finding in a cell, one without a place, and one that a comment silences."""
+    cell = GOLDEN / "train.ipynb#cell-3"
+    found = finding_rule(
+        "AD101",
+        {
+            "message": "`loss` kept the gradients of an earlier step",
+            "location": at(cell, 5, 9, 24, function="train"),
+            "related": (Related("made in another cell", at(GOLDEN / "train.ipynb#cell-2", 1, 1, 9)),),
+        },
+        {"message": "seen nowhere", "subject": "net"},
+        name="missing-zero-grad",
+    )
+    silenced = finding_rule("AD304", {"message": "kept on purpose", "location": at(_PROGRAM, 14, 13, 28)})
+    report = judged(_started(), found, silenced, target=Target(kind="notebook", name="train.ipynb"))
+    *findings, last = sorted(report.findings, key=lambda finding: (finding.code, finding.location is None))
+    silent = msgspec.structs.replace(last, suppressed=Suppression("comment", "the graph is drawn later"))
+    counts = Statistics({"AD101": 2}, {"error": 2, "warning": 0, "info": 0})
+    return msgspec.structs.replace(report, findings=findings, suppressed=[silent], statistics=counts)
+
+
 REPORTS: dict[str, Callable[[], Report]] = {
     "sick": sick,
     "healthy": healthy,
     "unjudged": unjudged,
     "crashed": crashed,
+    "notebook": notebook,
 }

@@ -15,6 +15,7 @@ import pytest
 from autograd_doctor import cli
 from autograd_doctor.command import checking
 from autograd_doctor.command.checking import Request
+from autograd_doctor.renderers import formats
 from autograd_doctor.rules import Rule, all_rules
 from tests.harness import PATIENCE, ROOT, assert_findings, body_of, check_program, marks, summary
 
@@ -99,6 +100,12 @@ def test_command_line_of_a_check_is_understood(command: str, monkeypatch: pytest
         cli.main()
     assert exited.value.code == 0
     assert len(requests) == 1
+
+
+def test_the_table_of_formats_has_a_command_for_each() -> None:
+    shown = re.findall(r"^\| `([\w-]+)` \| .* \| `doctor check (.*)` \|$", README, re.MULTILINE)
+    assert sorted(name for name, _ in shown) == list(formats())
+    assert all(f"--output-format {name}" in command for name, command in shown if name != "full")
 
 
 def test_screen_is_a_real_one() -> None:

@@ -1,12 +1,11 @@
 """What people and machines read: golden pages, and properties that hold for any finding at any width.
 
-`BLESS=1 pytest tests/test_renderers.py` writes the golden files and the schema anew; read the difference.
+`pytest --bless tests/test_renderers.py` writes the golden files and the schema anew; read the difference.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
 import tempfile
 import unicodedata
@@ -15,6 +14,8 @@ from typing import Any, get_args
 
 import msgspec
 import pytest
+from any_report import findings, sources, texts
+from golden_files import check_golden
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft7Validator
@@ -23,19 +24,13 @@ from rich.cells import cell_len
 
 from autograd_doctor import renderers
 from autograd_doctor.events import BackwardRan, RunEnded
-from autograd_doctor.findings import Evidence, ExitCode, Location, Related
+from autograd_doctor.findings import ExitCode, Related
 from autograd_doctor.renderers import catalogue, formats, render, shows_unicode
 from autograd_doctor.renderers.json_ import schema
 from autograd_doctor.report import Place, Report, ReportedFinding, Run, Verdict
 
 SCHEMA = Path(renderers.__file__).parent / "report.schema.json"
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
-
-
-def check_golden(path: Path, text: str) -> None:
-    if os.environ.get("BLESS"):
-        path.write_text(text, encoding="utf-8")
-    assert text == path.read_text(encoding="utf-8"), "run with BLESS=1 if the change is wanted"
 
 
 # ----------------------------------------------------------------------------------------------------------- golden
@@ -250,39 +245,6 @@ def test_the_page_on_output_knows_every_format_exit_code_and_field() -> None:
 
 # ------------------------------------------------------------------------------------------- whatever a finding holds
 
-texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=60) | st.sampled_from(
-    ["", "\n", "a\tb", "\x1b[31mred", "`code` and\r\nmore", "日本語" * 30, "word" * 60, "e\u0301\u202e", "::error::x"]
-)
-numbers = st.integers(0, 12)
-locations = st.builds(
-    Location,
-    path=st.sampled_from(["train.py", "gone.py", "\0", "a b.py"]) | texts,
-    line=numbers,
-    column=st.integers(0, 200),
-    end_line=numbers,
-    end_column=st.integers(0, 200),
-    function=texts,
-)
-evidence: st.SearchStrategy[Evidence] = st.dictionaries(
-    texts, st.integers() | st.floats() | texts | st.lists(texts, max_size=3), max_size=3
-)
-findings = st.fixed_dictionaries(
-    {
-        "message": texts,
-        "subject": texts,
-        "help": texts,
-        "location": st.none() | locations,
-        "evidence": evidence,
-        "related": st.lists(st.builds(Related, texts, locations), max_size=3).map(tuple),
-        "notes": st.lists(texts, max_size=2).map(tuple),
-        "severity": st.sampled_from(["error", "warning", "info"]),
-        "confidence": st.sampled_from(["high", "medium", "low"]),
-        "step_first": numbers,
-        "step_count": numbers,
-    }
-)
-sources = st.lists(texts, max_size=12).map("\n".join)
-
 
 @settings(deadline=None, max_examples=150)
 @given(st.lists(findings, max_size=3), sources, texts, st.integers(1, 220), st.booleans(), st.booleans())
@@ -293,7 +255,7 @@ def test_any_finding_renders_at_any_width(
         fields["message"] = f"m{number}q {fields['message']}"
         fields["subject"] = f"{fields['subject']}{number}"  # those of one subject at one place are one
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "train.py").write_text(text, encoding="utf-8", newline="")
+        Path(folder, "train.py").write_bytes(text.encode(errors="replace"))
         report = judged(training(2, cwd=folder), finding_rule("AD101", *found, title=title) if found else rule())
         drawn = {name: render(name, report, width=width, color=color, unicode=unicode) for name in formats()}
     value = json.loads(drawn["json"])

@@ -1,7 +1,7 @@
-"""The renderers: one file per format, found by walking this folder.
+"""The renderers: one file per format, found by its name and loaded when it is asked for.
 
-A renderer defines `NAME` and `render(report, options) -> str`; it writes nothing and decides nothing. Files without a
-`NAME` are shared pieces.
+A renderer defines `NAME` and `render(report, options) -> str`; it writes nothing and decides nothing. Its file is
+called like the format, with underscores, and may end in one (`json_.py`). Files without a `NAME` are shared pieces.
 """
 
 from __future__ import annotations
@@ -27,23 +27,41 @@ class Options:
 
 
 @cache
-def _renderers() -> dict[str, ModuleType]:
-    modules = (importlib.import_module(f"{__name__}.{entry.name}") for entry in pkgutil.iter_modules(__path__))
-    return {module.NAME: module for module in modules if hasattr(module, "NAME")}
+def _file_names() -> frozenset[str]:
+    return frozenset(entry.name for entry in pkgutil.iter_modules(__path__))
+
+
+@cache
+def _renderer(format_name: str) -> ModuleType | None:
+    """The module of a format, None if there is no such format."""
+    name = format_name.replace("-", "_")
+    for file_name in sorted({name, f"{name}_"} & _file_names()):
+        module = importlib.import_module(f"{__name__}.{file_name}")
+        if getattr(module, "NAME", None) == format_name:
+            return module
+    return None
+
+
+def is_format(name: str) -> bool:
+    """Whether there is a format of this name; its renderer is loaded on the way."""
+    return _renderer(name) is not None
 
 
 def formats() -> tuple[str, ...]:
-    """The names of all formats, in alphabetical order."""
-    return tuple(sorted(_renderers()))
+    """The names of all formats, in alphabetical order. All renderers are loaded."""
+    names = (file_name.rstrip("_").replace("_", "-") for file_name in _file_names())
+    return tuple(sorted(filter(is_format, names)))
 
 
 def render(format_name: str, report: Report, *, width: int = 80, color: bool = False, unicode: bool = True) -> str:
     """The report in one format, ending in a newline unless it is empty. Raises `KeyError` for an unknown format.
 
-    Without `unicode` the text is pure ASCII: see `shows_unicode`.
+    Without `unicode` the text is pure ASCII, where a format is made for terminals: see `shows_unicode`.
     """
-    options = Options(width=max(width, MIN_WIDTH), color=color, unicode=unicode)
-    text: str = _renderers()[format_name].render(report, options)
+    renderer = _renderer(format_name)
+    if renderer is None:
+        raise KeyError(format_name)
+    text: str = renderer.render(report, Options(width=max(width, MIN_WIDTH), color=color, unicode=unicode))
     return text
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from autograd_doctor.renderers import Options
 from autograd_doctor.renderers.printable import one_line, printable
-from autograd_doctor.renderers.wording import line_of, summary
+from autograd_doctor.renderers.spots import spot
+from autograd_doctor.renderers.wording import summary
 from autograd_doctor.report import Report, ReportedFinding
 
 NAME = "concise"
@@ -18,10 +19,4 @@ def render(report: Report, options: Options) -> str:
 
 
 def _line(report: Report, finding: ReportedFinding) -> str:
-    return f"{_place(report, finding)}: {finding.code} {one_line(finding.message or finding.title)}"
-
-
-def _place(report: Report, finding: ReportedFinding) -> str:
-    if finding.location is None:
-        return one_line(report.target.name)
-    return f"{one_line(line_of(finding.location))}:{finding.location.column or 1}"
+    return f"{spot(report, finding)}: {finding.code} {one_line(finding.message or finding.title)}"

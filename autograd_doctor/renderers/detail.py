@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -12,24 +12,37 @@ from autograd_doctor.renderers.canvas import GUTTER, SEVERITY_STYLES, Canvas
 from autograd_doctor.renderers.drawing import Drawing
 from autograd_doctor.renderers.frames import Frame, Mark, frames
 from autograd_doctor.renderers.printable import one_line, printable
+from autograd_doctor.renderers.remarks import doubts, subject_of
 from autograd_doctor.renderers.wording import line_of, measured
 from autograd_doctor.report import Place, ReportedFinding
-from autograd_doctor.wording import plural
-
-_CONFIDENCE = {"medium": "medium: the cause was inferred, not observed", "low": "low: a heuristic, look twice"}
 
 
 def finding_lines(canvas: Canvas, finding: ReportedFinding, cwd: str) -> Iterator[Text]:
     """The finding from its headline to its help; source is looked up below `cwd`."""
-    style = SEVERITY_STYLES[finding.severity]
     made = frames(_marks(finding), cwd)
-    digits = max([2] + [len(str(number)) for frame in made for number in (*frame.lines, frame.anchor.line)])
-    yield from canvas.indented(_headline(canvas, finding, style))
-    for position, frame in enumerate(made):
-        yield from _frame(canvas, frame, digits, style, "-->" if position == 0 else ":::")
+    digits = _digits(made)
+    yield from canvas.indented(_headline(canvas, finding, SEVERITY_STYLES[finding.severity]))
+    yield from _frames(canvas, finding, made, digits)
     if finding.location is None:
         yield from canvas.beside(Text(" " * (digits + 1)), canvas.prose(finding.message))
     yield from _rows(canvas, finding, digits)
+
+
+def places_of(canvas: Canvas, finding: ReportedFinding, cwd: str) -> Iterator[Text]:
+    """The frames alone: each place of the finding in the user's source."""
+    made = frames(_marks(finding), cwd)
+    return _frames(canvas, finding, made, _digits(made))
+
+
+def _digits(made: Sequence[Frame]) -> int:
+    """How wide the gutter is."""
+    return max([2] + [len(str(number)) for frame in made for number in (*frame.lines, frame.anchor.line)])
+
+
+def _frames(canvas: Canvas, finding: ReportedFinding, made: Sequence[Frame], digits: int) -> Iterator[Text]:
+    for position, frame in enumerate(made):
+        arrow = "-->" if position == 0 else ":::"
+        yield from _frame(canvas, frame, digits, SEVERITY_STYLES[finding.severity], arrow)
 
 
 def _headline(canvas: Canvas, finding: ReportedFinding, style: str) -> Text:
@@ -63,17 +76,12 @@ def _where(place: Place) -> str:
 
 
 def _rows(canvas: Canvas, finding: ReportedFinding, digits: int) -> Iterator[Text]:
-    if finding.subject and finding.subject not in finding.message + finding.title:
-        yield from _row(canvas, digits, "subject", f"`{finding.subject}`")
+    if subject := subject_of(finding):
+        yield from _row(canvas, digits, "subject", subject)
     if finding.evidence:
         yield from _table(canvas, digits, finding.evidence)
-    if finding.step_count > 1:
-        seen = f"in {plural(finding.step_count, 'step')}, first in step {finding.step_first}"
-        yield from _row(canvas, digits, "seen", seen)
-    if finding.confidence in _CONFIDENCE:
-        yield from _row(canvas, digits, "confidence", _CONFIDENCE[finding.confidence])
-    for note in finding.notes:
-        yield from _row(canvas, digits, "note", note)
+    for label, said in doubts(finding):
+        yield from _row(canvas, digits, label, said)
     if finding.help:
         yield from _row(canvas, digits, "help", finding.help, "bold green")
 

@@ -11,7 +11,8 @@ from autograd_doctor.renderers import Options
 from autograd_doctor.renderers.canvas import FAINT, GOOD, SEVERITY_STYLES, Canvas
 from autograd_doctor.renderers.detail import finding_lines
 from autograd_doctor.renderers.printable import one_line, printable
-from autograd_doctor.renderers.wording import line_of, listed, stopped, summary
+from autograd_doctor.renderers.remarks import command, is_function, remarks
+from autograd_doctor.renderers.wording import listed, machine, stopped, summary
 from autograd_doctor.report import Assumed, OptimizerFacts, Report
 from autograd_doctor.wording import plural
 
@@ -41,10 +42,9 @@ def _lines(canvas: Canvas, report: Report) -> Iterator[Text]:
 
 
 def _header(canvas: Canvas, report: Report) -> Iterator[Text]:
-    verb = "gradcheck" if _is_function(report) else "check -m" if isinstance(report.target.module, str) else "check"
-    command = f"doctor {verb} {shlex.join(report.target.argv)}"
-    yield from canvas.indented(Text.assemble(canvas.prose(one_line(command), "bold")))
-    for facts in (_machine(report), _seen(report)):
+    typed = f"{command(report)} {shlex.join(report.target.argv)}"
+    yield from canvas.indented(Text.assemble(canvas.prose(one_line(typed), "bold")))
+    for facts in (machine(report), _seen(report)):
         if facts:
             text = f" {canvas.glyphs.separator} ".join(facts)
             yield from canvas.beside(Text("  "), canvas.prose(text, FAINT))
@@ -59,19 +59,8 @@ def _assumed(canvas: Canvas, assumed: Assumed) -> Iterator[Text]:
         yield Text(f"    {printable(line, unicode=canvas.options.unicode)}")
 
 
-def _is_function(report: Report) -> bool:
-    return isinstance(report.target.function, str)
-
-
-def _machine(report: Report) -> list[str]:
-    about = report.environment
-    if not about.torch:
-        return []
-    return [f"torch {about.torch} on {about.device}", f"Python {about.python}"]
-
-
 def _seen(report: Report) -> list[str]:
-    if _is_function(report):
+    if is_function(report):
         return []
     phases = ", ".join(report.run.phases_seen)
     facts = [f"{plural(report.run.steps, 'step')}{f' of {_optimizers(report)}' if report.run.optimizers else ''}"]
@@ -95,7 +84,7 @@ def _optimizer(facts: OptimizerFacts) -> str:
 
 def _footer(canvas: Canvas, report: Report) -> Iterator[Text]:
     yield from canvas.indented(_summary(canvas, report))
-    rows = list(_rows(report))
+    rows = list(remarks(report))
     width = max((len(label) for label, _ in rows), default=0)
     for label, text in rows:
         yield from canvas.beside(Text(f"  {label:<{width}}  ", style=FAINT), canvas.prose(text, FAINT))
@@ -111,39 +100,3 @@ def _summary(canvas: Canvas, report: Report) -> Text:
     else:
         text.stylize(SEVERITY_STYLES["warning"])
     return text
-
-
-def _rows(report: Report) -> Iterator[tuple[str, str]]:
-    reasons: dict[str, list[str]] = {}
-    for code, reason in report.checks.skipped.items() if not _is_function(report) else ():
-        reasons.setdefault(reason, []).append(code)
-    for reason, codes in reasons.items():
-        yield "not checked", f"{reason}: {listed(codes, 4)}"
-    for finding in report.suppressed:
-        place = f" at {line_of(finding.location)}" if finding.location else ""
-        reason = finding.suppressed.reason if finding.suppressed else ""
-        yield "suppressed", f"{finding.code}{place}{f': {reason}' if reason else ''}"
-    for note in report.notes:
-        yield "note", note
-    if report.run.steps:
-        yield "cannot tell", _limits(report)
-    elif _is_function(report) and report.verdict == "passed" and not report.findings:
-        yield "cannot tell", "what other inputs bring: derivatives were measured at one point"
-    yield from _next(report)
-
-
-def _limits(report: Report) -> str:
-    seen = "this one step" if report.run.steps == 1 else f"these {report.run.steps} steps"
-    return f"what comes after {seen}, what other processes do, and whether the model learns well"
-
-
-def _next(report: Report) -> Iterator[tuple[str, str]]:
-    if report.findings:
-        yield "next", f"doctor explain {report.findings[0].code}"
-    elif _is_function(report):
-        return
-    elif report.verdict == "program-failed":
-        yield "next", "make the program run by itself: what it wrote before it ended says why it failed"
-    elif report.verdict == "not-judged" and not report.run.steps:
-        alone = "have the program train in one process" if report.run.processes_started else "pass its arguments"
-        yield "next", f"let the program reach its training: {alone}, raise `--max-seconds`"

@@ -36,13 +36,13 @@ def listed(items: Sequence[str], limit: int) -> str:
 def summary(report: Report) -> str:
     """The one line that says how it went."""
     counts = [
-        plural(n, s) if s != "info" else f"{n} info" for s in SEVERITIES if (n := report.statistics.by_severity[s])
+        plural(n, s) if s != "info" else f"{n} info" for s in SEVERITIES if (n := report.statistics.by_severity.get(s))
     ]
     if report.target.function is not UNSET:
         return _summary_of_function(report, counts)
     steps, took = plural(report.run.steps, "step"), seconds(report.run.seconds)
     seen = f"in {steps} of training, {took}" if report.run.steps else f"before the first step of training, {took}"
-    if report.verdict in _NOT_JUDGED:
+    if not was_judged(report):
         sentence = f"{report.verdict.replace('-', ' ')}: {report.exit_reason} in {took}"
         return ", ".join([sentence, *counts])
     ending = f"; {stopped(report.run)}" if _ended_badly(report.run) else ""
@@ -60,7 +60,7 @@ def _blind(report: Report) -> str:
 
 def _summary_of_function(report: Report, counts: Sequence[str]) -> str:
     name, took = report.target.name, seconds(report.run.seconds)
-    if report.verdict in _NOT_JUDGED:
+    if not was_judged(report):
         return ", ".join([f"{name} was not judged: {report.exit_reason}", took, *counts])
     return f"{', '.join(counts)} in {name}, {took}" if counts else f"{name} passed: {report.exit_reason}, {took}"
 
@@ -69,6 +69,17 @@ def _ended_badly(run: Run) -> bool:
     return run.stopped_by in ("raised", "killed", "hung", "timeout") or (
         run.stopped_by == "exited" and run.program_exit != 0
     )
+
+
+def was_judged(report: Report) -> bool:
+    """Whether the check came to a verdict on the program, good or bad."""
+    return report.verdict not in _NOT_JUDGED
+
+
+def machine(report: Report) -> list[str]:
+    """What it ran on, as far as is known."""
+    about = report.environment
+    return [f"torch {about.torch} on {about.device}", f"Python {about.python}"] if about.torch else []
 
 
 def stopped(run: Run) -> str:

@@ -1,0 +1,56 @@
+"""The Code Quality report that GitLab shows in merge requests: a list of issues, each with a fingerprint of its own."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from autograd_doctor.findings import Severity
+from autograd_doctor.renderers import Options
+from autograd_doctor.renderers.printable import one_line
+from autograd_doctor.renderers.spots import file_of, is_line_of_file, spot
+from autograd_doctor.report import Report, ReportedFinding
+
+NAME = "gitlab"
+
+_SEVERITIES: dict[Severity, str] = {"error": "major", "warning": "minor", "info": "info"}
+
+
+def render(report: Report, options: Options) -> str:
+    """Indented JSON. GitLab compares fingerprints with those of the target branch, and shows equal ones once."""
+    issues = [
+        _issue(report, finding, fingerprint)
+        for finding, fingerprint in zip(report.findings, _fingerprints(report), strict=True)
+    ]
+    return msgspec.json.format(msgspec.json.encode(issues), indent=2).decode() + "\n"
+
+
+def _issue(report: Report, finding: ReportedFinding, fingerprint: str) -> dict[str, Any]:
+    place = finding.location
+    here = is_line_of_file(place)
+    # GitLab must be given a line. Where it is none of the file, the description says which it is.
+    where = "" if here else f" ({spot(report, finding)})"
+    return {
+        "description": f"{finding.code}: {one_line(finding.message or finding.title)}{where}",
+        "check_name": finding.code,
+        "fingerprint": fingerprint,
+        "severity": _SEVERITIES[finding.severity],
+        "location": {
+            "path": file_of(report, place),
+            "lines": {"begin": place.line if place and here else 1},
+        },
+    }
+
+
+def _fingerprints(report: Report) -> Iterator[str]:
+    """Those of the findings; one that was there already is salted until it is new."""
+    seen: set[str] = set()
+    for finding in report.findings:
+        fingerprint = finding.fingerprint
+        while fingerprint in seen:
+            fingerprint = hashlib.sha256(fingerprint.encode()).hexdigest()[:16]
+        seen.add(fingerprint)
+        yield fingerprint

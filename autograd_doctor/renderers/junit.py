@@ -1,0 +1,107 @@
+"""JUnit XML for the test pages of CI systems: a test case for each rule, and one for the run itself.
+
+Rules that judged pass or fail; those that could not are skipped, with the reason. What kept the doctor from a verdict
+is an error of the case `run`, so that nothing is green that was not judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element, SubElement
+
+from autograd_doctor.renderers import Options
+from autograd_doctor.renderers.printable import one_line, printable
+from autograd_doctor.renderers.spots import spot
+from autograd_doctor.renderers.wording import summary, was_judged
+from autograd_doctor.report import Report, ReportedFinding
+from autograd_doctor.wording import plural
+
+NAME = "junit"
+
+_RULE_CRASHED = "AD000"
+
+
+def render(report: Report, options: Options) -> str:
+    """Indented XML in the dialect that Jenkins, GitLab and pytest's own reports share."""
+    root = Element("testsuites")
+    suite = SubElement(root, "testsuite", name="autograd_doctor")
+    _add_properties(suite, report)
+    _add_run(suite, report)
+    for code in _codes(report):
+        _add_rule(suite, report, code)
+    _count(root, suite, report.run.seconds)
+    ElementTree.indent(root)
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
+
+
+def _codes(report: Report) -> list[str]:
+    """Every rule that ran, was skipped, or found something."""
+    found = [finding.code for finding in (*report.findings, *report.suppressed)]
+    return sorted({*report.checks.ran, *report.checks.skipped, *found})
+
+
+def _add_properties(suite: Element, report: Report) -> None:
+    properties = SubElement(suite, "properties")
+    about = report.environment
+    said = {"python": about.python, "torch": about.torch, "device": about.device, "steps": str(report.run.steps)}
+    for name, value in said.items():
+        SubElement(properties, "property", name=name, value=one_line(value))
+
+
+def _add_run(suite: Element, report: Report) -> None:
+    case = _case(suite, report, "run")
+    if not was_judged(report):
+        _add(case, "error", report.verdict, report.exit_reason, [summary(report), *report.notes])
+
+
+def _add_rule(suite: Element, report: Report, code: str) -> None:
+    case = _case(suite, report, code)
+    findings = [finding for finding in report.findings if finding.code == code]
+    if findings:
+        message = findings[0].message or findings[0].title
+        more = f" (and {plural(len(findings) - 1, 'more finding')})" if len(findings) > 1 else ""
+        kind = "error" if code == _RULE_CRASHED else "failure"
+        details = [_details(report, finding) for finding in findings]
+        _add(case, kind, findings[0].severity, f"{spot(report, findings[0])}: {message}{more}", details)
+    elif code in report.checks.skipped:
+        SubElement(case, "skipped", message=one_line(report.checks.skipped[code]))
+    suppressed = [_suppression(report, finding) for finding in report.suppressed if finding.code == code]
+    if suppressed:
+        SubElement(case, "system-out").text = _text(suppressed)
+
+
+def _case(suite: Element, report: Report, name: str) -> Element:
+    return SubElement(suite, "testcase", classname=one_line(report.target.name), name=one_line(name))
+
+
+def _add(case: Element, kind: str, what: str, message: str, details: Iterable[str]) -> None:
+    SubElement(case, kind, type=what, message=one_line(message)).text = _text(details)
+
+
+def _details(report: Report, finding: ReportedFinding) -> str:
+    lines = [f"{finding.severity}[{finding.code}] {finding.name}: {finding.title}"]
+    lines += [f"{spot(report, finding)}: {finding.message}", *finding.notes]
+    return "\n".join([*lines, f"help: {finding.help}"] if finding.help else lines)
+
+
+def _suppression(report: Report, finding: ReportedFinding) -> str:
+    reason = finding.suppressed.reason if finding.suppressed else ""
+    return f"suppressed{f' ({reason})' if reason else ''}: {spot(report, finding)}: {finding.message}"
+
+
+def _count(root: Element, suite: Element, seconds: float) -> None:
+    cases = suite.findall("testcase")
+    counted = {
+        "tests": str(len(cases)),
+        "failures": str(sum(case.find("failure") is not None for case in cases)),
+        "errors": str(sum(case.find("error") is not None for case in cases)),
+        "time": f"{max(0.0, seconds):.3f}",
+    }
+    root.attrib.update(counted)
+    suite.attrib.update(counted, skipped=str(sum(case.find("skipped") is not None for case in cases)))
+
+
+def _text(parts: Iterable[str]) -> str:
+    """Text that XML can hold: it has no way to write control characters."""
+    return "\n".join(printable(part, unicode=True) for part in parts)

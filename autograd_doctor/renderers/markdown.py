@@ -1,0 +1,122 @@
+"""Markdown for the summary of a CI job, or a comment on a pull request: the verdict, a table, then each finding."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from itertools import accumulate
+from math import inf
+from typing import NamedTuple
+
+from autograd_doctor.renderers import Options
+from autograd_doctor.renderers.canvas import Canvas
+from autograd_doctor.renderers.detail import places_of
+from autograd_doctor.renderers.markdown_text import code, fenced, prose
+from autograd_doctor.renderers.remarks import command, doubts, remarks, subject_of
+from autograd_doctor.renderers.spots import spot
+from autograd_doctor.renderers.wording import machine, measured, summary, was_judged
+from autograd_doctor.report import Assumed, Report, ReportedFinding
+from autograd_doctor.wording import plural
+
+NAME = "markdown"
+
+_WIDTH = 100
+_ROWS = 100
+
+
+class Markdown(NamedTuple):
+    """A text, and how many findings it has no details of."""
+
+    text: str
+    left_out: int
+
+
+def render(report: Report, options: Options) -> str:
+    """The whole report; the width of frames does not depend on the terminal."""
+    return within(report, None).text
+
+
+def within(report: Report, limit: int | None) -> Markdown:
+    """As much of the report as fits into so many bytes of UTF-8: details of the last findings are left out first."""
+    head, foot = _head(report), _foot(report)
+    details = [_details(report, finding) for finding in report.findings]
+    room = inf if limit is None else limit - _size(head + _cut(len(details)) + foot)
+    kept = sum(size <= room for size in accumulate(map(_size, details)))
+    left_out = len(details) - kept
+    return Markdown("".join([head, *details[:kept], _cut(left_out), foot]), left_out)
+
+
+def _size(text: str) -> int:
+    return len(text.encode())
+
+
+def _cut(left_out: int) -> str:
+    return f"The details of {plural(left_out, 'finding')} did not fit in here.\n\n" if left_out else ""
+
+
+# -------------------------------------------------------------------------------------------------------------- head
+
+
+def _head(report: Report) -> str:
+    typed = f"{command(report)} {shlex.join(report.target.argv)}"
+    parts = [
+        f"## autograd_doctor: {code(report.target.name)}",
+        f"{_sign(report)} **{prose(summary(report))}**",
+        " · ".join([code(typed), *map(prose, machine(report))]),
+    ]
+    return "".join(f"{part}\n\n" for part in (*parts, *_assumed(report.assumed), *_table(report)))
+
+
+def _sign(report: Report) -> str:
+    if not was_judged(report):
+        return "⚠️"
+    return "❌" if report.verdict == "faults" else "✅"
+
+
+def _assumed(assumed: Assumed | None) -> Iterator[str]:
+    if assumed:
+        yield f"Assumed {prose('; '.join(assumed.said))}. Settings that say the same:"
+        yield fenced(assumed.settings).rstrip()
+
+
+def _table(report: Report) -> Iterator[str]:
+    if report.findings:
+        rows = [_row(report, finding) for finding in report.findings[:_ROWS]]
+        yield "\n".join(["| severity | rule | where | what |", "|---|---|---|---|", *rows])
+    if len(report.findings) > _ROWS:
+        yield f"and {plural(len(report.findings) - _ROWS, 'more finding')}"
+
+
+def _row(report: Report, finding: ReportedFinding) -> str:
+    where = code(spot(report, finding), in_table=True)
+    what = prose(finding.message or finding.title, in_table=True)
+    name = prose(finding.name, in_table=True)
+    return f"| {finding.severity} | {code(finding.code, in_table=True)} {name} | {where} | {what} |"
+
+
+# ------------------------------------------------------------------------------------------------------------ details
+
+
+def _details(report: Report, finding: ReportedFinding) -> str:
+    title = f"### {finding.severity} {code(finding.code)} {prose(finding.name)}: {prose(finding.title)}"
+    canvas = Canvas(Options(width=_WIDTH))
+    frames = canvas.text(places_of(canvas, finding, report.target.cwd))
+    shown = fenced(frames) if frames.strip() else f"{prose(finding.message)}\n"
+    rows = "".join(f"- **{label}:** {text}\n" for label, text in _rows(finding))
+    return f"{title}\n\n{shown}\n{rows}\n"
+
+
+def _rows(finding: ReportedFinding) -> Iterator[tuple[str, str]]:
+    if subject := subject_of(finding):
+        yield "subject", prose(subject)
+    if finding.evidence:
+        pairs = [measured(name, value) for name, value in finding.evidence.items()]
+        yield "measured", prose(", ".join(f"{name} {value}" for name, value in pairs))
+    yield from ((label, prose(said)) for label, said in doubts(finding))
+    if finding.help:
+        yield "help", prose(finding.help)
+
+
+def _foot(report: Report) -> str:
+    said = "".join(f"- *{label}:* {prose(text)}\n" for label, text in list(remarks(report))[:_ROWS])
+    return f"---\n\n{said}" if said else ""

@@ -1,0 +1,77 @@
+"""What is said beside the findings, and beside each of them: rows of a label and a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import UNSET
+
+from autograd_doctor.renderers.wording import line_of, listed
+from autograd_doctor.report import Report, ReportedFinding
+from autograd_doctor.wording import plural
+
+_CONFIDENCE = {"medium": "medium: the cause was inferred, not observed", "low": "low: a heuristic, look twice"}
+
+
+def is_function(report: Report) -> bool:
+    """Whether a custom function was judged by itself, rather than a training program."""
+    return report.target.function is not UNSET
+
+
+def command(report: Report) -> str:
+    """What was asked for, without its options and arguments: "doctor check -m"."""
+    return (
+        f"doctor {'gradcheck' if is_function(report) else 'check -m' if report.target.module is not UNSET else 'check'}"
+    )
+
+
+def subject_of(finding: ReportedFinding) -> str:
+    """What the finding is about, in backticks; empty if it says so itself."""
+    said = not finding.subject or finding.subject in finding.message + finding.title
+    return "" if said else f"`{finding.subject}`"
+
+
+def doubts(finding: ReportedFinding) -> Iterator[tuple[str, str]]:
+    """How often it was seen, how sure it is, and its notes."""
+    if finding.step_count > 1:
+        yield "seen", f"in {plural(finding.step_count, 'step')}, first in step {finding.step_first}"
+    if finding.confidence in _CONFIDENCE:
+        yield "confidence", _CONFIDENCE[finding.confidence]
+    yield from (("note", note) for note in finding.notes)
+
+
+def remarks(report: Report) -> Iterator[tuple[str, str]]:
+    """What could not be judged, what was silenced, what the doctor changed, what it cannot tell, what to do next."""
+    reasons: dict[str, list[str]] = {}
+    for code, reason in report.checks.skipped.items() if not is_function(report) else ():
+        reasons.setdefault(reason, []).append(code)
+    for reason, codes in reasons.items():
+        yield "not checked", f"{reason}: {listed(codes, 4)}"
+    for finding in report.suppressed:
+        place = f" at {line_of(finding.location)}" if finding.location else ""
+        reason = finding.suppressed.reason if finding.suppressed else ""
+        yield "suppressed", f"{finding.code}{place}{f': {reason}' if reason else ''}"
+    for note in report.notes:
+        yield "note", note
+    if report.run.steps:
+        yield "cannot tell", _limits(report)
+    elif is_function(report) and report.verdict == "passed" and not report.findings:
+        yield "cannot tell", "what other inputs bring: derivatives were measured at one point"
+    yield from _next(report)
+
+
+def _limits(report: Report) -> str:
+    seen = "this one step" if report.run.steps == 1 else f"these {report.run.steps} steps"
+    return f"what comes after {seen}, what other processes do, and whether the model learns well"
+
+
+def _next(report: Report) -> Iterator[tuple[str, str]]:
+    if report.findings:
+        yield "next", f"doctor explain {report.findings[0].code}"
+    elif is_function(report):
+        return
+    elif report.verdict == "program-failed":
+        yield "next", "make the program run by itself: what it wrote before it ended says why it failed"
+    elif report.verdict == "not-judged" and not report.run.steps:
+        alone = "have the program train in one process" if report.run.processes_started else "pass its arguments"
+        yield "next", f"let the program reach its training: {alone}, raise `--max-seconds`"

@@ -162,7 +162,9 @@ app.command()(gradcheck)
 
 @app.command()
 def report(
-    trace: Annotated[str, Argument(metavar="TRACE", help="A file written by `doctor check --save-trace`.")],
+    file: Annotated[
+        str, Argument(metavar="FILE", help="A report in the format `json`, or a trace that `--save-trace` kept.")
+    ],
     select: Select = None,
     ignore: Ignore = None,
     fail_on: FailOn = None,
@@ -174,14 +176,17 @@ def report(
     config: Config = None,
     isolated: Isolated = False,
 ) -> None:
-    """Judge a saved trace again, without running anything."""
-    from autograd_doctor.command import checking
+    """Render a saved report again, or judge a saved trace again, without running anything.
+
+    A report keeps its exit code; of a trace, another choice of rules can be judged.
+    """
+    from autograd_doctor.command import checking, saved
 
     options = judging(select, ignore, fail_on, min_steps, output_format, color)
     request = checking.Request(
-        trace, options=options, config=config, isolated=isolated, output_file=output_file, exit_zero=exit_zero
+        file, options=options, config=config, isolated=isolated, output_file=output_file, exit_zero=exit_zero
     )
-    raise typer.Exit(checking.report(request))
+    raise typer.Exit(saved.report(request))
 
 
 @app.command()

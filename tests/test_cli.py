@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from reports import unjudged
 
 from autograd_doctor import cli
 from autograd_doctor.command import checking, outputs
 from autograd_doctor.command.checking import Request
 from autograd_doctor.command.outputs import Output
+from autograd_doctor.report import to_json
 
 ROOT = Path(__file__).parent.parent
 
@@ -83,6 +85,8 @@ MODEL += "        self.layer = nn.Linear(4, 4)\n    def forward(self, x):\n     
         ["version"],
         ["env"],
         ["report", "saved.trace"],
+        ["report", "saved.json"],
+        ["report", "saved.json", "--output-format", "sarif"],
         ["check", "nowhere.py"],
     ],
     ids=" ".join,
@@ -90,6 +94,7 @@ MODEL += "        self.layer = nn.Linear(4, 4)\n    def forward(self, x):\n     
 def test_the_parent_never_imports_torch(tmp_path: Path, arguments: list[str]) -> None:
     (tmp_path / "torch.py").write_text("raise SystemExit('torch was imported')")
     (tmp_path / "saved.trace").write_bytes(_saved_trace())
+    (tmp_path / "saved.json").write_bytes(to_json(unjudged()))
     command = [sys.executable, "-m", "autograd_doctor", *arguments]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
@@ -238,7 +243,7 @@ def test_a_model_that_needs_arguments_gets_the_settings_to_fill_in(doctor: Docto
 
 
 def test_a_report_needs_a_trace(doctor: Doctor) -> None:
-    assert doctor("report", "t.trace").err == "error: t.trace: no such trace\n"
+    assert doctor("report", "t.trace").err == "error: t.trace: no such file\n"
     Path("t.trace").write_bytes(b"\2\0\0\0ab")
     assert (
         doctor("report", "t.trace").err == "error: t.trace: not a saved trace, or one of a doctor older than this one\n"

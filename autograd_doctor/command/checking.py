@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from autograd_doctor import config, config_file, launch, recording, target
-from autograd_doctor.command import outputs
+from autograd_doctor.command import outputs, workflow
 from autograd_doctor.command.again import Again, again
 from autograd_doctor.command.assumed import trained
 from autograd_doctor.command.outputs import Output
@@ -23,6 +23,7 @@ from autograd_doctor.events import CheckEnded, RecordingDamaged, RunStarted
 from autograd_doctor.findings import ExitCode, Number
 from autograd_doctor.mistakes import Mistake
 from autograd_doctor.plan import CallPlan, FunctionPlan, ModelPlan, Outcome, Plan, Target
+from autograd_doctor.report import Report
 from autograd_doctor.rules import Rule, all_rules
 from autograd_doctor.screen import Screen
 from autograd_doctor.settings import calls, model_section, selection
@@ -75,10 +76,10 @@ def run(
 ) -> int:
     """The way of every check from the settled target on; returns the exit code. Raises `Mistake`."""
     screen, progress = _screen(loaded.settings) if function is None else (None, None)
-    with launch.workspace() as workspace, launch.Child(screen) as child:
+    with launch.workspace() as workspace, launch.Child(screen) as child, workflow.only_output():
         # While the child loads torch, the parent loads the rules, and what will judge and render.
         job = _job(loaded, request, what)
-        _load_judges()
+        _load_judges(job.outputs)
         plan = msgspec.structs.replace(_plan(job, what, workspace), model=model, function=function, call=call)
         plan = msgspec.structs.replace(plan, assumes=_may_be_assumed(what, loaded))
         run = child.watch(plan, timeout=job.settings.timeout or None, on_event=progress)
@@ -93,7 +94,9 @@ def run(
         _save(run, what, request.save_trace)
     if _refused(run, what):
         return ExitCode.USAGE
-    return _judge(run.trace, what, run.outcome, job, request.exit_zero)
+    judged = _judge(run.trace, what, run.outcome, job)
+    workflow.summarize(judged, os.environ)
+    return exit_code(judged, request.exit_zero)
 
 
 def report(request: Request) -> int:
@@ -112,7 +115,7 @@ def report(request: Request) -> int:
         raise Mistake(f"{path}: not a saved trace: it holds no event")
     trace, what, outcome = _with_last_word(trace)
     job = _job(loaded, request, what)
-    return _judge(trace, what, outcome, job, request.exit_zero)
+    return exit_code(_judge(trace, what, outcome, job), request.exit_zero)
 
 
 def load_settings(request: Request) -> Loaded:
@@ -143,12 +146,9 @@ def _job(loaded: Loaded, request: Request, what: Target) -> _Job:
         raise Mistake("no rule is left to check: `select` and `ignore` leave none")
     if request.save_trace:
         outputs.check_writable(request.save_trace)
-    return _Job(
-        settings,
-        rules,
-        selection.tunables(loaded, catalogue),
-        outputs.parse(settings.output_format, request.output_file),
-    )
+    asked = outputs.parse(settings.output_format, request.output_file)
+    outputs.check_apart(asked, request.name, request.save_trace)
+    return _Job(settings, rules, selection.tunables(loaded, catalogue), asked)
 
 
 def _call(request: Request) -> tuple[Target, CallPlan]:
@@ -222,7 +222,7 @@ def _run_again(second: Again, job: _Job) -> launch.Recording:
 def _watch(plan: Plan, job: _Job) -> launch.Recording:
     """A further run, in a folder of its own."""
     screen, progress = _screen(job.settings)
-    with launch.workspace() as workspace, launch.Child(screen) as child:
+    with launch.workspace() as workspace, launch.Child(screen) as child, workflow.only_output():
         plan = msgspec.structs.replace(plan, trace=workspace.trace, scratch=workspace.scratch)
         return child.watch(plan, timeout=job.settings.timeout or None, on_event=progress)
 
@@ -235,12 +235,13 @@ def _screen(settings: Settings) -> tuple[Screen | None, Progress | None]:
     return Screen(progress.line), progress
 
 
-def _load_judges() -> None:
+def _load_judges(wanted: Sequence[Output]) -> None:
     importlib.import_module("autograd_doctor.engine")
-    importlib.import_module("autograd_doctor.renderers").formats()
+    for output in wanted:
+        importlib.import_module("autograd_doctor.renderers").is_format(output.format)
 
 
-def _judge(trace: Trace, what: Target, outcome: Outcome, job: _Job, exit_zero: bool) -> int:
+def _judge(trace: Trace, what: Target, outcome: Outcome, job: _Job) -> Report:
     from autograd_doctor.engine import judge
 
     settings = job.settings
@@ -254,6 +255,11 @@ def _judge(trace: Trace, what: Target, outcome: Outcome, job: _Job, exit_zero: b
         outcome=outcome,
     )
     outputs.write(judged, job.outputs, settings.color)
+    return judged
+
+
+def exit_code(judged: Report, exit_zero: bool) -> int:
+    """What the shell is told: `--exit-zero` hides findings, but no failure of ours and no Ctrl-C."""
     keeps = (ExitCode.USAGE, ExitCode.INTERRUPTED)
     return 0 if exit_zero and judged.exit_code not in keeps else judged.exit_code
 

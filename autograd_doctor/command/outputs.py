@@ -13,6 +13,8 @@ from autograd_doctor.mistakes import Mistake, nearest
 from autograd_doctor.report import Report
 
 PERSON = "full"
+_DRAWN = ("full", "concise")
+"""Formats that make do with what the terminal's encoding has."""
 _WIDTH = 100
 
 
@@ -27,14 +29,16 @@ def parse(formats: Sequence[str], output_file: Path | None) -> list[Output]:
     """`FMT[:FILE]` words; `output_file` takes the format that names no file of its own. Raises `Mistake`."""
     outputs = []
     for word in formats:
-        name, _, file = word.partition(":")
+        name, colon, file = word.partition(":")
         _check_format(name)
+        if colon and not file:
+            raise Mistake(f"`{word}`: the file is missing, as in `{name}:report.txt`")
         outputs.append(Output(name, Path(file) if file else output_file))
     if output_file and all(":" in word for word in formats):
         raise Mistake(f"--output-file: no format is left for `{output_file}`: each goes to a file of its own")
-    files = [output.file for output in outputs]
-    for output in outputs:
-        if files.count(output.file) > 1:
+    files = [output.file and output.file.resolve() for output in outputs]
+    for output, resolved in zip(outputs, files, strict=True):
+        if files.count(resolved) > 1:
             where = f"`{output.file}`" if output.file else "standard output"
             raise Mistake(
                 f"two output formats are bound to {where}; give each but one a file, as in `json:report.json`"
@@ -42,6 +46,14 @@ def parse(formats: Sequence[str], output_file: Path | None) -> list[Output]:
         if output.file:
             check_writable(output.file)
     return outputs
+
+
+def check_apart(outputs: Sequence[Output], *others: Path | str | None) -> None:
+    """No report may overwrite what is checked or read, or what else is written."""
+    for other in others:
+        for output in outputs:
+            if other and output.file and output.file.resolve() == Path(other).resolve():
+                raise Mistake(f"{output.file}: the report would overwrite `{other}`")
 
 
 def check_writable(file: Path) -> None:
@@ -57,10 +69,10 @@ def check_writable(file: Path) -> None:
 def _check_format(name: str) -> None:
     if name == PERSON:
         return
-    # Loading every renderer takes a while that the usual check need not wait.
-    from autograd_doctor.renderers import formats
+    # Loading renderers takes a while that the usual check need not wait.
+    from autograd_doctor.renderers import formats, is_format
 
-    if name not in formats():
+    if not is_format(name):
         known = ", ".join(f"`{known}`" for known in formats())
         raise Mistake(f"`{name}`: no such output format{nearest(name, formats()) or f' (known: {known})'}")
 
@@ -80,7 +92,7 @@ def write(report: Report, outputs: Sequence[Output], color: str) -> None:
             text = render(
                 output.format, report, width=width(), color=colored(color, sys.stdout, os.environ), unicode=unicode
             )
-            say(text)
+            say(text, encoded=output.format in _DRAWN)
         else:
             text = render(output.format, report, width=_WIDTH, color=color == "always")
             try:
@@ -89,10 +101,18 @@ def write(report: Report, outputs: Sequence[Output], color: str) -> None:
                 raise Mistake(f"{output.file}: cannot be written: {error.strerror}") from None
 
 
-def say(text: str) -> None:
-    """Write to standard output, of which a reader may take as much as it likes (`| head`). Raises `Mistake`."""
+def say(text: str, *, encoded: bool = True) -> None:
+    """Write to standard output, of which a reader may take as much as it likes (`| head`). Raises `Mistake`.
+
+    What machines read is UTF-8; else the encoding is that of the terminal.
+    """
     try:
-        sys.stdout.write(text)
+        buffer = None if encoded else getattr(sys.stdout, "buffer", None)
+        if buffer is None:
+            sys.stdout.write(text)
+        else:
+            sys.stdout.flush()
+            buffer.write(text.encode())
         sys.stdout.flush()
     except OSError as error:
         # What is still buffered would fail once more when the interpreter ends, and spoil the exit code.

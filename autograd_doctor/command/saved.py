@@ -1,0 +1,54 @@
+"""`doctor report`: a saved report is rendered again, a saved trace is judged again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from autograd_doctor.command import checking, outputs
+from autograd_doctor.command.checking import Request
+from autograd_doctor.mistakes import Mistake
+from autograd_doctor.report import Report, ReportError, from_json
+
+_JUDGES = ("select", "ignore", "fail_on", "min_steps")
+
+
+def report(request: Request) -> int:
+    """Write the reports; returns the exit code. Nothing is run. Raises `Mistake`."""
+    path = Path(request.name)
+    if path.is_dir():
+        raise Mistake(f"{path}: a folder, not a saved report or trace")
+    if not path.is_file():
+        raise Mistake(f"{path}: no such file")
+    data = _read(path)
+    return _render(request, _report(path, data)) if _is_json(path, data) else checking.report(request)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise Mistake(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _is_json(path: Path, data: bytes) -> bool:
+    """A trace begins with a line of its own; whatever is called like JSON, or looks like it, is taken for a report."""
+    return not data.startswith(b"autograd_doctor") and (path.suffix == ".json" or data.lstrip()[:1] == b"{")
+
+
+def _report(path: Path, data: bytes) -> Report:
+    try:
+        return from_json(data)
+    except ReportError as error:
+        raise Mistake(f"{path}: {error}") from None
+
+
+def _render(request: Request, saved: Report) -> int:
+    for name in _JUDGES:
+        if request.options.get(name) is not None:
+            instead = "a saved report is not judged again; a trace is (`doctor check --save-trace FILE`)"
+            raise Mistake(f"--{name.replace('_', '-')}: {instead}")
+    settings = checking.load_settings(request).settings
+    asked = outputs.parse(settings.output_format, request.output_file)
+    outputs.check_apart(asked, request.name)
+    outputs.write(saved, asked, settings.color)
+    return checking.exit_code(saved, request.exit_zero)

@@ -14,7 +14,7 @@ from autograd_doctor.findings import SEVERITIES, Severity
 from autograd_doctor.renderers import Options
 from autograd_doctor.renderers.printable import one_line, printable
 from autograd_doctor.renderers.spots import file_of, is_line_of_file, spot
-from autograd_doctor.renderers.wording import summary, was_judged
+from autograd_doctor.renderers.wording import failed_by_itself, summary
 from autograd_doctor.report import Report, ReportedFinding
 
 NAME = "github"
@@ -30,7 +30,7 @@ def render(report: Report, options: Options) -> str:
 
 def _lines(report: Report) -> Iterator[str]:
     taken = Counter[str]()
-    if not was_judged(report):
+    if failed_by_itself(report):
         taken["error"] += 1
         yield _command("error", {"title": f"autograd_doctor ({report.verdict})"}, summary(report))
     for finding in sorted(report.findings, key=lambda finding: SEVERITIES.index(finding.severity)):

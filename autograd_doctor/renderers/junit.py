@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element, SubElement
 from autograd_doctor.renderers import Options
 from autograd_doctor.renderers.printable import one_line, printable
 from autograd_doctor.renderers.spots import spot
-from autograd_doctor.renderers.wording import summary, was_judged
+from autograd_doctor.renderers.wording import failed_by_itself, summary
 from autograd_doctor.report import Report, ReportedFinding
 from autograd_doctor.wording import plural
 
@@ -51,7 +51,7 @@ def _add_properties(suite: Element, report: Report) -> None:
 
 def _add_run(suite: Element, report: Report) -> None:
     case = _case(suite, report, "run")
-    if not was_judged(report):
+    if failed_by_itself(report):
         _add(case, "error", report.verdict, report.exit_reason, [summary(report), *report.notes])
 
 

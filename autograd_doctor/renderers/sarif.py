@@ -19,7 +19,7 @@ from autograd_doctor.renderers import Options
 from autograd_doctor.renderers.printable import one_line
 from autograd_doctor.renderers.sarif_rules import LEVELS, Catalogue
 from autograd_doctor.renderers.sarif_text import plain
-from autograd_doctor.renderers.spots import home, is_line_of_file, spot
+from autograd_doctor.renderers.spots import home, is_line_of_file, spot_of
 from autograd_doctor.renderers.wording import was_judged
 from autograd_doctor.report import Place, RelatedPlace, Report, ReportedFinding
 
@@ -110,7 +110,7 @@ def _result(report: Report, finding: ReportedFinding, rules: Catalogue) -> dict[
     return {
         **rules.reference(finding.code),
         "level": LEVELS[finding.severity],
-        "message": {"text": plain(_message(report, finding))},
+        "message": {"text": plain(_message(finding))},
         "locations": [_location(report, finding.location)],
         **({"relatedLocations": related, "codeFlows": [_flow(report, finding)]} if related else {}),
         "partialFingerprints": {"autogradDoctor/v1": finding.fingerprint},
@@ -128,10 +128,8 @@ def _result(report: Report, finding: ReportedFinding, rules: Catalogue) -> dict[
     }
 
 
-def _message(report: Report, finding: ReportedFinding) -> str:
-    place = finding.location
-    where = f"{spot(report, finding)}: " if place and place.cell else ""
-    parts = [f"{where}{finding.message or finding.title}", *finding.notes]
+def _message(finding: ReportedFinding) -> str:
+    parts = [_with_cell(finding.location, finding.message or finding.title), *finding.notes]
     return "\n".join([*parts, f"help: {finding.help}"] if finding.help else parts)
 
 
@@ -154,12 +152,21 @@ def _suppression(finding: ReportedFinding) -> dict[str, Any]:
 
 
 def _related(number: int, related: RelatedPlace) -> dict[str, Any]:
-    return {"id": number, **_place(related.location), "message": {"text": plain(related.message)}}
+    return {"id": number, **_said_at(related.location, related.message)}
+
+
+def _said_at(place: Place, said: str) -> dict[str, Any]:
+    return {**_place(place), "message": {"text": plain(_with_cell(place, said))}}
+
+
+def _with_cell(place: Place | None, said: str) -> str:
+    """What is said of a place, after cell and line where no region can tell them."""
+    return f"{spot_of(place)}: {said}" if place and place.cell else said
 
 
 def _flow(report: Report, finding: ReportedFinding) -> dict[str, Any]:
     """The places that take part, the fault itself last."""
-    places = [{**_place(other.location), "message": {"text": plain(other.message)}} for other in finding.related]
+    places = [_said_at(other.location, other.message) for other in finding.related]
     last = {**_location(report, finding.location), "message": {"text": plain(finding.message or finding.title)}}
     return {"threadFlows": [{"locations": [{"location": place} for place in (*places, last)]}]}
 

@@ -11,9 +11,11 @@ from autograd_doctor.report import Place, Report, ReportedFinding, TargetFacts
 
 def spot(report: Report, finding: ReportedFinding) -> str:
     """ "train.py:12:5", "train.ipynb:cell 3:5:9"; the target for a finding that has no place."""
-    if finding.location is None:
-        return one_line(report.target.name)
-    return f"{one_line(line_of(finding.location))}:{finding.location.column or 1}"
+    return spot_of(finding.location) if finding.location else one_line(report.target.name)
+
+
+def spot_of(place: Place) -> str:
+    return f"{one_line(line_of(place))}:{place.column or 1}"
 
 
 def file_of(report: Report, place: Place | None) -> str:

@@ -76,6 +76,11 @@ def was_judged(report: Report) -> bool:
     return report.verdict not in _NOT_JUDGED
 
 
+def failed_by_itself(report: Report) -> bool:
+    """Whether the check is not green for a reason that none of its findings tells."""
+    return not was_judged(report) or (report.verdict == "faults" and not report.findings)
+
+
 def machine(report: Report) -> list[str]:
     """What it ran on, as far as is known."""
     about = report.environment

@@ -104,6 +104,31 @@ def test_the_parent_never_imports_torch(tmp_path: Path, arguments: list[str]) ->
     assert done.stdout or arguments[-1] == "nowhere.py"
 
 
+_AGAIN = "report saved.json --output-format"
+
+
+@pytest.mark.parametrize(
+    ("command", "wanted", "unwanted"),
+    [
+        ("explain AD101", "rules.missing_zero_grad", ["rules.unused_parameter", "config", "engine", "yaml"]),
+        ("explain missing-zero-grad", "rules.missing_zero_grad", ["rules.loss_diverges", "pygments"]),
+        ("rules", "rules.missing_zero_grad", ["config", "engine", "pygments", "renderers.full"]),
+        (f"{_AGAIN} concise", "renderers.concise", ["renderers.full", "engine"]),
+        (f"{_AGAIN} junit", "renderers.junit", ["renderers.sarif", "rules.loss_diverges", "rich.console"]),
+    ],
+)
+def test_a_command_loads_no_more_than_it_needs(tmp_path: Path, command: str, wanted: str, unwanted: list[str]) -> None:
+    (tmp_path / "saved.json").write_bytes(to_json(unjudged()))
+    program = (
+        "import sys\nfrom autograd_doctor import cli\ntry: cli.main()\nfinally: print(*sys.modules, file=sys.stderr)"
+    )
+    typed = [sys.executable, "-c", program, *command.split()]
+    done = subprocess.run(typed, capture_output=True, text=True, env={"PYTHONPATH": str(ROOT)}, cwd=tmp_path)
+    loaded = {name.removeprefix("autograd_doctor.") for name in done.stderr.split()}
+    assert wanted in loaded
+    assert not loaded.intersection(unwanted)
+
+
 def _printed_to(stdout: int, name: str) -> Printed:
     command = [sys.executable, "-m", "autograd_doctor", name]
     done = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True, env={"PYTHONPATH": str(ROOT)})

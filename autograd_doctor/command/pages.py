@@ -8,8 +8,7 @@ from typing import TypedDict
 
 from autograd_doctor.command.outputs import colored, say, width
 from autograd_doctor.renderers import catalogue, shows_unicode
-from autograd_doctor.rules import all_rules
-from autograd_doctor.settings.selection import find
+from autograd_doctor.rules import Rule, all_rules, rule_called
 
 
 def print_rules(as_json: bool, color: str) -> None:
@@ -20,11 +19,20 @@ def print_rules(as_json: bool, color: str) -> None:
 
 def print_pages(selector: str, as_json: bool, color: str) -> None:
     """The page of one rule, or all of them if `selector` is empty."""
-    rules = [find(selector, all_rules())] if selector else list(all_rules())
+    rules = [_found(selector)] if selector else list(all_rules())
     if as_json:
         say(catalogue.explain_json(rules))
         return
     say("\n".join(catalogue.explain_text(rule, **_look(color)) for rule in rules))
+
+
+def _found(selector: str) -> Rule:
+    """The rule of this code or name. Raises `Mistake`."""
+    if rule := rule_called(selector):
+        return rule
+    from autograd_doctor.settings.selection import find
+
+    return find(selector, all_rules())
 
 
 class _Look(TypedDict):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 
-from rich.syntax import Syntax
 from rich.text import Text
 
 from autograd_doctor.renderers.canvas import GUTTER, RELATED, Canvas, wrap
@@ -120,12 +119,14 @@ def _bracketed(frame: Frame) -> Mark | None:
 
 
 @cache
-def _syntax() -> Syntax:
-    return Syntax("", "python", theme="ansi_dark")
+def _highlighter() -> Callable[[str], Text]:
+    from rich.syntax import Syntax  # brings pygments, which a report without colour need not wait for
+
+    return Syntax("", "python", theme="ansi_dark").highlight
 
 
 def highlighted(line: str) -> Text:
     """A line of Python in colour."""
-    text = _syntax().highlight(line)
+    text = _highlighter()(line)
     text.rstrip()
     return text if text.plain == line else Text(line)

@@ -11,6 +11,7 @@ import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Literal
 
 from autograd_doctor.events import Event
@@ -97,5 +98,21 @@ class Rule:
 @cache
 def all_rules() -> tuple[Rule, ...]:
     """Every rule of this folder, in the order of their codes."""
-    modules = (importlib.import_module(f"{__name__}.{entry.name}") for entry in pkgutil.iter_modules(__path__))
-    return tuple(sorted((module.RULE for module in modules), key=lambda rule: rule.code))
+    rules = (_rule(entry.name) for entry in pkgutil.iter_modules(__path__))
+    return tuple(sorted(rules, key=lambda rule: rule.code))
+
+
+def rule_called(selector: str) -> Rule | None:
+    """The rule of this code or name, None if there is none. Only files that may hold it are loaded."""
+    for entry in pkgutil.iter_modules(__path__):
+        source = Path(__path__[0], f"{entry.name}.py").read_text(encoding="utf-8")
+        if f'"{selector}"' in source:
+            rule = _rule(entry.name)
+            if selector in (rule.code, rule.name):
+                return rule
+    return None
+
+
+def _rule(file_name: str) -> Rule:
+    rule: Rule = importlib.import_module(f"{__name__}.{file_name}").RULE
+    return rule

@@ -85,6 +85,18 @@ def test_json_gives_the_same_report_when_read(report: Report) -> None:
     assert [msgspec.json.decode(line, type=ReportedFinding) for line in lines] == in_order(report)
 
 
+# -------------------------------------------------------------------------------------------------- full and concise
+
+
+@anything
+@given(reports())
+def test_any_report_can_be_shown_to_people(report: Report) -> None:
+    lines = render("concise", report).split("\n")
+    assert len(lines) == len(report.findings) + 2
+    assert all(is_harmless(line) for line in lines)
+    assert is_harmless(render("full", report))
+
+
 # ------------------------------------------------------------------------------------------------------------- SARIF
 
 

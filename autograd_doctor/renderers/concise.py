@@ -13,9 +13,9 @@ NAME = "concise"
 
 def render(report: Report, options: Options) -> str:
     """Lines are never wrapped, so that they stay clickable."""
-    assumed = [f"note: assumed {'; '.join(report.assumed.said)}"] if report.assumed else []
-    lines = [*map(one_line, assumed), *(_line(report, finding) for finding in report.findings), summary(report)]
-    return "".join(printable(line, unicode=options.unicode) + "\n" for line in lines)
+    said = [f"note: assumed {'; '.join(report.assumed.said)}"] if report.assumed else []
+    said += [*(_line(report, finding) for finding in report.findings), summary(report)]
+    return "".join(printable(one_line(line), unicode=options.unicode) + "\n" for line in said)
 
 
 def _line(report: Report, finding: ReportedFinding) -> str:

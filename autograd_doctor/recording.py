@@ -19,6 +19,7 @@ import msgspec
 
 from autograd_doctor import events
 from autograd_doctor.events import Event, RecordingDamaged, RecordingStarted, RunEnded
+from autograd_doctor.surrogates import spelt_out
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural
 
@@ -44,7 +45,10 @@ class TraceError(Exception):
 
 def encoded(event: Event) -> bytes:
     """An event as a record of the file."""
-    content = _encoder.encode(event)
+    try:
+        content = _encoder.encode(event)
+    except UnicodeEncodeError:
+        content = _encoder.encode(spelt_out(msgspec.to_builtins(event)))
     length = len(content).to_bytes(_LENGTH, "little")
     return length + _checksum(length, content) + content
 

@@ -6,12 +6,13 @@ relative to `target.cwd` where they lie below it; NaN and infinities are the str
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from autograd_doctor.findings import Fault, Severity
+from autograd_doctor.surrogates import spelt_out
 
 SCHEMA_VERSION = 1
 
@@ -208,13 +209,5 @@ def writable(report: Report) -> Report:
     try:
         msgspec.json.encode(report)
     except UnicodeEncodeError:
-        return msgspec.convert(_spelt(msgspec.to_builtins(report)), Report)
+        return msgspec.convert(spelt_out(msgspec.to_builtins(report)), Report)
     return report
-
-
-def _spelt(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode(errors="backslashreplace").decode()
-    if isinstance(value, dict):
-        return {_spelt(key): _spelt(held) for key, held in value.items()}
-    return [_spelt(held) for held in value] if isinstance(value, list | tuple) else value

@@ -76,7 +76,8 @@ MAY_IMPORT = {
     "events": {"findings", "plan"},
     "wording": {"events"},
     "trace": {"events"},
-    "recording": {"events", "trace", "wording"},
+    "surrogates": set(),
+    "recording": {"events", "surrogates", "trace", "wording"},
     # In the child, which is the only side that knows torch.
     "reading": {"events", "findings"},
     "signals": {"reading"},
@@ -88,7 +89,7 @@ MAY_IMPORT = {
     # From a trace to a report.
     "views": {"events", "findings", "trace", "wording"},
     "rules": {"events", "findings", "trace", "views", "wording"},
-    "report": {"findings"},
+    "report": {"findings", "surrogates"},
     "judging": {
         *("events", "findings", "mistakes", "notebook", "plan", "report", "rules", "trace", "views", "wording"),
     },

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 import os
 import sys
 import tempfile
@@ -22,6 +23,7 @@ from autograd_doctor.events import (
     Event,
     InstrumentAttached,
     Noted,
+    ProgramRaised,
     RecordingDamaged,
     RecordingStarted,
     RunEnded,
@@ -113,6 +115,17 @@ def test_a_whole_trace_comes_back_and_lacks_nothing(tmp_path: Path) -> None:
     assert missing(trace) == []
     assert missing(Trace(tuple(training()))) == []
     assert missing(Trace(())) == ["nothing was recorded"]
+
+
+def test_what_no_file_can_hold_is_spelt_out(tmp_path: Path) -> None:
+    path = tmp_path / "t.trace"
+    crash = ProgramRaised(kind="Odd", message="caf\udce9.py", frames=[], step=3)
+    with path.open("wb") as file:
+        recording.save(Trace.of_events(crash, RunEnded(reason="raised", seconds=math.inf)), file)
+    read, ended = recording.load(path).events
+    assert read == msgspec.structs.replace(crash, message="caf\\udce9.py")
+    assert isinstance(ended, RunEnded)
+    assert ended.seconds == math.inf
 
 
 def test_a_gap_a_missing_end_and_a_missing_header_are_told() -> None:

@@ -41,8 +41,8 @@ def _lines(report: Report) -> Iterator[str]:
 
 
 def _annotation(report: Report, finding: ReportedFinding, kind: str) -> str:
-    said = _said(report, finding)
-    return _command(kind, _properties(report, finding), f"{said}\n{finding.help}" if finding.help else said)
+    said = [_said(report, finding), *([finding.help] if finding.help else [])]
+    return _command(kind, _properties(report, finding), *said)
 
 
 def _said(report: Report, finding: ReportedFinding) -> str:
@@ -66,9 +66,9 @@ def _properties(report: Report, finding: ReportedFinding) -> dict[str, str]:
     return properties
 
 
-def _command(kind: str, properties: Mapping[str, str], data: str) -> str:
+def _command(kind: str, properties: Mapping[str, str], *lines: str) -> str:
     written = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
-    return f"::{kind} {written}::{_data(data)}"
+    return f"::{kind} {written}::{'%0A'.join(map(_data, lines))}"
 
 
 def _data(text: str) -> str:

@@ -62,7 +62,7 @@ def _add_rule(suite: Element, report: Report, code: str) -> None:
         message = findings[0].message or findings[0].title
         more = f" (and {plural(len(findings) - 1, 'more finding')})" if len(findings) > 1 else ""
         kind = "error" if code == _RULE_CRASHED else "failure"
-        details = [_details(report, finding) for finding in findings]
+        details = [line for finding in findings for line in _details(report, finding)]
         _add(case, kind, findings[0].severity, f"{spot(report, findings[0])}: {message}{more}", details)
     elif code in report.checks.skipped:
         SubElement(case, "skipped", message=one_line(report.checks.skipped[code]))
@@ -79,10 +79,10 @@ def _add(case: Element, kind: str, what: str, message: str, details: Iterable[st
     SubElement(case, kind, type=what, message=one_line(message)).text = _text(details)
 
 
-def _details(report: Report, finding: ReportedFinding) -> str:
+def _details(report: Report, finding: ReportedFinding) -> list[str]:
     lines = [f"{finding.severity}[{finding.code}] {finding.name}: {finding.title}"]
     lines += [f"{spot(report, finding)}: {finding.message}", *finding.notes]
-    return "\n".join([*lines, f"help: {finding.help}"] if finding.help else lines)
+    return [*lines, f"help: {finding.help}"] if finding.help else lines
 
 
 def _suppression(report: Report, finding: ReportedFinding) -> str:

@@ -10,27 +10,35 @@ from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
-from typer import Argument, Option
+from typer import Argument, Context, Option
 from typer.core import TyperCommand
 
 from autograd_doctor import __version__
+from autograd_doctor.command import completion
 from autograd_doctor.command.gradcheck_command import gradcheck
 from autograd_doctor.command.options import (
     HOW_LONG,
-    OUTPUT,
+    AddIgnore,
+    Baseline,
     Color,
     Config,
     ExitZero,
+    ExtendSelect,
     FailOn,
     Ignore,
     Isolated,
     MinSteps,
+    NoIgnores,
     OutputFile,
     OutputFormat,
+    PruneBaseline,
+    SaveTrace,
     Select,
+    StrictBaseline,
     TextFormat,
     TextOrJson,
-    judging,
+    WriteBaseline,
+    request,
 )
 from autograd_doctor.findings import ExitCode
 from autograd_doctor.mistakes import Mistake
@@ -43,6 +51,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+_ADD_IGNORE = "--add-ignore"
 _TARGET_FIRST = {"allow_interspersed_args": False}
 
 
@@ -51,12 +60,16 @@ class _Check(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         given = list(args)
-        rest = super().parse_args(ctx, args)
+        # The reason is optional, and click would take the target for it.
+        typed = [f"{word}=" if word == _ADD_IGNORE else word for word in args]
+        rest = super().parse_args(ctx, list(typed))
         target, after = ctx.params.get("target"), len(ctx.params.get("arguments") or ())
+        if after:
+            ctx.params["arguments"] = given[len(given) - after :]
         if not after or ctx.params.get("is_module") or not _has_no_arguments(target):
             _warn_of_mislaid(target, given[len(given) - after :], {word for each in self.params for word in each.opts})
             return rest
-        rest = super().parse_args(ctx, [*given[: -after - 1], *given[-after:], given[-after - 1]])
+        rest = super().parse_args(ctx, [*typed[: -after - 1], *typed[-after:], typed[-after - 1]])
         if ctx.params.get("target") != target and ":" in str(target):
             raise Mistake(f"{target}: a function is given its arguments with `--set NAME=VALUE`")
         return rest
@@ -88,6 +101,7 @@ def _warn_of_mislaid(target: str | None, arguments: list[str], options: set[str]
 
 @app.command(cls=_Check, context_settings=_TARGET_FIRST)
 def check(
+    ctx: Context,
     target: Annotated[
         str, Argument(metavar="SCRIPT", help="A Python program, a notebook, `MODULE:FUNCTION`, or with `-m` a module.")
     ],
@@ -113,10 +127,17 @@ def check(
         Option(help="Seconds after which the program counts as hung; 0: never.", rich_help_panel=HOW_LONG),
     ] = None,
     select: Select = None,
+    extend_select: ExtendSelect = None,
     ignore: Ignore = None,
     fail_on: FailOn = None,
     min_steps: MinSteps = None,
-    exit_zero: ExitZero = False,
+    exit_zero: ExitZero = None,
+    no_ignores: NoIgnores = None,
+    baseline: Baseline = None,
+    write_baseline: WriteBaseline = None,
+    prune_baseline: PruneBaseline = None,
+    strict_baseline: StrictBaseline = None,
+    add_ignore: AddIgnore = None,
     polite: Annotated[
         bool | None,
         Option(help="Keep what the program saves in a scratch folder, and trackers off.", show_default=False),
@@ -124,11 +145,9 @@ def check(
     output_format: OutputFormat = None,
     output_file: OutputFile = None,
     color: Color = None,
-    save_trace: Annotated[
-        Path | None, Option(metavar="FILE", help="Keep the trace, for `doctor report`.", rich_help_panel=OUTPUT)
-    ] = None,
+    save_trace: SaveTrace = None,
     config: Config = None,
-    isolated: Isolated = False,
+    isolated: Isolated = None,
 ) -> None:
     """Run a training program under instruments for a few steps, and say what is wrong with it.
 
@@ -142,19 +161,8 @@ def check(
     """
     from autograd_doctor.command import checking
 
-    options = {
-        "steps": steps,
-        "seconds": seconds,
-        "max_seconds": max_seconds,
-        "batches_per_epoch": batches_per_epoch,
-        "timeout": timeout,
-        "polite": polite,
-        **judging(select, ignore, fail_on, min_steps, output_format, color),
-    }
-    request = checking.Request(
-        target, arguments or [], is_module, options, config, isolated, output_file, save_trace, exit_zero, sets or []
-    )
-    raise typer.Exit(checking.check(request))
+    asked = request(ctx, target, arguments or [], is_module=is_module, sets=sets or [])
+    raise typer.Exit(checking.check(asked))
 
 
 app.command()(gradcheck)
@@ -162,31 +170,34 @@ app.command()(gradcheck)
 
 @app.command()
 def report(
+    ctx: Context,
     file: Annotated[
         str, Argument(metavar="FILE", help="A report in the format `json`, or a trace that `--save-trace` kept.")
     ],
     select: Select = None,
+    extend_select: ExtendSelect = None,
     ignore: Ignore = None,
     fail_on: FailOn = None,
     min_steps: MinSteps = None,
-    exit_zero: ExitZero = False,
+    exit_zero: ExitZero = None,
+    no_ignores: NoIgnores = None,
+    baseline: Baseline = None,
+    write_baseline: WriteBaseline = None,
+    prune_baseline: PruneBaseline = None,
+    strict_baseline: StrictBaseline = None,
     output_format: OutputFormat = None,
     output_file: OutputFile = None,
     color: Color = None,
     config: Config = None,
-    isolated: Isolated = False,
+    isolated: Isolated = None,
 ) -> None:
     """Render a saved report again, or judge a saved trace again, without running anything.
 
     A report keeps its exit code; of a trace, another choice of rules can be judged.
     """
-    from autograd_doctor.command import checking, saved
+    from autograd_doctor.command import saved
 
-    options = judging(select, ignore, fail_on, min_steps, output_format, color)
-    request = checking.Request(
-        file, options=options, config=config, isolated=isolated, output_file=output_file, exit_zero=exit_zero
-    )
-    raise typer.Exit(saved.report(request))
+    raise typer.Exit(saved.report(request(ctx, file)))
 
 
 @app.command()
@@ -199,7 +210,10 @@ def rules(output_format: TextOrJson = TextFormat.TEXT, color: Color = None) -> N
 
 @app.command()
 def explain(
-    rule: Annotated[str, Argument(metavar="CODE", help="A rule's code or name.", show_default=False)] = "",
+    rule: Annotated[
+        str,
+        Argument(metavar="CODE", help="A rule's code or name.", show_default=False, autocompletion=completion.rules),
+    ] = "",
     everything: Annotated[bool, Option("--all", help="Explain every rule.")] = False,
     output_format: TextOrJson = TextFormat.TEXT,
     color: Color = None,
@@ -210,6 +224,22 @@ def explain(
     if bool(rule) == everything:
         raise typer.BadParameter("give a rule's code or name, or --all")
     pages.print_pages(rule, output_format is TextFormat.JSON, color or "auto")
+
+
+@app.command()
+def init(
+    script: Annotated[
+        str, Argument(metavar="SCRIPT", help="The program that CI checks; by default the only one there is.")
+    ] = "",
+    ci: Annotated[
+        str, Option(metavar="SERVICE", help="github, gitlab or none.", autocompletion=completion.services)
+    ] = "github",
+) -> None:
+    """Write a settings file with every key explained, and a workflow for CI. Nothing is ever written over."""
+    from autograd_doctor.command import starting
+    from autograd_doctor.command.outputs import say
+
+    say(starting.start(Path(), script, ci))
 
 
 @app.command()
@@ -231,18 +261,19 @@ def env() -> None:
 
 @app.command(name="config")
 def config_command(
+    ctx: Context,
     script: Annotated[str, Argument(metavar="SCRIPT", help="The program whose settings are asked for.")] = "",
     show: Annotated[bool, Option("--show", help="Print the settings in force, and where each comes from.")] = False,
     config: Config = None,
-    isolated: Isolated = False,
+    isolated: Isolated = None,
 ) -> None:
     """Print the settings in force, and where each comes from."""
     from autograd_doctor.command import checking
     from autograd_doctor.command.outputs import say
     from autograd_doctor.config import in_force
 
-    loaded = checking.load_settings(checking.Request(script, config=config, isolated=isolated))
-    say(in_force(loaded) + "\n")
+    asked = request(ctx, script)
+    say(in_force(checking.load_settings(asked), asked.asked, os.environ) + "\n")
 
 
 def main() -> NoReturn:

@@ -5,19 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args
 
 import msgspec
 from msgspec import Meta, Struct, field
 
 from autograd_doctor import config_file
+from autograd_doctor.accepted import Ignored
 from autograd_doctor.config_file import describe, shown
 from autograd_doctor.mistakes import Mistake, nearest
 from autograd_doctor.plan import Build, LossPlan, TensorPlan
 
 ENVIRONMENT_PREFIX = "AUTOGRAD_DOCTOR_"
 _OPTION = "--"
+_COMMAND_LINE = "command line"
+_ENVIRONMENT = "environment"
 _LONGEST = 1e9
+_WIDEST = 60
+"""Longer settings push only their own origin to the right."""
 
 Count = Annotated[int, Meta(ge=0, le=2**53)]
 Positive = Annotated[int, Meta(ge=1, le=2**53)]
@@ -54,15 +59,37 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     batches_per_epoch: Count = 10
     timeout: Annotated[float, Meta(ge=0, le=_LONGEST)] = 600.0
     select: list[str] = field(default_factory=lambda: ["ALL"])
-    ignore: list[str] = []
+    extend_select: list[str] = []
+    ignore: list[str | Ignored] = []
     fail_on: FailOn = "error"
     min_steps: Count = 1
+    baseline: str | None = None
+    strict_baseline: bool = False
     polite: bool = True
     output_format: list[str] = field(default_factory=lambda: ["full"])
     color: ColorMode = "auto"
     rules: dict[str, Any] = {}
     model: ModelSection | None = None
     gradcheck: dict[str, Any] = {}
+
+
+class Invocation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What can be asked for on the command line and in the environment, and not in a file: it is about one call."""
+
+    exit_zero: bool = False
+    no_ignores: bool = False
+    write_baseline: bool = False
+    prune_baseline: bool = False
+    add_ignore: str | None = None
+    output_file: str | None = None
+    save_trace: str | None = None
+    config: str | None = None
+    isolated: bool = False
+
+
+_IN_FILES_ONLY = ("rules", "model", "gradcheck")
+SELECTORS = ("select", "extend_select", "ignore")
+"""Settings that hold codes and names of rules."""
 
 
 class Loaded(NamedTuple):
@@ -72,9 +99,24 @@ class Loaded(NamedTuple):
     origins: dict[str, str]
     file: Path | None
 
+    @property
+    def ignored_rules(self) -> list[str]:
+        """Rules to leave out."""
+        return [word for word in self.settings.ignore if isinstance(word, str)]
+
+    @property
+    def ignored_findings(self) -> list[tuple[Ignored, str]]:
+        """Findings to silence, each with its place in the settings file, where alone they can stand."""
+        if self.file is None or not any(isinstance(each, Ignored) for each in self.settings.ignore):
+            return []
+        in_file, lines = config_file.read(self.file).get("ignore", []), config_file.lines(self.file)
+        entries = (msgspec.convert(each, Ignored) if isinstance(each, dict) else None for each in in_file)
+        places = (f"{shown(self.file)}:{lines.get(f'ignore[{number}]', 1)}" for number, _ in enumerate(in_file))
+        return [(entry, place) for entry, place in zip(entries, places, strict=True) if entry]
+
     def where(self, key: str) -> str:
         """How messages name the place where a setting was made."""
-        labels = {"command line": _OPTION, "environment": ENVIRONMENT_PREFIX}
+        labels = {_COMMAND_LINE: _OPTION, _ENVIRONMENT: ENVIRONMENT_PREFIX}
         origin = self.origins.get(key, "default")
         return _Layer(origin, {}, labels.get(origin, origin)).name(key)
 
@@ -107,16 +149,28 @@ def load(
     found = file or (None if isolated else config_file.discover(folder))
     layers = [
         *([_file_layer(found)] if found else []),
-        _environment_layer(environment),
-        _Layer("command line", {key: value for key, value in options.items() if value is not None}, _OPTION, lax=True),
+        _environment_layer(environment, Settings),
+        _command_line_layer(options, Settings),
     ]
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     for layer in layers:
-        checked = _checked(layer)
+        checked = _checked(layer, Settings)
+        silenced = [each for each in values.get("ignore", []) if isinstance(each, Ignored)]
         values |= {key: getattr(checked, key) for key in layer.values}
         origins |= dict.fromkeys(layer.values, layer.origin)
+        if "ignore" in layer.values:
+            # Words replace words: findings that a file silences are none of what the command line leaves out.
+            values["ignore"] = [*values["ignore"], *silenced]
     return Loaded(msgspec.structs.replace(Settings(), **values), origins, found)
+
+
+def invocation(options: Mapping[str, Any], environment: Mapping[str, str]) -> Invocation:
+    """What is asked for of one call; an option of None was not given. Raises `Mistake`."""
+    layers = (_environment_layer(environment, Invocation), _command_line_layer(options, Invocation))
+    checked = [(layer.values, _checked(layer, Invocation)) for layer in layers]
+    values = {key: getattr(asked, key) for given, asked in checked for key in given}
+    return msgspec.structs.replace(Invocation(), **values)
 
 
 def _file_layer(path: Path) -> _Layer:
@@ -125,6 +179,8 @@ def _file_layer(path: Path) -> _Layer:
     formats = values.get("output_format")
     if isinstance(formats, list):
         values["output_format"] = [_beside(path, entry) if isinstance(entry, str) else entry for entry in formats]
+    if isinstance(values.get("baseline"), str):
+        values["baseline"] = str(path.parent / values["baseline"])
     return _Layer(name, values, name)
 
 
@@ -134,31 +190,46 @@ def _beside(path: Path, entry: str) -> str:
     return f"{name}:{path.parent / report}" if colon and report else entry
 
 
-def _environment_layer(environment: Mapping[str, str]) -> _Layer:
+def _environment_layer(environment: Mapping[str, str], kind: type[Struct]) -> _Layer:
     values: dict[str, Any] = {}
-    settable = [key for key in Settings.__struct_fields__ if key not in ("rules", "model", "gradcheck")]
+    settable = [key for key in known_options() if key not in _IN_FILES_ONLY]
     for variable in sorted(name for name in environment if name.startswith(ENVIRONMENT_PREFIX)):
         key = variable.removeprefix(ENVIRONMENT_PREFIX).lower()
         if key not in settable:
             known = (ENVIRONMENT_PREFIX + name.upper() for name in settable)
             raise Mistake(f"{variable}: no such setting in the environment{nearest(variable, known)}")
-        text = environment[variable]
-        values[key] = [part.strip() for part in text.split(",")] if _is_list(key) else text
-    return _Layer("environment", values, ENVIRONMENT_PREFIX, lax=True)
+        # An empty variable is how a pipeline says that it sets none.
+        if key in kind.__struct_fields__ and (text := environment[variable]):
+            values[key] = [part.strip() for part in text.split(",")] if _is_list(key) else text
+    return _Layer(_ENVIRONMENT, values, ENVIRONMENT_PREFIX, lax=True)
+
+
+def _command_line_layer(options: Mapping[str, Any], kind: type[Struct]) -> _Layer:
+    """What was typed; an option of another kind, or one that was not given, is left out."""
+    given = {key: value for key, value in options.items() if key in kind.__struct_fields__ and value is not None}
+    return _Layer(_COMMAND_LINE, given, _OPTION, lax=True)
+
+
+def known_options() -> tuple[str, ...]:
+    """The names of all settings and of all that can be asked of one call."""
+    return (*Settings.__struct_fields__, *Invocation.__struct_fields__)
 
 
 def _is_list(key: str) -> bool:
-    return isinstance(getattr(Settings(), key), list)
+    return isinstance(getattr(Settings(), key, None), list)
 
 
 # -------------------------------------------------------------------------------- saying what is wrong with a value
 
 
-def _checked(layer: _Layer) -> Settings:
+S = TypeVar("S", Settings, Invocation)
+
+
+def _checked(layer: _Layer, kind: type[S]) -> S:
     try:
-        return msgspec.convert(layer.values, Settings, strict=not layer.lax)
+        return msgspec.convert(layer.values, kind, strict=not layer.lax)
     except msgspec.ValidationError as error:
-        raise Mistake(_explain(layer, str(error))) from None
+        raise Mistake(_explain(layer, str(error), kind)) from None
 
 
 _AT = re.compile(r"^(?P<what>.*?)(?: - at `\$\.?(?P<path>.*)`)?$", re.DOTALL)
@@ -175,23 +246,23 @@ _WORDS = {
 }
 
 
-def _explain(layer: _Layer, complaint: str) -> str:
+def _explain(layer: _Layer, complaint: str, kind: type[Struct]) -> str:
     """One of msgspec's complaints in the words of the person's own file."""
     parts = _AT.match(complaint)
     what, path = (parts["what"], parts["path"] or "") if parts else (complaint, "")
     if unknown := _UNKNOWN.search(what):
-        known = [known.encode_name for known in msgspec.structs.fields(_struct_in(_type_at(path)) or Settings)]
+        known = [known.encode_name for known in msgspec.structs.fields(_struct_in(_type_at(path, kind)) or kind)]
         name = f"{path}.{unknown['name']}".lstrip(".")
         return f"{layer.name(name)}: no such key{nearest(unknown['name'], known)}"
     if missing := _MISSING.search(what):
         return f"{layer.name(path)}: expected the key `{missing['name']}`, and it is not there"
     found = _value_at(layer.values, path)
-    choices = [choice for choice in get_args(_type_at(path)) if isinstance(choice, str)]
+    choices = [choice for choice in get_args(_type_at(path, kind)) if isinstance(choice, str)]
     if choices:
         close = nearest(found, choices) if isinstance(found, str) else ""
         return f"{layer.name(path)}: expected {' or '.join(f'`{c}`' for c in choices)}, found {describe(found)}{close}"
-    kind = "the text " if isinstance(found, str) and not layer.lax else ""
-    return f"{layer.name(path)}: {_plain(what)}, found {kind}{describe(found)}"
+    text = "the text " if isinstance(found, str) and not layer.lax else ""
+    return f"{layer.name(path)}: {_plain(what)}, found {text}{describe(found)}"
 
 
 def _plain(what: str) -> str:
@@ -216,9 +287,9 @@ def _value_at(values: Any, path: str) -> Any:
     return values
 
 
-def _type_at(path: str) -> Any:
-    """The type that the settings give to a key path."""
-    hint: Any = Settings
+def _type_at(path: str, kind: type[Struct]) -> Any:
+    """The type that a structure gives to a key path."""
+    hint: Any = kind
     for step in _steps(path):
         struct = _struct_in(hint)
         if isinstance(step, str) and struct:
@@ -236,12 +307,24 @@ def _struct_in(hint: Any) -> type[Struct] | None:
 # --------------------------------------------------------------------------------------------------- showing them
 
 
-def in_force(loaded: Loaded) -> str:
-    """Every setting as a line of YAML, with where it comes from as a comment."""
+def in_force(loaded: Loaded, asked: Invocation, environment: Mapping[str, str]) -> str:
+    """Every setting as a line of YAML, with where it comes from; then, as comments, what calls are asked for beside."""
     values = msgspec.to_builtins(loaded.settings)
-    width = max(len(_line(key, value)) for key, value in values.items() if key != "model")
-    rows = (f"{_line(key, value):{width}}  # {loaded.origins.get(key, 'default')}" for key, value in values.items())
+    width = max(len(_line(key, value)) for key, value in values.items() if len(_line(key, value)) <= _WIDEST)
+    lines = config_file.lines(loaded.file) if loaded.file else {}
+    rows = [f"{_line(key, value):{width}}  # {_origin(loaded, key, lines)}" for key, value in values.items()]
+    for key, value in msgspec.to_builtins(asked).items():
+        if ENVIRONMENT_PREFIX + key.upper() in environment:
+            rows.append(f"{f'# {_line(key, value)}':{width}}  # {ENVIRONMENT_PREFIX}{key.upper()}")
     return "\n".join(rows)
+
+
+def _origin(loaded: Loaded, key: str, lines: Mapping[str, int]) -> str:
+    origin = loaded.origins.get(key, "default")
+    if origin == _ENVIRONMENT:
+        return ENVIRONMENT_PREFIX + key.upper()
+    of_file = loaded.file is not None and origin == shown(loaded.file)
+    return f"{origin}:{lines[key]}" if of_file and key in lines else origin
 
 
 def _line(key: str, value: Any) -> str:

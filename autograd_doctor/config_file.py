@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +21,21 @@ def discover(folder: Path) -> Path | None:
     """The settings file that applies to a folder: the first one upward, no further than the repository's root."""
     start = folder.resolve()
     for here in (start, *start.parents):
-        for name in NAMES:
-            if (here / name).is_file():
-                return here / name
-        pyproject = here / PYPROJECT
-        if pyproject.is_file() and _table(_parse_toml(pyproject)) is not None:
-            return pyproject
+        found = in_folder(here)
+        if found is not None:
+            return found
         if (here / ".git").exists():
             return None
     return None
+
+
+def in_folder(folder: Path) -> Path | None:
+    """The settings file of a folder, if there is one."""
+    for name in NAMES:
+        if (folder / name).is_file():
+            return folder / name
+    pyproject = folder / PYPROJECT
+    return pyproject if pyproject.is_file() and _table(parse_toml(pyproject)) is not None else None
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -39,7 +45,7 @@ def read(path: Path) -> dict[str, Any]:
         beside = [entry.name for entry in folder.iterdir() if entry.is_file()] if folder.is_dir() else []
         raise Mistake(f"{shown(path)}: no such settings file{nearest(path.name, beside)}")
     if path.suffix == ".toml":
-        document = _parse_toml(path)
+        document = parse_toml(path)
         table = _table(document)
         values: Any = document if table is None and path.name != PYPROJECT else table
     else:
@@ -49,6 +55,50 @@ def read(path: Path) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise Mistake(f"{shown(path)}: expected a mapping of settings, found {describe(values)}")
     return values
+
+
+def lines(path: Path) -> dict[str, int]:
+    """The line of each key and entry of a settings file that can be read, by names such as `ignore[0].code`."""
+    if path.suffix == ".toml":
+        return _toml_lines(_text(path).split("\n"))
+    root = yaml.compose(_text(path), Loader=_Loader)
+    return dict(_yaml_lines(root, "")) if root else {}
+
+
+def _yaml_lines(node: yaml.Node, name: str) -> Iterator[tuple[str, int]]:
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            below = f"{name}.{key.value}".lstrip(".")
+            yield below, key.start_mark.line + 1
+            yield from _yaml_lines(value, below)
+    elif isinstance(node, yaml.SequenceNode):
+        for number, value in enumerate(node.value):
+            yield f"{name}[{number}]", value.start_mark.line + 1
+            yield from _yaml_lines(value, f"{name}[{number}]")
+
+
+def _toml_lines(rows: list[str]) -> dict[str, int]:
+    """The parser names no lines, but what it makes of the first lines alone tells what the last of them adds."""
+    found: dict[str, int] = {}
+    begun = 1
+    for last in range(1, len(rows) + 1):
+        try:
+            document = tomllib.loads("\n".join(rows[:last]))
+        except tomllib.TOMLDecodeError:
+            continue  # in the middle of a value
+        table = _table(document)
+        for name in _names(document if table is None else table, ""):
+            found.setdefault(name, begun)
+        begun = last + 1
+    return found
+
+
+def _names(values: Any, name: str) -> Iterator[str]:
+    below = values.items() if isinstance(values, dict) else enumerate(values) if isinstance(values, list) else ()
+    for key, value in below:
+        inner = f"{name}[{key}]" if isinstance(key, int) else f"{name}.{key}".lstrip(".")
+        yield inner
+        yield from _names(value, inner)
 
 
 def shown(path: Path) -> str:
@@ -85,7 +135,8 @@ def _text(path: Path) -> str:
         raise Mistake(f"{shown(path)}: cannot be read: {error}") from None
 
 
-def _parse_toml(path: Path) -> dict[str, Any]:
+def parse_toml(path: Path) -> dict[str, Any]:
+    """A TOML file as plain data. Raises `Mistake`."""
     try:
         return tomllib.loads(_text(path))
     except (tomllib.TOMLDecodeError, RecursionError) as error:

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from autograd_doctor import __version__
-from autograd_doctor.findings import SEVERITIES, Finding, Number
+from autograd_doctor.accepted import Accepted
+from autograd_doctor.findings import SEVERITIES, ExitCode, Finding, Number
 from autograd_doctor.judging import facts
 from autograd_doctor.judging.consequences import PROGRAM_CRASHED, Case, cases
-from autograd_doctor.judging.examination import Examination, examine
+from autograd_doctor.judging.examination import examine
 from autograd_doctor.judging.placing import placed
 from autograd_doctor.judging.presentation import Presenter
-from autograd_doctor.judging.suppressions import Ignore, Ignores
+from autograd_doctor.judging.silence import Silence
 from autograd_doctor.judging.unexplained import unexplained
-from autograd_doctor.judging.verdict import Doubts, decide, decide_on_function
-from autograd_doctor.mistakes import nearest
+from autograd_doctor.judging.verdict import Doubts, decide, decide_on_function, outdated
 from autograd_doctor.notebook import spoken
 from autograd_doctor.plan import Outcome, Target
 from autograd_doctor.recording import missing
 from autograd_doctor.report import SCHEMA_VERSION, Checks, Report, ReportedFinding, Statistics, Tool, writable
-from autograd_doctor.rules import Rule, all_rules
+from autograd_doctor.rules import Rule
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.learning import awaited
+
+_NOTHING_BUT_COMMENTS = Accepted()
 
 
 def judge(
@@ -34,6 +36,7 @@ def judge(
     fail_on: str,
     min_steps: int,
     outcome: Outcome,
+    accepted: Accepted = _NOTHING_BUT_COMMENTS,
 ) -> Report:
     """The report on a trace. `tunables` are by code and replace a rule's defaults one by one.
 
@@ -46,8 +49,10 @@ def judge(
     if target.kind == "model":
         found = [placed(finding, trace) for finding in found]
     presenter = Presenter(about.cwd)
-    ignores = Ignores(about.cwd, target.name)
-    settled = [_reported(case, ignores, presenter) for case in cases(found, {rule.code: rule.folds for rule in rules})]
+    silence = Silence(accepted, about.cwd, target.name)
+    settled = silence.known(
+        [_reported(case, silence, presenter) for case in cases(found, {rule.code: rule.folds for rule in rules})]
+    )
     findings = [finding for finding in settled if finding.suppressed is None]
     lacking = [*missing(trace), *unexplained(trace, outcome, run.stopped_by)]
     doubts = Doubts(examination.crashed, lacking, examination.unchecked)
@@ -57,6 +62,9 @@ def judge(
         verdict, exit_code, reason = decide(
             findings, run, outcome, doubts, fail_on=fail_on, min_steps=min_steps, awaited=awaited(trace)
         )
+    baseline = silence.baseline(examination, settled)
+    if accepted.strict and baseline and baseline.stale and exit_code == ExitCode.OK:
+        verdict, exit_code, reason = outdated(baseline)
     report = Report(
         schema_version=SCHEMA_VERSION,
         tool=Tool("autograd_doctor", __version__),
@@ -71,17 +79,18 @@ def judge(
         suppressed=[finding for finding in settled if finding.suppressed is not None],
         checks=Checks(examination.ran, examination.skipped),
         statistics=_statistics(findings),
-        notes=[*map(spoken, facts.notes(trace, outcome)), *_unused(ignores, _judged(rules, examination), presenter)],
+        baseline=baseline,
+        notes=[*map(spoken, facts.notes(trace, outcome)), *silence.notes(trace, rules, examination, presenter)],
     )
     return writable(report)
 
 
-def _reported(case: Case, ignores: Ignores, presenter: Presenter) -> ReportedFinding:
+def _reported(case: Case, silence: Silence, presenter: Presenter) -> ReportedFinding:
     return presenter.finding(
         case.finding,
-        notes=[_consequence(finding, presenter) for finding in case.consequences if not ignores.match(finding)],
+        notes=[_consequence(finding, presenter) for finding in case.consequences if not silence.of(finding)],
         explains_crash=case.reports_crash,
-        suppressed=ignores.match(case.finding),
+        suppressed=silence.of(case.finding),
     )
 
 
@@ -90,24 +99,6 @@ def _consequence(finding: Finding, presenter: Presenter) -> str:
         return f"this is what the program died of (`{finding.code}` {finding.name})"
     place = f" at {presenter.line(finding.location.path, finding.location.line)}" if finding.location else ""
     return f"as a consequence, {finding.message} (`{finding.code}` {finding.name}{place})"
-
-
-def _judged(rules: Iterable[Rule], examination: Examination) -> set[str]:
-    """Codes and names of the rules that ran."""
-    return {word for rule in rules if rule.code in examination.ran for word in (rule.code, rule.name)}
-
-
-def _unused(ignores: Ignores, judged: Container[str], presenter: Presenter) -> Iterator[str]:
-    known = {word for rule in all_rules() for word in (rule.code, rule.name)}
-    for ignore in ignores.unused(judged):
-        yield f"{_comment(ignore, presenter)} silences nothing"
-    for ignore in ignores.unknown(known):
-        yield f"{_comment(ignore, presenter)} names no rule{nearest(ignore.rule, known)}"
-
-
-def _comment(ignore: Ignore, presenter: Presenter) -> str:
-    kind = "file-ignore" if ignore.whole_file else "ignore"
-    return f"`doctor: {kind}[{ignore.rule}]` at {presenter.line(ignore.path, ignore.line)}"
 
 
 def _statistics(findings: Sequence[ReportedFinding]) -> Statistics:

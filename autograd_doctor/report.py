@@ -120,9 +120,9 @@ class RelatedPlace(Struct, frozen=True):
 
 
 class Suppression(Struct, frozen=True):
-    """Why a finding does not count."""
+    """Why a finding does not count: a comment, an entry of the settings, or a baseline that holds it."""
 
-    kind: Literal["comment", "file-comment"]
+    kind: Literal["comment", "file-comment", "settings", "baseline"]
     reason: str
 
 
@@ -159,6 +159,14 @@ class Statistics(Struct, frozen=True):
     by_severity: dict[Severity, int]
 
 
+class BaselineFacts(Struct, frozen=True, kw_only=True):
+    """A baseline that was read: how many of its findings came again, and how many did not, of rules that judged."""
+
+    path: str
+    matched: int
+    stale: int
+
+
 class Report(Struct, frozen=True, kw_only=True):
     """One judged run. Findings come most important first, in an order that depends on nothing but the trace."""
 
@@ -176,6 +184,7 @@ class Report(Struct, frozen=True, kw_only=True):
     checks: Checks
     statistics: Statistics
     notes: list[str]
+    baseline: BaselineFacts | None = None
 
 
 class ReportError(Exception):

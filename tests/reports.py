@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from autograd_doctor import engine
+from autograd_doctor.accepted import Accepted
 from autograd_doctor.events import (
     BackwardRan,
     Event,
@@ -95,6 +96,7 @@ def judged(
     fail_on: str = "error",
     min_steps: int = 1,
     outcome: Outcome | None = None,
+    accepted: Accepted | None = None,
 ) -> Report:
     """The engine's report on hand-made events."""
     return engine.judge(
@@ -105,6 +107,7 @@ def judged(
         fail_on=fail_on,
         min_steps=min_steps,
         outcome=outcome or Outcome(),
+        accepted=accepted or Accepted(),
     )
 
 

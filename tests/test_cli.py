@@ -18,6 +18,7 @@ from autograd_doctor import cli
 from autograd_doctor.command import checking, outputs
 from autograd_doctor.command.checking import Request
 from autograd_doctor.command.outputs import Output
+from autograd_doctor.config import Invocation
 from autograd_doctor.report import to_json
 
 ROOT = Path(__file__).parent.parent
@@ -191,7 +192,7 @@ def test_options_become_settings(doctor: Doctor, asked: list[Request]) -> None:
     doctor("check", "--steps", "5", "--select", "AD1,AD2", "--select", "AD3", "--no-polite", "--exit-zero", "train.py")
     given = {key: value for key, value in asked[0].options.items() if value is not None}
     assert given == {"steps": 5, "select": ["AD1", "AD2", "AD3"], "polite": False}
-    assert asked[0].exit_zero
+    assert asked[0].asked == Invocation(exit_zero=True)
 
 
 def test_an_unknown_option_is_not_taken_for_the_script(doctor: Doctor, asked: list[Request]) -> None:
@@ -259,8 +260,8 @@ def test_a_model_that_needs_arguments_gets_the_settings_to_fill_in(doctor: Docto
     assert last == "error: model.py: trains nothing, and defines the model `Net`, which needs `width`"
     assert "doctor check model.py --config model.yaml" in said
     Path("model.yaml").write_text(settings.replace("<int>", "3"))
-    loaded = checking.load_settings(Request("model.py", config=Path("model.yaml")))
-    target, plan = checking._target(Request("model.py", config=Path("model.yaml")), loaded)
+    loaded = checking.load_settings(Request("model.py", asked=Invocation(config="model.yaml")))
+    target, plan = checking._target(Request("model.py", asked=Invocation(config="model.yaml")), loaded)
     assert target.kind == "model"
     assert plan is not None
     assert plan.model is not None
@@ -280,7 +281,7 @@ def test_a_report_needs_a_trace(doctor: Doctor) -> None:
 def test_config_shows_what_is_in_force_and_why(doctor: Doctor) -> None:
     Path("autograd_doctor.yaml").write_text("steps: 7")
     shown = doctor("config", "--show").out.splitlines()
-    assert [line.split() for line in shown if "default" not in line] == [["steps:", "7", "#", "autograd_doctor.yaml"]]
+    assert [line.split() for line in shown if "default" not in line] == [["steps:", "7", "#", "autograd_doctor.yaml:1"]]
 
 
 def test_an_unknown_rule_has_a_nearest_one(doctor: Doctor) -> None:

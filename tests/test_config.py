@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -12,7 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from autograd_doctor import config, config_file
-from autograd_doctor.config import Loaded, Settings
+from autograd_doctor.accepted import Ignored
+from autograd_doctor.config import Invocation, Loaded, Settings
 from autograd_doctor.findings import Finding
 from autograd_doctor.mistakes import Mistake
 from autograd_doctor.plan import Plan
@@ -91,6 +93,63 @@ def test_environment_holds_lists_and_booleans(tmp_path: Path) -> None:
     assert loaded.settings.polite is False
 
 
+def test_what_is_about_one_call_stands_on_the_command_line_and_in_the_environment() -> None:
+    environment = {"AUTOGRAD_DOCTOR_EXIT_ZERO": "1", "AUTOGRAD_DOCTOR_CONFIG": "a.yaml", "AUTOGRAD_DOCTOR_STEPS": "3"}
+    asked = config.invocation({"config": "b.yaml", "steps": 5, "isolated": None}, environment)
+    assert asked == Invocation(exit_zero=True, config="b.yaml")
+    with pytest.raises(Mistake, match=r"^AUTOGRAD_DOCTOR_EXIT_ZERO: expected `true` or `false`, found `maybe`$"):
+        config.invocation({}, {"AUTOGRAD_DOCTOR_EXIT_ZERO": "maybe"})
+
+
+def test_findings_that_a_file_silences_stay_silenced_whatever_rules_are_left_out(tmp_path: Path) -> None:
+    text = "# first\nignore:\n- AD209\n- {code: AD202, subject: 'backbone.*', reason: frozen}\n"
+    assert load(tmp_path, text).ignored_rules == ["AD209"]
+    loaded = load(tmp_path, text, options={"ignore": ["AD3"]})
+    assert loaded.ignored_rules == ["AD3"]
+    silenced = Ignored(code="AD202", subject="backbone.*", reason="frozen")
+    assert loaded.ignored_findings == [(silenced, "autograd_doctor.yaml:4")]
+
+
+def test_findings_are_silenced_in_pyproject_too(tmp_path: Path) -> None:
+    text = "[tool.autograd_doctor]\nselect = [\n  'AD1',\n]\n# why\n[[tool.autograd_doctor.ignore]]\ncode = 'AD101'\n"
+    loaded = load(tmp_path, text, name="pyproject.toml")
+    assert loaded.ignored_findings == [(Ignored(code="AD101"), "pyproject.toml:6")]
+    shown = config.in_force(loaded, Invocation(), {}).splitlines()
+    assert next(line for line in shown if line.startswith("select:")).endswith("# pyproject.toml:2")
+
+
+def test_each_value_has_its_origin(tmp_path: Path) -> None:
+    environment = {"AUTOGRAD_DOCTOR_SECONDS": "3", "AUTOGRAD_DOCTOR_ISOLATED": "false"}
+    loaded = load(tmp_path, "\nsteps: 4\nrules: {AD101: {x: 1}}", environment=environment, options={"min_steps": 2})
+    rows = config.in_force(loaded, config.invocation({}, environment), environment).splitlines()
+    origins = {row.partition(":")[0]: row.rpartition("  # ")[2] for row in rows}
+    assert {key: origin for key, origin in origins.items() if origin != "default"} == {
+        "steps": "autograd_doctor.yaml:2",
+        "rules": "autograd_doctor.yaml:3",
+        "seconds": "AUTOGRAD_DOCTOR_SECONDS",
+        "min_steps": "command line",
+        "# isolated": "AUTOGRAD_DOCTOR_ISOLATED",
+    }
+
+
+_KEY = st.text("abc", min_size=1, max_size=3)
+_VALUE = st.recursive(
+    st.integers() | st.text("xyz [{\"'#\n", max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_KEY, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(values=st.dictionaries(_KEY, _VALUE, max_size=4), blank=st.integers(0, 3))
+def test_lines_are_those_of_the_keys(tmp_path: Path, values: dict[str, object], blank: int) -> None:
+    """Keys of the top level, each on its own line, after blank lines."""
+    rows = [*[""] * blank, *(f"{key}: {json.dumps(value)}" for key, value in values.items())]
+    (tmp_path / "c.yaml").write_text("\n".join(rows), encoding="utf-8")
+    lines = config_file.lines(tmp_path / "c.yaml")
+    assert [lines[key] for key in values] == list(range(blank + 1, blank + 1 + len(values)))
+
+
 def test_reports_of_a_file_lie_beside_it(tmp_path: Path) -> None:
     formats = load(tmp_path, "output_format: [full, 'json:out/report.json']").settings.output_format
     assert formats == ["full", f"json:{tmp_path}/out/report.json"]
@@ -141,6 +200,9 @@ def test_isolated_reads_no_file_and_config_reads_only_that(tmp_path: Path) -> No
 # ----------------------------------------------------------------------------------------------------------- mistakes
 
 MISTAKES = {
+    "ignore: [{code: AD101, pth: x}]": "autograd_doctor.yaml: ignore[0].pth: no such key; did you mean `path`?",
+    "ignore: [AD1, {path: x}]": "autograd_doctor.yaml: ignore[1]: expected the key `code`, and it is not there",
+    "exit_zero: true": "autograd_doctor.yaml: exit_zero: no such key",
     "stpes: 3": "autograd_doctor.yaml: stpes: no such key; did you mean `steps`?",
     "steps: 0": "autograd_doctor.yaml: steps: expected a whole number >= 1, found `0`",
     "steps: many": "autograd_doctor.yaml: steps: expected a whole number, found the text `many`",
@@ -250,7 +312,7 @@ def _settings_or_one_line(folder: Path, text: str) -> None:
     except Mistake as mistake:
         said = str(mistake)
     else:
-        assert config.in_force(loaded).count("\n") == len(Settings.__struct_fields__) - 1
+        assert config.in_force(loaded, Invocation(), {}).count("\n") == len(Settings.__struct_fields__) - 1
     assert said == "" or said.startswith("autograd_doctor.yaml")
     assert "\n" not in said
 
@@ -301,6 +363,24 @@ def test_unknown_selectors(selector: str, line: str) -> None:
     with pytest.raises(Mistake) as caught:
         selection.selected(Loaded(Settings(select=[selector]), {"select": "command line"}, None), CATALOGUE)
     assert str(caught.value) == line
+
+
+def test_more_rules_may_be_selected_than_the_settings_do() -> None:
+    wanted = Settings(select=["AD101"], extend_select=["AD201"])
+    assert [each.code for each in selection.selected(Loaded(wanted, {}, None), CATALOGUE)] == ["AD101", "AD201"]
+    with pytest.raises(Mistake, match=r"^--extend-select: no such rule: `AD103`; did you mean `AD101`\?$"):
+        selection.selected(
+            Loaded(Settings(extend_select=["AD103"]), {"extend_select": "command line"}, None), CATALOGUE
+        )
+
+
+def test_a_silenced_finding_names_a_rule_that_exists(tmp_path: Path) -> None:
+    with pytest.raises(
+        Mistake, match=r"^autograd_doctor.yaml:1: ignore.code: no such rule: `AD101x`; did you mean `AD101`"
+    ):
+        selection.ignored(load(tmp_path, "ignore: [{code: AD101x}]"), CATALOGUE)
+    with pytest.raises(Mistake, match=r"there is no form that ignores everything$"):
+        selection.ignored(load(tmp_path, "ignore: [{code: ALL}]"), CATALOGUE)
 
 
 def test_tunables_are_the_rules_own_and_what_the_settings_say() -> None:

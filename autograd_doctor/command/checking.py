@@ -6,22 +6,25 @@ import importlib
 import os
 import secrets
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
 from autograd_doctor import config, config_file, launch, recording, target
-from autograd_doctor.command import outputs, workflow
+from autograd_doctor.accepted import Accepted
+from autograd_doctor.command import baselines, outputs, workflow
+from autograd_doctor.command.add_ignores import add_ignores
 from autograd_doctor.command.again import Again, again
 from autograd_doctor.command.assumed import trained
+from autograd_doctor.command.baselines import Shelf
 from autograd_doctor.command.outputs import Output
 from autograd_doctor.command.progress import Progress
-from autograd_doctor.config import Loaded, ModelSection, Settings
+from autograd_doctor.config import Invocation, Loaded, ModelSection, Settings
 from autograd_doctor.events import CheckEnded, RecordingDamaged, RunStarted
 from autograd_doctor.findings import ExitCode, Number
-from autograd_doctor.mistakes import Mistake
+from autograd_doctor.mistakes import Mistake, nearest
 from autograd_doctor.plan import CallPlan, FunctionPlan, ModelPlan, Outcome, Plan, Target
 from autograd_doctor.report import Report
 from autograd_doctor.rules import Rule, all_rules
@@ -29,30 +32,47 @@ from autograd_doctor.screen import Screen
 from autograd_doctor.settings import calls, model_section, selection
 from autograd_doctor.settings.model_file import ModelFile, look
 from autograd_doctor.trace import Trace
+from autograd_doctor.wording import plural
+
+_JUDGED = ("passed", "faults")
 
 
 class Request(NamedTuple):
-    """What the command line asks for, apart from the settings that `options` override."""
+    """What the command line asks for: a target, settings that `options` override, and what is about this call alone."""
 
     name: str
     arguments: Sequence[str] = ()
     is_module: bool = False
     options: Mapping[str, Any] = {}
-    config: Path | None = None
-    isolated: bool = False
-    output_file: Path | None = None
-    save_trace: Path | None = None
-    exit_zero: bool = False
+    asked: Invocation = Invocation()
     sets: Sequence[str] = ()
+
+    @property
+    def config(self) -> Path | None:
+        """The settings file that is named."""
+        return Path(self.asked.config) if self.asked.config else None
+
+    @property
+    def save_trace(self) -> Path | None:
+        """Where to keep the trace."""
+        return Path(self.asked.save_trace) if self.asked.save_trace else None
+
+    @property
+    def output_file(self) -> Path | None:
+        """Where the report goes."""
+        return Path(self.asked.output_file) if self.asked.output_file else None
 
 
 class _Job(NamedTuple):
-    """A request with everything settled: how to judge, and where the reports go."""
+    """A request with everything settled: how to judge, what is accepted, and where the reports go."""
 
     settings: Settings
     rules: list[Rule]
     tunables: dict[str, dict[str, Number]]
     outputs: list[Output]
+    accepted: Accepted
+    shelf: Shelf
+    repository: Path
 
 
 def check(request: Request) -> int:
@@ -94,16 +114,17 @@ def run(
         _save(run, what, request.save_trace)
     if _refused(run, what):
         return ExitCode.USAGE
-    judged = _judge(run.trace, what, run.outcome, job)
+    judged = _judge(run.trace, what, run.outcome, job, request.asked)
     workflow.summarize(judged, os.environ)
-    return exit_code(judged, request.exit_zero)
+    return exit_code(judged, request.asked.exit_zero)
 
 
 def report(request: Request) -> int:
     """Judge a saved trace again; returns the exit code. Raises `Mistake`."""
     path = Path(request.name)
     if not path.is_file():
-        raise Mistake(f"{path}: no such trace")
+        beside = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
+        raise Mistake(f"{path}: no such trace{nearest(path.name, beside)}")
     loaded = load_settings(request)
     try:
         trace = recording.load(path)
@@ -114,21 +135,26 @@ def report(request: Request) -> int:
     if not trace.events:
         raise Mistake(f"{path}: not a saved trace: it holds no event")
     trace, what, outcome = _with_last_word(trace)
-    job = _job(loaded, request, what)
-    return exit_code(_judge(trace, what, outcome, job), request.exit_zero)
+    started = next(iter(trace.of(RunStarted)), None)
+    job = _job(loaded, request, what, started.cwd if started else "")
+    return exit_code(_judge(trace, what, outcome, job, request.asked), request.asked.exit_zero)
 
 
 def load_settings(request: Request) -> Loaded:
     """The settings for the folder of the script, or the working directory for a module."""
-    path, here = Path(request.name), _working_folder()
-    folder = here if request.is_module else path if path.is_dir() else path.parent
     return config.load(
         request.options,
-        folder=folder if folder.is_dir() else here,
+        folder=_folder(request),
         environment=os.environ,
         file=request.config,
-        isolated=request.isolated,
+        isolated=request.asked.isolated,
     )
+
+
+def _folder(request: Request) -> Path:
+    path, here = Path(request.name), _working_folder()
+    folder = here if request.is_module else path if path.is_dir() else path.parent
+    return folder if folder.is_dir() else here
 
 
 def _working_folder() -> Path:
@@ -138,7 +164,8 @@ def _working_folder() -> Path:
         raise Mistake("the working folder does not exist any more") from None
 
 
-def _job(loaded: Loaded, request: Request, what: Target) -> _Job:
+def _job(loaded: Loaded, request: Request, what: Target, cwd: str = "") -> _Job:
+    """`cwd` is where the program ran, if it ran before."""
     settings, catalogue = loaded.settings, all_rules()
     about_one = what.kind == "function"
     rules = selection.about_functions(catalogue) if about_one else selection.selected(loaded, catalogue)
@@ -146,9 +173,50 @@ def _job(loaded: Loaded, request: Request, what: Target) -> _Job:
         raise Mistake("no rule is left to check: `select` and `ignore` leave none")
     if request.save_trace:
         outputs.check_writable(request.save_trace)
-    asked = outputs.parse(settings.output_format, request.output_file)
-    outputs.check_apart(asked, request.name, request.save_trace)
-    return _Job(settings, rules, selection.tunables(loaded, catalogue), asked)
+    written = outputs.parse(settings.output_format, request.output_file)
+    outputs.check_apart(written, request.name, request.save_trace)
+    shelf, is_there = _shelf(loaded, request, what, cwd)
+    accepted = Accepted(
+        comments=not request.asked.no_ignores,
+        ignored=selection.ignored(loaded, catalogue),
+        folder=loaded.file.parent if loaded.file else Path(),
+        baseline=shelf.before() if is_there and not request.asked.write_baseline else None,
+        strict=settings.strict_baseline,
+    )
+    if request.asked.no_ignores:
+        accepted = Accepted(comments=False)
+    return _Job(
+        settings,
+        rules,
+        selection.tunables(loaded, catalogue),
+        written,
+        accepted,
+        shelf,
+        baselines.repository(_folder(request)),
+    )
+
+
+def _shelf(loaded: Loaded, request: Request, what: Target, cwd: str) -> tuple[Shelf, bool]:
+    """The baseline for a target, and whether there is one."""
+    asked, named = request.asked, loaded.settings.baseline
+    changing = [option for option in ("write_baseline", "prune_baseline") if getattr(asked, option)]
+    options = [f"`--{option.replace('_', '-')}`" for option in (*changing, *_exclude_these(asked))]
+    if len(options) > 1:
+        raise Mistake(f"{' and '.join(options)} exclude each other")
+    found = Path(named) if named else None if asked.isolated else baselines.find(_folder(request))
+    file = found or baselines.default(_folder(request), None if request.config else loaded.file)
+    if not asked.write_baseline and not file.is_file() and (named or changing):
+        raise baselines.missing(file, loaded.where("baseline") if named else options[0].strip("`"))
+    if changing:
+        baselines.check_writable(file)
+    return baselines.shelf(file, what, cwd or str(_working_folder())), found is not None and file.is_file()
+
+
+def _exclude_these(asked: Invocation) -> Iterator[str]:
+    if asked.add_ignore is not None:
+        yield "add_ignore"
+    if asked.no_ignores:
+        yield "no_ignores"
 
 
 def _call(request: Request) -> tuple[Target, CallPlan]:
@@ -241,21 +309,47 @@ def _load_judges(wanted: Sequence[Output]) -> None:
         importlib.import_module("autograd_doctor.renderers").is_format(output.format)
 
 
-def _judge(trace: Trace, what: Target, outcome: Outcome, job: _Job) -> Report:
+def _judge(trace: Trace, what: Target, outcome: Outcome, job: _Job, asked: Invocation) -> Report:
+    judged = _judged(trace, what, outcome, job)
+    if asked.add_ignore is not None and judged.findings and judged.verdict in _JUDGED:
+        for said in add_ignores(judged, job.repository, asked.add_ignore):
+            print(f"note: {said}", file=sys.stderr)
+        judged = _judged(trace, what, outcome, job)
+    if asked.write_baseline or asked.prune_baseline:
+        shelf = _brought_up_to_date(judged, job.shelf, asked)
+        if shelf is not None:
+            accepted = job.accepted._replace(baseline=shelf.before())
+            judged = _judged(trace, what, outcome, job._replace(accepted=accepted))
+    outputs.write(judged, job.outputs, job.settings.color)
+    return judged
+
+
+def _judged(trace: Trace, what: Target, outcome: Outcome, job: _Job) -> Report:
     from autograd_doctor.engine import judge
 
-    settings = job.settings
-    judged = judge(
+    return judge(
         trace,
         job.rules,
         job.tunables,
         target=what,
-        fail_on=settings.fail_on,
-        min_steps=settings.min_steps,
+        fail_on=job.settings.fail_on,
+        min_steps=job.settings.min_steps,
         outcome=outcome,
+        accepted=job.accepted,
     )
-    outputs.write(judged, job.outputs, settings.color)
-    return judged
+
+
+def _brought_up_to_date(report: Report, shelf: Shelf, asked: Invocation) -> Shelf | None:
+    """The baseline after a run that could be judged, written; None if the run says nothing of what is there."""
+    file = config_file.shown(shelf.file)
+    if report.verdict not in _JUDGED:
+        print(f"note: {file} was left as it is: {report.exit_reason}", file=sys.stderr)
+        return None
+    changed = baselines.accepting(shelf, report) if asked.write_baseline else baselines.pruned(shelf, report)
+    baselines.write(changed)
+    holds = sum(known.count for known in changed.before().findings)
+    print(f"note: {file} holds {plural(holds, 'finding')} of {shelf.key}", file=sys.stderr)
+    return changed
 
 
 def exit_code(judged: Report, exit_zero: bool) -> int:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
-from typer import Argument, Option
+from typer import Argument, Context, Option
 
 from autograd_doctor.command.options import (
-    OUTPUT,
     WHAT,
     Color,
     Config,
@@ -18,11 +16,13 @@ from autograd_doctor.command.options import (
     Isolated,
     OutputFile,
     OutputFormat,
-    judging,
+    SaveTrace,
+    request,
 )
 
 
 def gradcheck(
+    ctx: Context,
     function: Annotated[
         str, Argument(metavar="MODULE:FUNCTION", help="As in `ops.py:Cube` or `package.ops:Cube`.", show_default=False)
     ],
@@ -37,15 +37,13 @@ def gradcheck(
     ] = None,
     double: Annotated[bool, Option("--double", help="Check second derivatives as well.", rich_help_panel=WHAT)] = False,
     fail_on: FailOn = None,
-    exit_zero: ExitZero = False,
+    exit_zero: ExitZero = None,
     output_format: OutputFormat = None,
     output_file: OutputFile = None,
     color: Color = None,
-    save_trace: Annotated[
-        Path | None, Option(metavar="FILE", help="Keep the trace, for `doctor report`.", rich_help_panel=OUTPUT)
-    ] = None,
+    save_trace: SaveTrace = None,
     config: Config = None,
-    isolated: Isolated = False,
+    isolated: Isolated = None,
 ) -> None:
     """Judge the gradients of one custom `autograd.Function`, in float64, by themselves.
 
@@ -59,9 +57,7 @@ def gradcheck(
     or the settings, 3 the function failed, 4 it could not be judged.
     """
     from autograd_doctor.command import gradchecking
-    from autograd_doctor.command.checking import Request
 
     where, name, is_module = gradchecking.find(function)
-    options = judging(None, None, fail_on, None, output_format, color)
-    request = Request(where, [], is_module, options, config, isolated, output_file, save_trace, exit_zero)
-    raise typer.Exit(gradchecking.gradcheck(request, name, inputs or [], double=double))
+    asked = request(ctx, where, is_module=is_module)
+    raise typer.Exit(gradchecking.gradcheck(asked, name, inputs or [], double=double))

@@ -1,15 +1,24 @@
-"""The options that several commands share, and the panels that `--help` sorts them into."""
+"""The options that several commands share, and the panels that `--help` sorts them into.
+
+Each is a parameter with the name of a field of `config.Settings` or `config.Invocation`: these say what it takes, and
+what it is called in the environment and in a settings file. So its name is all that is said of it here twice.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
-from typer import Option
+from typer import Context, Option
+
+from autograd_doctor.command import completion
 
 HOW_LONG = "How long to watch"
 WHAT = "What to check"
+GATE = "What to accept"
 OUTPUT = "Output"
 SETTINGS = "Settings file"
 
@@ -23,10 +32,25 @@ class TextFormat(StrEnum):
 
 Select = Annotated[
     list[str] | None,
-    Option(help="Rules to check: codes, names, prefixes (`AD1`), or `ALL`; commas or repeated.", rich_help_panel=WHAT),
+    Option(
+        help="Rules to check: codes, names, prefixes (`AD1`), or `ALL`; commas or repeated.",
+        rich_help_panel=WHAT,
+        autocompletion=completion.rules,
+    ),
+]
+ExtendSelect = Annotated[
+    list[str] | None,
+    Option(
+        help="Rules to check besides, whatever `--select` or the settings say.",
+        rich_help_panel=WHAT,
+        autocompletion=completion.rules,
+    ),
 ]
 Ignore = Annotated[
-    list[str] | None, Option(help="Rules to leave out, written as for `--select`.", rich_help_panel=WHAT)
+    list[str] | None,
+    Option(
+        help="Rules to leave out, written as for `--select`.", rich_help_panel=WHAT, autocompletion=completion.rules
+    ),
 ]
 FailOn = Annotated[
     str | None,
@@ -34,46 +58,96 @@ FailOn = Annotated[
         metavar="SEVERITY",
         help="Exit with 1 from this severity on: error, warning, info or never.",
         rich_help_panel=WHAT,
+        autocompletion=completion.severities,
     ),
 ]
 MinSteps = Annotated[
     int | None, Option(help="Training steps that must be seen; otherwise exit with 4.", rich_help_panel=WHAT)
 ]
-ExitZero = Annotated[bool, Option("--exit-zero", help="Exit with 0 whatever was found.", rich_help_panel=WHAT)]
+ExitZero = Annotated[bool | None, Option("--exit-zero", help="Exit with 0 whatever was found.", rich_help_panel=WHAT)]
+NoIgnores = Annotated[
+    bool | None,
+    Option(
+        "--no-ignores",
+        help="Count what comments, settings and the baseline silence, too.",
+        rich_help_panel=GATE,
+    ),
+]
+Baseline = Annotated[
+    str | None,
+    Option(
+        metavar="FILE",
+        help="Findings that do not count; default: .autograd_doctor/baseline.json, if there is one.",
+        rich_help_panel=GATE,
+    ),
+]
+WriteBaseline = Annotated[
+    bool | None,
+    Option("--write-baseline", help="Accept the findings of now: write them to the baseline.", rich_help_panel=GATE),
+]
+PruneBaseline = Annotated[
+    bool | None,
+    Option("--prune-baseline", help="Take out of the baseline what did not come again.", rich_help_panel=GATE),
+]
+AddIgnore = Annotated[
+    str | None,
+    Option(
+        metavar="[=REASON]",
+        help="Write comments into the source that silence the findings of now.",
+        rich_help_panel=GATE,
+    ),
+]
+StrictBaseline = Annotated[
+    bool | None,
+    Option(
+        "--strict-baseline/--no-strict-baseline",
+        help="Exit with 1 if something of the baseline did not come again.",
+        rich_help_panel=GATE,
+        show_default=False,
+    ),
+]
 Config = Annotated[Path | None, Option(metavar="FILE", help="Use this settings file.", rich_help_panel=SETTINGS)]
-Isolated = Annotated[bool, Option("--isolated", help="Read no settings file.", rich_help_panel=SETTINGS)]
+Isolated = Annotated[
+    bool | None,
+    Option("--isolated", help="Read no settings file, and no baseline that is not named.", rich_help_panel=SETTINGS),
+]
 OutputFormat = Annotated[
     list[str] | None,
-    Option(metavar="FMT[:FILE]", help="Format of the report, and a file for it; repeatable.", rich_help_panel=OUTPUT),
+    Option(
+        metavar="FMT[:FILE]",
+        help="Format of the report, and a file for it; repeatable.",
+        rich_help_panel=OUTPUT,
+        autocompletion=completion.formats,
+    ),
 ]
 OutputFile = Annotated[
     Path | None,
     Option("--output-file", "-o", metavar="FILE", help="Write the report here.", rich_help_panel=OUTPUT),
 ]
-Color = Annotated[str | None, Option(metavar="WHEN", help="auto, always or never.", rich_help_panel=OUTPUT)]
+SaveTrace = Annotated[
+    Path | None, Option(metavar="FILE", help="Keep the trace, for `doctor report`.", rich_help_panel=OUTPUT)
+]
+Color = Annotated[
+    str | None,
+    Option(metavar="WHEN", help="auto, always or never.", rich_help_panel=OUTPUT, autocompletion=completion.colors),
+]
 TextOrJson = Annotated[TextFormat, Option("--output-format", help="For a person or for a machine.")]
 
 
-def judging(
-    select: list[str] | None,
-    ignore: list[str] | None,
-    fail_on: str | None,
-    min_steps: int | None,
-    output_format: list[str] | None,
-    color: str | None,
-) -> dict[str, Any]:
-    """The options that the commands that judge share."""
-    return {
-        "select": _words(select),
-        "ignore": _words(ignore),
-        "fail_on": fail_on,
-        "min_steps": min_steps,
-        "output_format": output_format or None,
-        "color": color,
-    }
+def request(
+    ctx: Context, name: str, arguments: Sequence[str] = (), *, is_module: bool = False, sets: Sequence[str] = ()
+) -> Any:
+    """The request that the options of a command, and the environment, make of a target. Raises `Mistake`."""
+    from autograd_doctor.command.checking import Request
+    from autograd_doctor.config import SELECTORS, Settings, invocation, known_options
+
+    options = {key: ctx.params[key] for key in known_options() if ctx.params.get(key) not in (None, [], ())}
+    options |= {key: str(value) for key, value in options.items() if isinstance(value, Path)}
+    options |= {key: _words(options[key]) for key in SELECTORS if key in options}
+    lasting = {key: value for key, value in options.items() if key in Settings.__struct_fields__}
+    return Request(name, arguments, is_module, lasting, invocation(options, os.environ), sets)
 
 
-def _words(given: list[str] | None) -> list[str] | None:
+def _words(given: Sequence[str]) -> list[str]:
     """ "AD1,AD2" and a repeated option say the same."""
-    words = [word.strip() for part in given or [] for word in part.split(",")]
-    return words or None
+    return [word.strip() for part in given for word in part.split(",")]

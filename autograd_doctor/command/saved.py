@@ -9,7 +9,8 @@ from autograd_doctor.command.checking import Request
 from autograd_doctor.mistakes import Mistake
 from autograd_doctor.report import Report, ReportError, from_json
 
-_JUDGES = ("select", "ignore", "fail_on", "min_steps")
+_JUDGES = ("select", "extend_select", "ignore", "fail_on", "min_steps", "baseline", "strict_baseline")
+_ACCEPTS = ("no_ignores", "write_baseline", "prune_baseline")
 
 
 def report(request: Request) -> int:
@@ -43,12 +44,12 @@ def _report(path: Path, data: bytes) -> Report:
 
 
 def _render(request: Request, saved: Report) -> int:
-    for name in _JUDGES:
-        if request.options.get(name) is not None:
-            instead = "a saved report is not judged again; a trace is (`doctor check --save-trace FILE`)"
-            raise Mistake(f"--{name.replace('_', '-')}: {instead}")
+    given = [name for name in _JUDGES if request.options.get(name) is not None]
+    for name in (*given, *(name for name in _ACCEPTS if getattr(request.asked, name))):
+        instead = "a saved report is not judged again; a trace is (`doctor check --save-trace FILE`)"
+        raise Mistake(f"--{name.replace('_', '-')}: {instead}")
     settings = checking.load_settings(request).settings
     asked = outputs.parse(settings.output_format, request.output_file)
     outputs.check_apart(asked, request.name)
     outputs.write(saved, asked, settings.color)
-    return checking.exit_code(saved, request.exit_zero)
+    return checking.exit_code(saved, request.asked.exit_zero)

@@ -56,10 +56,15 @@ def snippet(text: Sequence[str], line: int, end_line: int) -> str:
 
 @dataclass(frozen=True)
 class Comment:
-    """A comment and the lines of the statement that it stands in, or, alone on its line, the statement below it."""
+    """A comment and the lines of the statement that it stands in, or, alone on its line, the statement below it.
+
+    `column` counts from 0, in characters. `statement` is the line that the statement begins at, 0 without one.
+    """
 
     text: str
     line: int
+    column: int
+    statement: int
     first: int
     last: int
 
@@ -67,17 +72,17 @@ class Comment:
 def comments(text: Sequence[str]) -> list[Comment]:
     """Every comment of a file up to the first token that is no Python."""
     found: list[Comment] = []
-    pending: list[tuple[str, int]] = []
+    pending: list[tuple[str, int, int]] = []
     first = 0
     for token in _tokens(text):
         if token.type == tokenize.COMMENT:
-            pending.append((token.string, token.start[0]))
+            pending.append((token.string, *token.start))
         elif token.type == tokenize.NEWLINE:
-            found += [Comment(comment, line, min(first, line), token.start[0]) for comment, line in pending]
+            found += [Comment(*comment, first, min(first, comment[1]), token.start[0]) for comment in pending]
             pending, first = [], 0
         elif token.type not in _LAYOUT:
             first = first or token.start[0]
-    return found + [Comment(comment, line, line, line) for comment, line in pending]
+    return found + [Comment(*comment, 0, comment[1], comment[1]) for comment in pending]
 
 
 _LAYOUT = (tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING, tokenize.ENDMARKER)

@@ -9,10 +9,12 @@ from pathlib import Path
 
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.judging import source
+from autograd_doctor.judging.reached import Reached
 from autograd_doctor.notebook import cell_file, parted
 from autograd_doctor.report import Suppression
 
-_COMMENT = re.compile(r"#\s*doctor:\s*(?P<file>file-)?ignore\[(?P<rules>[\w\s,-]+)\]\s*(?P<reason>.*)")
+COMMENT = re.compile(r"#\s*doctor:\s*(?P<file>file-)?ignore\[(?P<rules>[\w\s,-]+)\]\s*(?P<reason>.*)")
+"""An ignore comment, which may stand behind another comment."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,7 @@ class Ignore:
 
     path: str
     line: int
+    statement: int
     rule: str
     reason: str
     whole_file: bool
@@ -36,8 +39,9 @@ class Ignore:
 class Ignores:
     """The ignore comments of the files that findings speak of, and which of them were of use."""
 
-    def __init__(self, cwd: str, script: str) -> None:
+    def __init__(self, cwd: str, script: str, *, honoured: bool = True) -> None:
         self._cwd = cwd
+        self._honoured = honoured
         self._by_path: dict[Path, list[Ignore]] = {}
         self._used: set[Ignore] = set()
         self._of(script)
@@ -52,10 +56,12 @@ class Ignores:
                     return Suppression("file-comment" if ignore.whole_file else "comment", ignore.reason)
         return None
 
-    def unused(self, judged: Container[str]) -> Iterator[Ignore]:
-        """Comments that silenced nothing although their rule, by code or name, is among those that judged the run."""
+    def unused(self, judged: Container[str], reached: Reached) -> Iterator[Ignore]:
+        """Comments that silenced nothing although their rule, by code or name, judged a run in which their line ran."""
         for ignores in self._by_path.values():
-            yield from (ignore for ignore in ignores if ignore.rule in judged and ignore not in self._used)
+            for ignore in ignores:
+                if ignore.rule in judged and ignore not in self._used and _ran(ignore, reached):
+                    yield ignore
 
     def unknown(self, rules: Container[str]) -> Iterator[Ignore]:
         """Comments that name none of these rules, neither by code nor by name."""
@@ -68,9 +74,15 @@ class Ignores:
     def _of(self, path: str) -> list[Ignore]:
         """The comments of a file; those of a cell are the comments of its whole notebook."""
         file = Path(parted(self._file(path))[0])
-        if file not in self._by_path:
+        if file not in self._by_path and self._honoured:
             self._by_path[file] = [ignore for part in _parts(file) for ignore in _ignores(part)]
-        return self._by_path[file]
+        return self._by_path.get(file, [])
+
+
+def _ran(ignore: Ignore, reached: Reached) -> bool:
+    if ignore.whole_file:
+        return ignore.path in set(reached.files())
+    return reached.statement(ignore.path, ignore.statement)
 
 
 def _parts(file: Path) -> list[Path]:
@@ -85,12 +97,13 @@ def _ignores(file: Path) -> Iterator[Ignore]:
     if not any("doctor:" in line for line in text):
         return
     for comment in source.comments(text):
-        match = _COMMENT.match(comment.text)
+        match = COMMENT.search(comment.text)
         if match:
             for rule in match["rules"].split(","):
                 yield Ignore(
                     path=str(file),
                     line=comment.line,
+                    statement=comment.statement,
                     rule=rule.strip(),
                     reason=match["reason"].strip(),
                     whole_file=bool(match["file"]),

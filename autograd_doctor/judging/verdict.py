@@ -10,7 +10,7 @@ from autograd_doctor.events import FunctionJudged
 from autograd_doctor.findings import SEVERITIES, ExitCode
 from autograd_doctor.judging.consequences import PROGRAM_CRASHED
 from autograd_doctor.plan import Outcome
-from autograd_doctor.report import ReportedFinding, Run, Verdict
+from autograd_doctor.report import BaselineFacts, ReportedFinding, Run, Verdict
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural, tensor
 
@@ -91,6 +91,12 @@ def decide_on_function(
     if all(event.verdict == "right" for event in judged):
         return "passed", ExitCode.OK, _right(judged)
     return "passed", ExitCode.OK, f"no finding at or above `{fail_on}`"
+
+
+def outdated(baseline: BaselineFacts) -> Decision:
+    """What a gate says that wants its baseline kept up to date."""
+    gone = plural(baseline.stale, "finding")
+    return "faults", ExitCode.FINDINGS, f"stale: {gone} of {baseline.path} (`--strict-baseline`)"
 
 
 def _faults(failing: Sequence[ReportedFinding], findings: Sequence[ReportedFinding], fail_on: str) -> Decision:

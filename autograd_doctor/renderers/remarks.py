@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import filterfalse
 
 from msgspec import UNSET
 
@@ -47,7 +49,10 @@ def remarks(report: Report) -> Iterator[tuple[str, str]]:
         reasons.setdefault(reason, []).append(code)
     for reason, codes in reasons.items():
         yield "not checked", f"{reason}: {listed(codes, 4)}"
-    for finding in report.suppressed:
+    known = [finding.code for finding in report.suppressed if _is_known(finding)]
+    if known and report.baseline:
+        yield "known", f"from {report.baseline.path}: {listed(_counted(known), 8)}"
+    for finding in filterfalse(_is_known, report.suppressed):
         place = f" at {line_of(finding.location)}" if finding.location else ""
         reason = finding.suppressed.reason if finding.suppressed else ""
         yield "suppressed", f"{finding.code}{place}{f': {reason}' if reason else ''}"
@@ -58,6 +63,14 @@ def remarks(report: Report) -> Iterator[tuple[str, str]]:
     elif is_function(report) and report.verdict == "passed" and not report.findings:
         yield "cannot tell", "what other inputs bring: derivatives were measured at one point"
     yield from _next(report)
+
+
+def _is_known(finding: ReportedFinding) -> bool:
+    return finding.suppressed is not None and finding.suppressed.kind == "baseline"
+
+
+def _counted(codes: Sequence[str]) -> list[str]:
+    return [code if count == 1 else f"{count} x {code}" for code, count in Counter(codes).items()]
 
 
 def _limits(report: Report) -> str:

@@ -46,10 +46,23 @@ def summary(report: Report) -> str:
         sentence = f"{report.verdict.replace('-', ' ')}: {report.exit_reason} in {took}"
         return ", ".join([sentence, *counts])
     ending = f"; {stopped(report.run)}" if _ended_badly(report.run) else ""
-    if not counts:
-        checks = plural(len(report.checks.ran), "check")
-        return f"{report.target.name} is healthy: {checks} found nothing {seen}{ending}{_blind(report)}"
-    return f"{', '.join(counts)} {seen}{ending}"
+    if counts:
+        new = "new: " if report.baseline else ""
+        return f"{new}{', '.join(counts)} {seen}{ending}{_silenced(report)}"
+    if report.verdict == "faults":
+        return f"{report.exit_reason} {seen}{ending}{_silenced(report)}"
+    health = "has no new finding" if report.baseline else "passed" if report.suppressed else "is healthy"
+    nothing = "nothing else" if report.suppressed else "nothing"
+    found = f"{plural(len(report.checks.ran), 'check')} found {nothing}"
+    return f"{report.target.name} {health}: {found} {seen}{ending}{_silenced(report)}{_blind(report)}"
+
+
+def _silenced(report: Report) -> str:
+    """How many findings do not count, and why. What was ignored is no news, and no health either."""
+    kinds = [finding.suppressed.kind for finding in report.suppressed if finding.suppressed]
+    known, ignored = kinds.count("baseline"), len(kinds) - kinds.count("baseline")
+    said = [f"{known} known from {report.baseline.path}"] if known and report.baseline else []
+    return "".join(f"; {each}" for each in [*said, *([f"{ignored} ignored"] if ignored else [])])
 
 
 def _blind(report: Report) -> str:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from autograd_doctor.accepted import Ignored
 from autograd_doctor.config import Loaded
 from autograd_doctor.config_file import describe
 from autograd_doctor.events import ContextAttributeKept, FunctionJudged, ProgramRaised
@@ -18,11 +19,21 @@ _PREFIX = re.compile(r"AD\d{0,2}")
 
 def selected(loaded: Loaded, catalogue: Sequence[Rule]) -> list[Rule]:
     """The rules that are selected and not ignored; the more specific word wins, and `ignore` wins a draw."""
-    select, ignore = loaded.settings.select, loaded.settings.ignore
-    for key, selectors in (("select", select), ("ignore", ignore)):
+    select, more, ignore = loaded.settings.select, loaded.settings.extend_select, loaded.ignored_rules
+    for key, selectors in (("select", select), ("extend_select", more), ("ignore", ignore)):
         for selector in selectors:
             _check_selector(selector, catalogue, loaded.where(key))
-    return [rule for rule in catalogue if _strength(rule, select) > _strength(rule, ignore)]
+    return [rule for rule in catalogue if _strength(rule, [*select, *more]) > _strength(rule, ignore)]
+
+
+def ignored(loaded: Loaded, catalogue: Sequence[Rule]) -> list[tuple[Ignored, str]]:
+    """The findings that the settings silence, and where they say so. Raises `Mistake`."""
+    entries = loaded.ignored_findings
+    for entry, where in entries:
+        if entry.code == "ALL":
+            raise Mistake(f"{where}: ignore.code: names one rule or a prefix; there is no form that ignores everything")
+        _check_selector(entry.code, catalogue, f"{where}: ignore.code")
+    return entries
 
 
 def about_functions(catalogue: Sequence[Rule]) -> list[Rule]:

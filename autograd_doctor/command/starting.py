@@ -1,0 +1,146 @@
+"""`doctor init`: settings to change and a workflow for CI, written once and never over anything."""
+
+from __future__ import annotations
+
+import ast
+import json
+import shlex
+from collections.abc import Iterator, Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Literal
+
+from autograd_doctor import config_file
+from autograd_doctor.mistakes import Mistake, nearest
+from autograd_doctor.settings.model_file import look
+from autograd_doctor.target import nearest_script
+
+CI = Literal["github", "gitlab", "none"]
+WORKFLOWS: Mapping[str, str] = {"github": ".github/workflows/doctor.yml", "gitlab": ".gitlab/doctor.yml"}
+SETTINGS = config_file.NAMES[0]
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_DISTRIBUTION = "autograd-doctor"
+_REQUIREMENTS = {
+    "requirements.txt": "python -m pip install -r requirements.txt",
+    "pyproject.toml": "python -m pip install .",
+}
+
+
+def start(folder: Path, script: str, ci: str) -> str:
+    """Write the files for a project; returns what to say of them. Raises `Mistake` before anything is written."""
+    if ci not in (*WORKFLOWS, "none"):
+        known = ", ".join(f"`{name}`" for name in (*WORKFLOWS, "none"))
+        raise Mistake(f"--ci: expected one of {known}, found `{ci}`{nearest(ci, [*WORKFLOWS, 'none'])}")
+    if script and not (folder / script).exists():
+        raise Mistake(f"{script}: no such file{nearest_script(folder / script)}")
+    _check_settings(folder)
+    programs = [script] if script else list(candidates(folder))
+    files = {SETTINGS: (_TEMPLATES / SETTINGS).read_text(encoding="utf-8")}
+    if ci in WORKFLOWS:
+        files[WORKFLOWS[ci]] = workflow(folder, ci, programs[0] if len(programs) == 1 else "", requirement())
+    for name in files:
+        if (folder / name).exists():
+            raise Mistake(f"{name}: is there already, and nothing was written")
+    for name, text in files.items():
+        _write(folder / name, text)
+    return "\n".join(_said(folder, list(files), ci, programs)) + "\n"
+
+
+def candidates(folder: Path) -> Iterator[str]:
+    """The files of a folder that import torch and do something when they are run."""
+    for path in sorted(folder.glob("*.py")):
+        try:
+            program = look(str(path))
+        except Mistake:
+            continue
+        if not program.only_defines and _imports_torch(path):
+            yield path.name
+
+
+def workflow(folder: Path, ci: str, script: str, doctor: str) -> str:
+    """The workflow of a CI service, as far as it can be filled in."""
+    file = next((name for name in _REQUIREMENTS if _installs(folder / name)), "")
+    install = _REQUIREMENTS.get(file, 'echo "nothing to install, as far as is known"')
+    text = (_TEMPLATES / f"{ci}.yml").read_text(encoding="utf-8")
+    values = {
+        "SCRIPT": _quoted(script),
+        "DOCTOR": _quoted(doctor),
+        "REQUIREMENTS": install,
+        "DEPENDENCIES": file or WORKFLOWS[ci],
+    }
+    for name, value in values.items():
+        text = text.replace(f"%{name}%", value)
+    return text
+
+
+def requirement() -> str:
+    """What pip would install this very doctor from elsewhere, empty if that is not known."""
+    try:
+        installed = metadata.distribution(_DISTRIBUTION)
+    except metadata.PackageNotFoundError:
+        return ""
+    origin = json.loads(installed.read_text("direct_url.json") or "{}")
+    if not origin:
+        return f"{_DISTRIBUTION}=={installed.version}"
+    revision = origin.get("vcs_info", {})
+    return f"{_DISTRIBUTION} @ {revision['vcs']}+{origin['url']}@{revision['commit_id']}" if revision else ""
+
+
+def _check_settings(folder: Path) -> None:
+    there = config_file.in_folder(folder)
+    if there is not None:
+        raise Mistake(f"{there.name}: holds settings already, and nothing was written")
+
+
+def _imports_torch(path: Path) -> bool:
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+        if any(name.partition(".")[0] == "torch" for name in names):
+            return True
+    return False
+
+
+def _installs(file: Path) -> bool:
+    if not file.is_file():
+        return False
+    return file.name != config_file.PYPROJECT or "project" in config_file.parse_toml(file)
+
+
+def _quoted(text: str) -> str:
+    """Inside the double quotes of YAML."""
+    return json.dumps(text)[1:-1]
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("x", encoding="utf-8") as new:
+            new.write(text)
+    except OSError as error:
+        raise Mistake(f"{file}: cannot be written: {error.strerror}") from None
+
+
+# --------------------------------------------------------------------------------------------------- what to do next
+
+
+def _said(folder: Path, files: list[str], ci: str, programs: list[str]) -> Iterator[str]:
+    for name in files:
+        yield f"wrote {name}"
+    yield "next"
+    script = shlex.quote(programs[0]) if len(programs) == 1 else "PROGRAM.py"
+    if len(programs) > 1:
+        yield f"  these import torch and run something; choose one: {', '.join(programs)}"
+    yield f"  doctor check {script}"
+    yield f"  doctor check --write-baseline {script}   to accept what is there, and fail on what is new"
+    if ci not in WORKFLOWS:
+        return
+    if len(programs) != 1:
+        yield f"  say in {WORKFLOWS[ci]} which program to check (SCRIPT)"
+    if not requirement():
+        yield f"  say in {WORKFLOWS[ci]} where pip finds this doctor (DOCTOR): it was installed from a folder"
+    if ci == "gitlab":
+        yield f"  take it in with `include: [{{local: {WORKFLOWS[ci]}}}]` in .gitlab-ci.yml"
+    if not (folder / ".git").exists():
+        yield f"  move {WORKFLOWS[ci]} to the root of your repository, which this folder is not"

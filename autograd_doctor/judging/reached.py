@@ -1,0 +1,79 @@
+"""Which statements of the user's source ran for certain, as the places that the trace names prove."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from autograd_doctor.findings import Location
+from autograd_doctor.judging import source
+from autograd_doctor.trace import Trace
+
+
+class Reached:
+    """The lines that events of a trace name, and what they tell of the statements around them."""
+
+    def __init__(self, trace: Trace, cwd: str) -> None:
+        self._trace = trace
+        self._cwd = cwd
+        self._suites: dict[str, list[Sequence[ast.stmt]]] = {}
+
+    @cached_property
+    def _lines(self) -> dict[str, set[int]]:
+        lines: dict[str, set[int]] = {}
+        for location in _locations(self._trace.events):
+            lines.setdefault(str(Path(self._cwd, location.path)), set()).add(location.line)
+        return lines
+
+    def files(self) -> Iterator[str]:
+        """The files in which something was seen."""
+        yield from self._lines
+
+    def statement(self, file: str, line: int) -> bool:
+        """Whether the statement that begins at a line ran: something was seen in it, or in one after it of its suite.
+
+        The statements of a suite run in their order, so that a later one proves all before it.
+        """
+        seen = self._lines.get(file)
+        if not seen:
+            return False
+        for suite in self._suites_of(file):
+            if any(statement.lineno == line for statement in suite):
+                return any(line <= other <= (suite[-1].end_lineno or 0) for other in seen)
+        return False
+
+    def _suites_of(self, file: str) -> list[Sequence[ast.stmt]]:
+        if file not in self._suites:
+            self._suites[file] = list(_suites("\n".join(source.lines(Path(file)))))
+        return self._suites[file]
+
+
+def _suites(text: str) -> Iterator[Sequence[ast.stmt]]:
+    """Every run of statements that are carried out one after the other; none of a source that is no Python."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for node in ast.walk(tree):
+        for _, value in ast.iter_fields(node):
+            if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+                yield value
+
+
+def _locations(value: Any) -> Iterator[Location]:
+    """Every place that is named anywhere in plain data."""
+    if isinstance(value, Location):
+        yield value
+    elif isinstance(value, Struct):
+        for name in value.__struct_fields__:
+            yield from _locations(getattr(value, name))
+    elif isinstance(value, tuple | list):
+        for each in value:
+            yield from _locations(each)
+    elif isinstance(value, dict):
+        yield from _locations(list(value.values()))

@@ -83,6 +83,7 @@ MODEL += "        self.layer = nn.Linear(4, 4)\n    def forward(self, x):\n     
         ["explain", "AD101"],
         ["explain", "missing-zero-grad", "--output-format", "json"],
         ["config", "--show"],
+        ["init", "--ci", "none"],
         ["version"],
         ["env"],
         ["report", "saved.trace"],

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from autograd_doctor.findings import Location
 from autograd_doctor.judging import source
+from autograd_doctor.notebook import parted
 from autograd_doctor.trace import Trace
 
 
@@ -34,18 +35,26 @@ class Reached:
         """The files in which something was seen."""
         yield from self._lines
 
+    def file(self, file: str) -> bool:
+        """Whether anything was seen in a file, or in any cell of the notebook of a cell."""
+        return parted(file)[0] in {parted(other)[0] for other in self._lines}
+
     def statement(self, file: str, line: int) -> bool:
         """Whether the statement that begins at a line ran: something was seen in it, or in one after it of its suite.
 
-        The statements of a suite run in their order, so that a later one proves all before it.
+        The statements of a suite run in their order, so that a later one proves all before it. So do cells.
         """
-        seen = self._lines.get(file)
-        if not seen:
-            return False
-        for suite in self._suites_of(file):
+        seen = self._lines.get(file, set())
+        for number, suite in enumerate(self._suites_of(file)):
             if any(statement.lineno == line for statement in suite):
-                return any(line <= other <= (suite[-1].end_lineno or 0) for other in seen)
+                is_outermost = number == 0
+                within = any(line <= other <= (suite[-1].end_lineno or 0) for other in seen)
+                return within or (is_outermost and self._later_cell(file))
         return False
+
+    def _later_cell(self, file: str) -> bool:
+        notebook, cell = parted(file)
+        return cell > 0 and any(parted(other)[0] == notebook and parted(other)[1] > cell for other in self._lines)
 
     def _suites_of(self, file: str) -> list[Sequence[ast.stmt]]:
         if file not in self._suites:
@@ -54,7 +63,7 @@ class Reached:
 
 
 def _suites(text: str) -> Iterator[Sequence[ast.stmt]]:
-    """Every run of statements that are carried out one after the other; none of a source that is no Python."""
+    """Runs of statements that are carried out one after the other, the outermost first; none of what is no Python."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

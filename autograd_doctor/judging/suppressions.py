@@ -81,7 +81,7 @@ class Ignores:
 
 def _ran(ignore: Ignore, reached: Reached) -> bool:
     if ignore.whole_file:
-        return ignore.path in set(reached.files())
+        return reached.file(ignore.path)
     return reached.statement(ignore.path, ignore.statement)
 
 

@@ -19,6 +19,7 @@ from autograd_doctor import cli
 from autograd_doctor.command import checking, outputs, workflow
 from autograd_doctor.command.checking import Request
 from autograd_doctor.command.outputs import Output
+from autograd_doctor.config import Invocation
 from autograd_doctor.mistakes import Mistake
 from autograd_doctor.renderers import formats as all_formats
 from autograd_doctor.renderers import render
@@ -184,9 +185,10 @@ def test_no_check_overwrites_its_program_or_its_trace(tmp_path: Path, monkeypatc
     monkeypatch.chdir(tmp_path)
     Path("train.py").write_text("import torch")
     (tmp_path / ".git").mkdir()
+    asked = Invocation(save_trace="a.trace")
     for word, other in (("json:train.py", "train.py"), ("json:a.trace", "a.trace")):
         with pytest.raises(Mistake, match=f"the report would overwrite `{other}`"):
-            checking.check(Request("train.py", options={"output_format": [word]}, save_trace=Path("a.trace")))
+            checking.check(Request("train.py", options={"output_format": [word]}, asked=asked))
     assert Path("train.py").read_text() == "import torch"
 
 

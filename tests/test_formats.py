@@ -28,7 +28,7 @@ from autograd_doctor import __version__
 from autograd_doctor.renderers import formats, render, sarif_rules
 from autograd_doctor.renderers.markdown import within
 from autograd_doctor.renderers.printable import one_line, printable
-from autograd_doctor.report import Report, ReportedFinding, from_json
+from autograd_doctor.report import BaselineFacts, Report, ReportedFinding, Suppression, from_json
 
 SCHEMAS = Path(__file__).parent / "schemas"
 SARIF = Draft4Validator(json.loads((SCHEMAS / "sarif-2.1.0-rtm.5.json").read_text(encoding="utf-8")))
@@ -136,6 +136,17 @@ def test_sarif_gives_a_cell_no_region_and_names_it() -> None:
     assert first["message"]["text"].startswith("train.ipynb:cell 3:5:9: ")
     assert second["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "train.ipynb"
     assert silenced["suppressions"] == [{"kind": "inSource", "justification": "the graph is drawn later"}]
+
+
+def test_sarif_says_what_a_baseline_held() -> None:
+    report = notebook()
+    first, *others = report.findings
+    held = msgspec.structs.replace(first, suppressed=Suppression("baseline", ""))
+    facts = BaselineFacts(path="b.json", matched=1, stale=0)
+    report = msgspec.structs.replace(report, findings=others, suppressed=[held], baseline=facts)
+    states = [result.get("baselineState") for result in sarif_run(report)["results"]]
+    assert states == [*["new"] * len(others), "unchanged"]
+    assert "baselineState" not in sarif_run(notebook())["results"][0]
 
 
 def test_sarif_cuts_long_descriptions(monkeypatch: pytest.MonkeyPatch) -> None:

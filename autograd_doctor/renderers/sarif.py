@@ -115,6 +115,7 @@ def _result(report: Report, finding: ReportedFinding, rules: Catalogue) -> dict[
         **({"relatedLocations": related, "codeFlows": [_flow(report, finding)]} if related else {}),
         "partialFingerprints": {"autogradDoctor/v1": finding.fingerprint},
         **({"suppressions": [_suppression(finding)]} if finding.suppressed else {}),
+        **({"baselineState": _baseline_state(finding)} if report.baseline else {}),
         **_fixes(finding),
         "rank": _RANKS[finding.confidence],
         "properties": {
@@ -149,6 +150,11 @@ def _suppression(finding: ReportedFinding) -> dict[str, Any]:
     said = finding.suppressed
     kind = "inSource" if said and said.kind in _IN_SOURCE else "external"
     return {"kind": kind, "justification": said.reason if said else ""}
+
+
+def _baseline_state(finding: ReportedFinding) -> str:
+    """Whether the baseline that was read holds the finding."""
+    return "unchanged" if finding.suppressed and finding.suppressed.kind == "baseline" else "new"
 
 
 def _related(number: int, related: RelatedPlace) -> dict[str, Any]:

@@ -305,12 +305,21 @@ class ParametersAdded(Event, frozen=True):
     location: Location | None
 
 
+class ModulePart(Struct, frozen=True, omit_defaults=True):
+    """A module below another one, under the user's name for it, its class, and the parameters that it holds itself."""
+
+    name: str
+    kind: str
+    parameters: list[int] = []
+
+
 class ModuleSeen(Event, frozen=True):
     """A module was called for the first time.
 
     `parent` is the module in whose forward it was called; `registered` is False when that parent does not reach it
     through `modules()`. `holder` says where it was found then ("self.layers[0]").
     `mode_dependent` lists its own sub-modules whose forward depends on train/eval: dropout and batch-norm kinds.
+    `parts` are those of it that it registers, itself first; up to a thousand, and none of the hundredth root.
     """
 
     module: int
@@ -322,6 +331,7 @@ class ModuleSeen(Event, frozen=True):
     registered: bool = True
     holder: str = ""
     mode_dependent: list[str] = []
+    parts: list[ModulePart] = []
 
 
 class ForwardRan(Event, frozen=True):
@@ -1372,6 +1382,28 @@ class GradientMeasured(Event, frozen=True):
     parameters: list[int]
     norms: list[float]
     loss: float
+
+
+class GradientNormsMeasured(Event, frozen=True):
+    """The gradients that a step of an optimizer found, one of the first steps, which was not recorded.
+
+    norms: 2-norms, unscaled, in the order of `parameters`.
+    """
+
+    optimizer: int
+    parameters: list[int]
+    norms: list[float]
+
+
+class MemoryMeasured(Event, frozen=True):
+    """What the process held when a step was over: each of the first steps, then ever fewer of them.
+
+    resident: bytes of main memory, what the doctor keeps included. allocated: bytes of tensors on accelerators, None
+    where there is none in use.
+    """
+
+    resident: int
+    allocated: int | None = None
 
 
 # ------------------------------------------------------------------------------------------ autograd's own complaints

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 from typing import ClassVar
 
 from torch import nn
 from torch.nn.parameter import is_lazy
 
-from autograd_doctor.events import Event, ModuleSeen
+from autograd_doctor.events import Event, ModulePart, ModuleSeen
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.instrument import Instrument, Site
@@ -20,6 +21,10 @@ from autograd_doctor.reading.module_tree import children_of, modules_in, paramet
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, here, place
 from autograd_doctor.reading.subclasses import is_parameter
+
+_MOST_PARTS = 1000
+_MOST_TREES = 100
+"""Of the modules that a program builds all the time, the first ones are enough to show what they are made of."""
 
 
 class ModuleRegister(Instrument):
@@ -35,6 +40,7 @@ class ModuleRegister(Instrument):
         self._unnamed: IdentityTable[None] = IdentityTable()
         self._passing: dict[tuple[type[nn.Module], Place | None], int] = {}
         self._strays: set[tuple[type[nn.Module], Place | None]] = set()
+        self._trees = 0
 
     def root(self, module: nn.Module) -> int:
         """The number of a root. Modules without parameters that a line makes anew for each call share one."""
@@ -130,9 +136,19 @@ class ModuleRegister(Instrument):
                 registered=registered,
                 holder=name if not registered else "",
                 mode_dependent=[self._name(inner, name, path) for path, inner in mode_dependent(module)],
+                parts=self._parts(_compiled(module), name),
             )
         )
         return number
+
+    def _parts(self, module: nn.Module, name: str) -> list[ModulePart]:
+        self._trees += 1
+        inner = islice(modules_in(module, name), _MOST_PARTS if self._trees <= _MOST_TREES else 0)
+        return [ModulePart(path or type(part).__name__, type(part).__name__, self._own(part)) for path, part in inner]
+
+    def _own(self, part: nn.Module) -> list[int]:
+        numbers = (self._parameters.get(parameter) for parameter in parameters_of(part).values())
+        return [number for number in numbers if number is not None]
 
 
 def _has_its_own(module: nn.Module) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -109,14 +109,22 @@ def bad_rows(tensor: torch.Tensor, limit: int = 8) -> list[int]:
 
 def norms(tensors: list[torch.Tensor]) -> list[float]:
     """2-norms, of sparse and sharded tensors over the values in this process."""
-    if not tensors:
-        return []
+    return norms_to_come(tensors)()
+
+
+def norms_to_come(tensors: list[torch.Tensor]) -> Callable[[], list[float]]:
+    """The same, taken now and read later, so that nobody has to wait for an accelerator. The tensors are let go."""
     parts = [(position, part) for position, tensor in enumerate(tensors) for part in plain_parts(tensor)]
-    values = torch._foreach_norm([part for _, part in parts]) if parts else ()
-    found = [0.0] * len(tensors)
-    for (position, _), value in zip(parts, read_together(_in_float32(values)), strict=True):
-        found[position] = math.hypot(found[position], value)
-    return found
+    values = _in_float32(torch._foreach_norm([part for _, part in parts]) if parts else ())
+    positions, count = [position for position, _ in parts], len(tensors)
+
+    def read() -> list[float]:
+        found = [0.0] * count
+        for position, value in zip(positions, read_together(values), strict=True):
+            found[position] = math.hypot(found[position], value)
+        return found
+
+    return read
 
 
 def _in_float32(values: Sequence[torch.Tensor]) -> list[torch.Tensor]:

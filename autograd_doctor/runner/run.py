@@ -33,9 +33,11 @@ from autograd_doctor.events import (
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.functions import Functions
+from autograd_doctor.instruments.gradient_norms import GradientNorms
 from autograd_doctor.instruments.light_steps import LightSteps
 from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.loaders import Loaders
+from autograd_doctor.instruments.memory import Memory
 from autograd_doctor.instruments.module_calls import ModuleCalls
 from autograd_doctor.instruments.optimizer_steps import OptimizerSteps
 from autograd_doctor.instruments.parameters import Parameters
@@ -59,8 +61,8 @@ from autograd_doctor.signals.patches import Patches
 
 Reason = Literal["finished", "steps", "time", "hung", "exited", "raised", "interrupted"]
 
-_ALWAYS = (LightSteps, Loaders, OptimizerSteps, Lineage, TorchWarnings)
-"""Without them a run can neither count steps, taken by optimizers or by hand, nor cut passes."""
+_ALWAYS = (LightSteps, Loaders, OptimizerSteps, Lineage, TorchWarnings, GradientNorms, Memory)
+"""Without them a run can neither count steps, taken by optimizers or by hand, nor cut passes, nor be drawn."""
 EMITS: tuple[type[Event], ...] = (
     *(RecordingStarted, InstrumentAttached),
     *(RunStarted, ModelAssumed, Noted, ProcessStarted, ProgramRaised, RunEnded),

@@ -31,6 +31,21 @@ def test_a_root_is_introduced_once():
         assert [names[number] for number in event.parameters] == ["model.0.weight", "model.0.bias"]
 
 
+def test_a_root_tells_what_it_is_made_of():
+    model = nn.Sequential(nn.Linear(1, 1), nn.Sequential(nn.ReLU(), nn.Linear(1, 2, bias=False)))
+    with inventing(ModuleRegister) as run:
+        run.find(ModuleRegister).root(model)
+        (event,) = run.of(ModuleSeen)
+    names = {each.parameter: each.name for each in run.of(ParameterSeen)}
+    assert [(part.name, part.kind, [names[number] for number in part.parameters]) for part in event.parts] == [
+        ("model", "Sequential", []),
+        ("model.0", "Linear", ["model.0.weight", "model.0.bias"]),
+        ("model.1", "Sequential", []),
+        ("model.1.0", "ReLU", []),
+        ("model.1.1", "Linear", ["model.1.1.weight"]),
+    ]
+
+
 def test_modules_without_parameters_that_one_line_makes_share_a_number():
     with inventing(ModuleRegister) as run:
         register = run.find(ModuleRegister)

@@ -1,0 +1,88 @@
+"""Gradients of the first steps that are not recorded, so that they can be drawn without a gap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from torch.optim import Optimizer
+
+from autograd_doctor.events import Event, GradientNormsMeasured
+from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.detail import Detail
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.loss_scales import LossScales
+from autograd_doctor.instruments.optimizers import Optimizers
+from autograd_doctor.instruments.parameters import Parameters
+from autograd_doctor.reading.optimizer_groups import parameters_of
+from autograd_doctor.reading.tensor_facts import norms_to_come
+from autograd_doctor.reading.without_running import attributes
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.backward import BackwardCall
+from autograd_doctor.signals.optimizers import StepCall
+
+_UP_TO = 32
+"""Steps after which those that are recorded, two of 25, draw the curve."""
+
+
+class GradientNorms(Instrument):
+    """Measures gradients in light steps, and reads the numbers when the loss of the next step was waited for anyway."""
+
+    emits: ClassVar[tuple[type[Event], ...]] = (GradientNormsMeasured,)
+
+    def __init__(
+        self,
+        site: Site,
+        course: Course,
+        detail: Detail,
+        parameters: Parameters,
+        optimizers: Optimizers,
+        loss_scales: LossScales,
+    ) -> None:
+        super().__init__(site)
+        self._course = course
+        self._detail = detail
+        self._parameters = parameters
+        self._optimizers = optimizers
+        self._loss_scales = loss_scales
+        self._pending: dict[int, Callable[[], GradientNormsMeasured]] = {}
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(signals.steps.began, self._began)
+        self.listen(signals.steps.closure_ended, self._closure_ended)
+        self.listen(signals.backward.began, self._backward_began, last=True)
+
+    def finish(self) -> None:
+        self._say()
+
+    def _began(self, call: StepCall) -> None:
+        if self._course.steps >= _UP_TO:
+            self._say()
+            self.detach()
+        elif not (self._detail.full or call.closure):
+            self._measure(call.optimizer)
+
+    def _closure_ended(self, call: StepCall) -> None:
+        if not self._detail.full:
+            self._measure(call.optimizer)
+
+    def _measure(self, optimizer: Optimizer) -> None:
+        """Of a closure that runs several times in a step, the last gradients count; scalers that have found infinities
+        keep the optimizer from using any."""
+        number = self._optimizers.known(optimizer)
+        held = [(self._parameters.number(p), p.grad) for p in parameters_of(optimizer) if p.grad is not None]
+        if not held or attributes(optimizer).get("found_inf") is not None:
+            return
+        step, numbers, scale = self._course.steps, [n for n, _ in held], self._loss_scales.at_step(optimizer)
+        norms = norms_to_come([gradient for _, gradient in held])
+        self._pending[number] = lambda: GradientNormsMeasured(
+            step=step, optimizer=number, parameters=numbers, norms=[norm / scale for norm in norms()]
+        )
+
+    def _backward_began(self, call: BackwardCall) -> None:
+        self._say()
+
+    def _say(self) -> None:
+        for event in self._pending.values():
+            self.emit(event())
+        self._pending.clear()

@@ -1,0 +1,50 @@
+"""Gradients of light steps, as long as the run is young."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from autograd_doctor.events import GradientNormsMeasured, OptimizerStepped
+from autograd_doctor.instruments.gradient_norms import GradientNorms
+from autograd_doctor.instruments.optimizer_steps import OptimizerSteps
+from tests.watching import Recorded, watching
+
+
+def train(steps: int, *, closure: bool = False) -> Recorded:
+    """A weight of two numbers whose gradient is (3, 4), times the number of the step."""
+    weight = nn.Parameter(torch.tensor([1.0, 1.0]))
+    with watching(GradientNorms, OptimizerSteps) as events:
+        optimizer = torch.optim.SGD([weight], lr=0.01)
+        for step in range(1, steps + 1):
+
+            def loss(factor: float = float(step)) -> torch.Tensor:
+                optimizer.zero_grad()
+                value = (weight * torch.tensor([3.0, 4.0])).sum() * factor
+                value.backward()
+                return value
+
+            if closure:
+                optimizer.step(loss)
+            else:
+                loss()
+                optimizer.step()
+    assert not events.failures
+    return events
+
+
+@pytest.mark.parametrize("closure", [False, True])
+def test_each_of_the_first_steps_is_measured_once_recorded_or_not(closure: bool) -> None:
+    events = train(20, closure=closure)
+    light = {event.step: event.norms for event in events.of(GradientNormsMeasured)}
+    full = {event.step: event.uses[0].norms for event in events.of(OptimizerStepped)}
+    assert light.keys().isdisjoint(full)
+    assert len(light) >= 5
+    assert {step: norms[0] for step, norms in {**full, **light}.items()} == {
+        step: pytest.approx(5.0 * (step + 1)) for step in range(20)
+    }
+
+
+def test_later_ones_are_left_to_the_steps_that_are_recorded() -> None:
+    assert max(event.step for event in train(60).of(GradientNormsMeasured)) < 32

@@ -10,6 +10,7 @@ from autograd_doctor.accepted import Accepted
 from autograd_doctor.findings import SEVERITIES, ExitCode, Finding, Number
 from autograd_doctor.judging import facts
 from autograd_doctor.judging.consequences import PROGRAM_CRASHED, Case, cases
+from autograd_doctor.judging.course import course
 from autograd_doctor.judging.examination import examine
 from autograd_doctor.judging.placing import placed
 from autograd_doctor.judging.presentation import Presenter
@@ -81,6 +82,7 @@ def judge(
         statistics=_statistics(findings),
         baseline=baseline,
         notes=[*map(spoken, facts.notes(trace, outcome)), *silence.notes(trace, rules, examination, presenter)],
+        course=course(trace, presenter),
     )
     return writable(report)
 

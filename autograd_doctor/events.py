@@ -1260,7 +1260,7 @@ class LossesFollowed(Event, frozen=True):
     """The losses of some backwards in a row that ran at one line, of one number each.
 
     first: the step of the first of them. opening, last, low, high: of those that are finite, None if none is.
-    non_finite: how many are not.
+    non_finite: how many are not. early: steps and losses one by one, as long as the run is young.
     """
 
     location: Location | None
@@ -1271,6 +1271,7 @@ class LossesFollowed(Event, frozen=True):
     low: float | None
     high: float | None
     non_finite: int = 0
+    early: list[tuple[int, float]] = []
 
 
 class UpdatesMeasured(Event, frozen=True):

@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
+from autograd_doctor.course import Course
 from autograd_doctor.findings import Fault, Severity
 from autograd_doctor.surrogates import spelt_out
 
@@ -185,6 +186,7 @@ class Report(Struct, frozen=True, kw_only=True):
     statistics: Statistics
     notes: list[str]
     baseline: BaselineFacts | None = None
+    course: Course = Course()
 
 
 class ReportError(Exception):
@@ -196,8 +198,11 @@ class _Head(Struct):
 
 
 def to_json(report: Report) -> bytes:
-    """The report as indented JSON."""
-    return msgspec.json.format(msgspec.json.encode(report), indent=2)
+    """The report as indented JSON, but for the course of the run: thousands of numbers, which stay on one line."""
+    everything = msgspec.to_builtins(report)
+    course = msgspec.json.encode(everything.pop("course"))
+    indented = msgspec.json.format(msgspec.json.encode(everything), indent=2)
+    return b'%s,\n  "course": %s\n}' % (indented.removesuffix(b"\n}"), course)
 
 
 def from_json(data: bytes) -> Report:

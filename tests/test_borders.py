@@ -88,11 +88,24 @@ MAY_IMPORT = {
         "signals",
     },
     # From a trace to a report.
-    "views": {"events", "findings", "trace", "wording"},
+    "course": set(),
+    "views": {"course", "events", "findings", "trace", "wording"},
     "rules": {"events", "findings", "trace", "views", "wording"},
-    "report": {"findings", "surrogates"},
+    "report": {"course", "findings", "surrogates"},
     "judging": {
-        *("accepted", "events", "findings", "mistakes", "notebook", "plan", "report", "rules", "trace", "views"),
+        *(
+            "accepted",
+            "course",
+            "events",
+            "findings",
+            "mistakes",
+            "notebook",
+            "plan",
+            "report",
+            "rules",
+            "trace",
+            "views",
+        ),
         "wording",
     },
     "engine": {
@@ -110,7 +123,7 @@ MAY_IMPORT = {
             "views",
         ),
     },
-    "renderers": {"findings", "judging", "notebook", "report", "rules", "wording"},
+    "renderers": {"course", "findings", "judging", "notebook", "report", "rules", "wording"},
     # What the person asks for.
     "config": {"accepted", "config_file", "mistakes", "plan"},
     "target": {"mistakes", "notebook", "plan"},

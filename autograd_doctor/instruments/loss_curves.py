@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from autograd_doctor.events import Event, LossesFollowed
@@ -21,6 +21,10 @@ _MOST_LINES = 100
 """Lines at which a program runs backwards: there are a few, unless code is made anew all the time."""
 
 
+_EARLY = 64
+"""Of the first steps each loss is told: a page can draw them as they were."""
+
+
 @dataclass(slots=True)
 class _Stretch:
     """Some losses in a row."""
@@ -32,9 +36,12 @@ class _Stretch:
     low: float = math.inf
     high: float = -math.inf
     non_finite: int = 0
+    early: list[tuple[int, float]] = field(default_factory=list)
 
-    def add(self, loss: float) -> None:
+    def add(self, step: int, loss: float) -> None:
         self.backwards += 1
+        if step < _EARLY:
+            self.early.append((step, loss))
         if not math.isfinite(loss):
             self.non_finite += 1
             return
@@ -69,7 +76,7 @@ class LossCurves(Instrument):
             if len(self._stretches) >= _MOST_LINES:
                 return
             stretch = self._stretches[where] = _Stretch(self._course.steps)
-        stretch.add(loss)
+        stretch.add(self._course.steps, loss)
         if stretch.backwards >= _TOLD_TOGETHER:
             self._say(where)
 
@@ -87,5 +94,6 @@ class LossCurves(Instrument):
                 low=stretch.low if known else None,
                 high=stretch.high if known else None,
                 non_finite=stretch.non_finite,
+                early=stretch.early,
             )
         )

@@ -1,0 +1,100 @@
+"""Quantities over the steps of a run: losses, gradients, updates, learning rates, memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+
+from autograd_doctor.course import Quantity, Series, told
+from autograd_doctor.events import GradientsClipped, MemoryMeasured
+from autograd_doctor.findings import Location
+from autograd_doctor.trace import Trace
+from autograd_doctor.views.curves import Curve, curves
+from autograd_doctor.views.gradients import gradients, total
+from autograd_doctor.views.magnitudes import relative_updates
+from autograd_doctor.views.thinning import Point, thinned
+
+MOST_POINTS = 400
+MOST_SERIES = 8
+"""Of one quantity: more lines in one plot cannot be told apart."""
+Line = Callable[[Location | None], str]
+
+
+def series(trace: Trace, line: Line) -> list[Series]:
+    """All that was measured; `line` names a place."""
+    return [
+        *_told("loss", ((line(curve.location), _losses(curve)) for curve in curves(trace))),
+        *_told("gradient norm", _gradient_norms(trace, line)),
+        *_told("update ratio", _update_ratios(trace)),
+        *_told("learning rate", _learning_rates(trace)),
+        *_told("memory", _memory(trace)),
+    ]
+
+
+def _told(quantity: Quantity, found: Iterable[tuple[str, list[Point]]]) -> Iterator[Series]:
+    filled = [(name, points) for name, points in found if points]
+    for name, points in sorted(filled, key=lambda each: -len(each[1]))[:MOST_SERIES]:
+        some = thinned(points, MOST_POINTS)
+        steps, values = [step for step, _ in some], [told(value) for _, value in some]
+        yield Series(quantity=quantity, name=name, steps=steps, values=values)
+
+
+def _losses(curve: Curve) -> list[Point]:
+    """The mean of each step that is known; of what lies between, first, last and extremes of some losses in a row."""
+    found: dict[int, list[float]] = {}
+    for step, loss in (pair for stretch in curve.stretches for pair in stretch.early):
+        found.setdefault(step + 1, []).append(loss)
+    early = frozenset(found)
+    for ran in curve.backwards:
+        if ran.loss is not None and ran.step + 1 not in early:
+            found.setdefault(ran.step + 1, []).append(ran.loss)
+    points = {step: sum(losses) / len(losses) for step, losses in found.items()}
+    known = frozenset(points)
+    for stretch in curve.stretches:
+        first, last = stretch.first + 1, stretch.step + 1
+        middle = (first + last) // 2
+        seen = [(first, stretch.opening), (middle, stretch.low), (middle + 1, stretch.high), (last, stretch.last)]
+        seen += [(last, math.nan)] if stretch.non_finite else []
+        for step, value in seen if len(stretch.early) < stretch.backwards else ():
+            if value is not None and step not in known and first <= step <= last:
+                points[step] = value
+    return sorted(points.items())
+
+
+def _gradient_norms(trace: Trace, line: Line) -> Iterator[tuple[str, list[Point]]]:
+    for optimizer, steps in gradients(trace).items():
+        points = [(step, total(norms.values())) for step, norms in steps.items() if norms]
+        yield trace.optimizer_name(optimizer), points
+    clipped: dict[Location | None, dict[int, float]] = {}
+    for event in trace.of(GradientsClipped):
+        if event.norm is not None:
+            clipped.setdefault(event.location, {})[event.step + 1] = event.norm / event.loss_scale
+    for location, norms_before in clipped.items():
+        yield f"before clipping at {line(location)}", sorted(norms_before.items())
+
+
+def _update_ratios(trace: Trace) -> Iterator[tuple[str, list[Point]]]:
+    for optimizer in trace.optimizers:
+        points = {each.step + 1: each.typical for each in relative_updates(trace, optimizer)}
+        yield trace.optimizer_name(optimizer), sorted(points.items())
+
+
+def _learning_rates(trace: Trace) -> Iterator[tuple[str, list[Point]]]:
+    """Of optimizers whose rate changes; the first group that tells one."""
+    found: dict[int | None, dict[int, float]] = {}
+    for event in trace.steps:
+        rate = next((rate for rate in event.learning_rates if rate is not None), None)
+        if rate is not None:
+            found.setdefault(event.optimizer, {})[event.step + 1] = rate
+    for optimizer, rates in found.items():
+        if len(set(rates.values())) > 1:
+            yield trace.optimizer_name(optimizer), sorted(rates.items())
+
+
+def _memory(trace: Trace) -> Iterator[tuple[str, list[Point]]]:
+    looks = trace.of(MemoryMeasured)
+    yield "process", [(look.step, float(look.resident)) for look in looks]
+    yield (
+        "tensors on accelerators",
+        [(look.step, float(look.allocated)) for look in looks if look.allocated is not None],
+    )

@@ -1386,7 +1386,7 @@ class GradientMeasured(Event, frozen=True):
 
 
 class GradientNormsMeasured(Event, frozen=True):
-    """The gradients that a step of an optimizer found, one of the first steps, which was not recorded.
+    """The gradients that a step of an optimizer found which was not recorded: each of the first, then ever fewer.
 
     norms: 2-norms, unscaled, in the order of `parameters`.
     """

@@ -1,7 +1,8 @@
-"""Gradients of the first steps that are not recorded, so that they can be drawn without a gap."""
+"""Gradients of some steps that are not recorded, so that they can be drawn without long gaps."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import ClassVar
 
@@ -21,8 +22,9 @@ from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.optimizers import StepCall
 
-_UP_TO = 32
-"""Steps after which those that are recorded, two of 25, draw the curve."""
+_EACH = 32
+"""Each of so many steps of an optimizer is measured, then this share of a stretch as long as all before it."""
+_SHARE = 1 / 4
 
 
 class GradientNorms(Instrument):
@@ -46,6 +48,7 @@ class GradientNorms(Instrument):
         self._optimizers = optimizers
         self._loss_scales = loss_scales
         self._pending: dict[int, Callable[[], GradientNormsMeasured]] = {}
+        self._steps: Counter[int] = Counter()
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.steps.began, self._began)
@@ -56,10 +59,9 @@ class GradientNorms(Instrument):
         self._say()
 
     def _began(self, call: StepCall) -> None:
-        if self._course.steps >= _UP_TO:
-            self._say()
-            self.detach()
-        elif not (self._detail.full or call.closure):
+        number = self._optimizers.known(call.optimizer)
+        self._steps[number] += 1
+        if not (call.closure or self._detail.full):
             self._measure(call.optimizer)
 
     def _closure_ended(self, call: StepCall) -> None:
@@ -70,6 +72,8 @@ class GradientNorms(Instrument):
         """Of a closure that runs several times in a step, the last gradients count; scalers that have found infinities
         keep the optimizer from using any."""
         number = self._optimizers.known(optimizer)
+        if self._steps[number] % _stride(self._steps[number]):
+            return
         held = [(self._parameters.number(p), p.grad) for p in parameters_of(optimizer) if p.grad is not None]
         if not held or attributes(optimizer).get("found_inf") is not None:
             return
@@ -86,3 +90,8 @@ class GradientNorms(Instrument):
         for event in self._pending.values():
             self.emit(event())
         self._pending.clear()
+
+
+def _stride(step: int) -> int:
+    """1 up to the 32nd step, 4 up to the 64th, 8 up to the 128th, and so on."""
+    return 1 if step <= _EACH else round(2 ** ((step - 1).bit_length() - _EACH.bit_length()) / _SHARE)

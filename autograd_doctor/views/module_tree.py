@@ -22,8 +22,9 @@ class _Seen:
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self._rounds = list(rounds(trace).values())
-        self._gradients = {p: any(column.get(p) for column in self._rounds) for p in trace.parameters}
-        self._had_one = {p for column in self._rounds for p in column}
+        self._norms: dict[int, list[float]] = {}
+        for parameter, norm in (each for column in self._rounds for each in column.items()):
+            self._norms.setdefault(parameter, []).append(norm)
         self._ratios: dict[int, list[float]] = {}
         for optimizer in trace.optimizers:
             for step in relative_updates(trace, optimizer):
@@ -50,11 +51,12 @@ class _Seen:
     def _becomes(self, parameter: int) -> str:
         if parameter in self._trace.frozen:
             return "frozen"
-        if parameter not in self._trace.optimized and parameter not in self._had_one:
-            return "in no optimizer"
-        if parameter not in self._had_one:
-            return "without gradient"
-        return "trained" if self._gradients[parameter] else "gradient zero"
+        norms = self._norms.get(parameter, [])
+        if not norms:
+            return "without gradient" if parameter in self._trace.optimized else "in no optimizer"
+        if not all(map(math.isfinite, norms)):
+            return "gradient not finite"
+        return "trained" if any(norms) else "gradient zero"
 
     def _gradient(self, below: list[int]) -> Measured | None:
         columns = [[column[p] for p in below if p in column] for column in self._rounds]

@@ -51,7 +51,9 @@ def timeline(trace: Trace, line: Line) -> Timeline:
         "step": trace.steps,
         "evaluation": trace.evaluations,
     }
-    steps = {name: sorted({event.step + 1 for event in events}) for name, events in lanes.items()}
+    last = max([1, *(event.step + 1 for name, events in lanes.items() if name != "evaluation" for event in events)])
+    last = max(last, trace.steps_taken)  # an evaluation after the last step belongs to it
+    steps = {name: sorted({min(event.step + 1, last) for event in events}) for name, events in lanes.items()}
     stretches = [(each.first + 1, each.first + each.steps) for each in trace.of(LightStepsCounted) if each.steps]
     light = sorted({step for first, last in stretches for step in range(first, last + 1)})
     return Timeline(
@@ -116,7 +118,12 @@ def _round(trace: Trace) -> list[Event]:
             step += 1
         if len({_kind(event) for event in events}) > len({_kind(event) for event in best}):
             best = events
-    return best
+    return [*(event for event in best if not _ends_a_round(event)), *filter(_ends_a_round, best)]
+
+
+def _ends_a_round(event: Event) -> bool:
+    """Whether it follows a step, by the number of which it is told to come before the next one."""
+    return isinstance(event, SchedulerStepped) or (isinstance(event, ScalerUsed) and event.call == "update")
 
 
 def _optimizers(events: Iterable[Event]) -> set[int | None]:

@@ -19,7 +19,7 @@ from autograd_doctor.report import Place, ReportedFinding
 
 def finding_lines(canvas: Canvas, finding: ReportedFinding, cwd: str) -> Iterator[Text]:
     """The finding from its headline to its help; source is looked up below `cwd`."""
-    made = frames(_marks(finding), cwd)
+    made = frames(marks(finding), cwd)
     digits = _digits(made)
     yield from canvas.indented(_headline(canvas, finding, SEVERITY_STYLES[finding.severity]))
     yield from _frames(canvas, finding, made, digits)
@@ -30,7 +30,7 @@ def finding_lines(canvas: Canvas, finding: ReportedFinding, cwd: str) -> Iterato
 
 def places_of(canvas: Canvas, finding: ReportedFinding, cwd: str) -> Iterator[Text]:
     """The frames alone: each place of the finding in the user's source."""
-    made = frames(_marks(finding), cwd)
+    made = frames(marks(finding), cwd)
     return _frames(canvas, finding, made, _digits(made))
 
 
@@ -51,7 +51,8 @@ def _headline(canvas: Canvas, finding: ReportedFinding, style: str) -> Text:
     return Text.assemble(code, (f" {finding.name}: ", "bold"), title)
 
 
-def _marks(finding: ReportedFinding) -> list[Mark]:
+def marks(finding: ReportedFinding) -> list[Mark]:
+    """Where the finding points at: its own place first, and what is said of each other place together."""
     primary = [Mark(finding.location, finding.message, primary=True)] if finding.location else []
     labels: dict[Place, list[str]] = {}
     for related in finding.related:
@@ -60,7 +61,7 @@ def _marks(finding: ReportedFinding) -> list[Mark]:
 
 
 def _frame(canvas: Canvas, frame: Frame, digits: int, style: str, arrow: str) -> Iterator[Text]:
-    place = canvas.prose(_where(frame.anchor))
+    place = canvas.prose(where(frame.anchor))
     yield Text.assemble(" " * digits, (arrow, GUTTER), " ", place)
     if frame.lines:
         yield from Drawing(canvas, frame, digits, style).lines()
@@ -69,7 +70,8 @@ def _frame(canvas: Canvas, frame: Frame, digits: int, style: str, arrow: str) ->
             yield from canvas.beside(Text(" " * (digits + 1)), canvas.prose(mark.label))
 
 
-def _where(place: Place) -> str:
+def where(place: Place) -> str:
+    """ "train.py:12:5 in main()"."""
     column = f":{place.column}" if place.column else ""
     function = f" in {place.function}()" if place.function else ""
     return one_line(f"{line_of(place)}{column}{function}")

@@ -44,7 +44,7 @@ def _lines(canvas: Canvas, report: Report) -> Iterator[Text]:
 def _header(canvas: Canvas, report: Report) -> Iterator[Text]:
     typed = f"{command(report)} {shlex.join(report.target.argv)}"
     yield from canvas.indented(Text.assemble(canvas.prose(one_line(typed), "bold")))
-    for facts in (machine(report), _seen(report)):
+    for facts in (machine(report), seen(report)):
         if facts:
             text = f" {canvas.glyphs.separator} ".join(facts)
             yield from canvas.beside(Text("  "), canvas.prose(text, FAINT))
@@ -59,7 +59,8 @@ def _assumed(canvas: Canvas, assumed: Assumed) -> Iterator[Text]:
         yield Text(f"    {printable(line, unicode=canvas.options.unicode)}")
 
 
-def _seen(report: Report) -> list[str]:
+def seen(report: Report) -> list[str]:
+    """Steps, optimizers and phases that were seen, and why no more."""
     if is_function(report):
         return []
     phases = ", ".join(report.run.phases_seen)

@@ -1,0 +1,230 @@
+"""The page: a template filled with words that the other formats use, and data that a script draws."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import shlex
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from autograd_doctor.course import Course, Measured
+from autograd_doctor.renderers import remarks
+from autograd_doctor.renderers.detail import marks, where
+from autograd_doctor.renderers.frames import frames
+from autograd_doctor.renderers.full import seen
+from autograd_doctor.renderers.html_.code import code_lines, unplaced
+from autograd_doctor.renderers.printable import printable
+from autograd_doctor.renderers.wording import line_of, machine, measured, summary
+from autograd_doctor.report import Report, ReportedFinding
+from autograd_doctor.rules import Rule, all_rules
+from autograd_doctor.wording import in_bytes, plural
+
+_ASSETS = Path(__file__).with_name("assets")
+_QUANTITIES = {
+    "loss": "Loss",
+    "gradient norm": "Gradient norm",
+    "update ratio": "Update to weight",
+    "learning rate": "Learning rate",
+    "memory": "Memory",
+}
+
+
+def page(report: Report) -> str:
+    """One file of HTML that loads nothing: styles, scripts and data lie in it, and nothing else may run."""
+    style = Markup(_asset("uplot/uPlot.min.css") + _asset("report.css"))
+    scripts = [Markup(_asset(name)) for name in ("uplot/uPlot.iife.min.js", "report.js")]
+    text: str = (
+        _environment()
+        .get_template("report.html")
+        .render(
+            report=report,
+            course=report.course,
+            rules=_rules(),
+            tone=_tone(report),
+            summary=summary(report),
+            command=f"{remarks.command(report)} {shlex.join(report.target.argv)}",
+            facts=[*machine(report), *seen(report)],
+            tiles=_tiles(report),
+            findings=[_finding(finding, report.target.cwd) for finding in report.findings],
+            remarks=[row for row in remarks.remarks(report) if row[0] not in ("not checked", "suppressed")],
+            skipped=_skipped(report),
+            plots=_plots(report.course),
+            by_line=_by_line(report.findings),
+            data=_data(report),
+            style=style,
+            scripts=scripts,
+            policy=_policy(style, scripts),
+        )
+    )
+    return text
+
+
+def prose(text: str) -> Markup:
+    """Text in which what stands between backticks is code."""
+    parts = printable(text, unicode=True).split("`")
+    if len(parts) % 2 == 0:
+        return escape("`".join(parts))
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if position % 2 else escape(part) for position, part in enumerate(parts)
+    )
+
+
+def number(value: Measured | None) -> str:
+    """ "0.0123", "1.2e-05", "nan"; a dash for what was not measured."""
+    if value is None:
+        return "–"
+    return value if isinstance(value, str) else f"{value:.3g}"
+
+
+# ------------------------------------------------------------------------------------------------------------- content
+
+
+def _tone(report: Report) -> str:
+    if report.findings:
+        return report.findings[0].severity
+    return "good" if report.verdict == "passed" else "unjudged"
+
+
+def _finding(finding: ReportedFinding, cwd: str) -> dict[str, Any]:
+    """What is told of a finding beside its own fields."""
+    made = frames(marks(finding), cwd)
+    return {
+        "about": finding,
+        "frames": [(where(frame.anchor), code_lines(frame), unplaced(frame)) for frame in made],
+        "evidence": [measured(name, value) for name, value in finding.evidence.items()],
+        "subject": remarks.subject_of(finding),
+        "doubts": list(remarks.doubts(finding)),
+    }
+
+
+def _tiles(report: Report) -> list[tuple[str, str, str]]:
+    """What to see at one glance: a label, a value, and a word beside it."""
+    found = [("findings", str(len(report.findings)), _counts(report))]
+    if report.run.steps:
+        full = report.run.steps_in_full
+        found.append(("steps", f"{report.run.steps:,}", f"{full:,} in full" if full < report.run.steps else ""))
+    losses = [each for each in report.course.series if each.quantity == "loss"]
+    if losses:
+        first, last = losses[0].values[0], losses[0].values[-1]
+        found.append(("loss", f"{number(first)} → {number(last)}", losses[0].name if len(losses) > 1 else ""))
+    roots = [row for row in report.course.modules if row.depth == 0]
+    if roots:
+        count = sum(sum(row.parameters.values()) for row in roots)
+        found.append(("parameters", _short(sum(row.values for row in roots)), f"in {plural(count, 'tensor')}"))
+    return found
+
+
+def _counts(report: Report) -> str:
+    counts = report.statistics.by_severity
+    return ", ".join(
+        plural(count, name) if name != "info" else f"{count} info" for name, count in counts.items() if count
+    )
+
+
+def _short(count: float) -> str:
+    for unit in ("", "k", "M", "G"):
+        if count < 1000 or unit == "G":
+            break
+        count /= 1000
+    return f"{count:,.0f}" if not unit else f"{count:.3g} {unit}"
+
+
+def _skipped(report: Report) -> dict[str, list[str]]:
+    reasons: dict[str, list[str]] = {}
+    for code, reason in report.checks.skipped.items():
+        reasons.setdefault(reason, []).append(code)
+    return reasons
+
+
+def _plots(course: Course) -> list[dict[str, str]]:
+    """Each quantity that was measured, with a sentence for those who do not see the plot."""
+    found = []
+    for quantity, title in _QUANTITIES.items():
+        told = [each for each in course.series if each.quantity == quantity]
+        if told:
+            said = "; ".join(_said(each.name, quantity, each.steps, each.values) for each in told)
+            found.append({"quantity": quantity, "title": title, "said": f"{title} over steps. {said}"})
+    return found
+
+
+def _said(name: str, quantity: str, steps: Sequence[int], values: Sequence[Measured]) -> str:
+    def value(at: Measured) -> str:
+        return in_bytes(at) if quantity == "memory" and not isinstance(at, str) else number(at)
+
+    finite = [at for at in values if not isinstance(at, str)]
+    lowest = f", lowest {value(min(finite))}, highest {value(max(finite))}" if finite else ""
+    return f"{name}: {value(values[0])} in step {steps[0]}, {value(values[-1])} in step {steps[-1]}{lowest}"
+
+
+def _by_line(findings: Sequence[ReportedFinding]) -> dict[str, list[tuple[int, ReportedFinding]]]:
+    """The findings of each line, with their numbers on the page."""
+    found: dict[str, list[tuple[int, ReportedFinding]]] = {}
+    for position, finding in enumerate(findings, start=1):
+        if finding.location is not None:
+            found.setdefault(line_of(finding.location), []).append((position, finding))
+    return found
+
+
+# ------------------------------------------------------------------------------------------------------------ plumbing
+
+
+def _data(report: Report) -> Markup:
+    """What the script draws, as JSON in which nothing can end the element that it stands in."""
+    findings = [
+        {"code": each.code, "name": each.name, "severity": each.severity, "step": each.step_first}
+        for each in report.findings
+    ]
+    text = json.dumps({"course": msgspec.to_builtins(report.course), "findings": findings}, separators=(",", ":"))
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)
+
+
+def _policy(style: str, scripts: Sequence[str]) -> str:
+    """Nothing but the styles and scripts of this page, told by their hashes, and no address at all."""
+    run = " ".join(map(_hash, scripts))
+    return (
+        f"default-src 'none'; style-src {_hash(style)}; script-src {run}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+@cache
+def _asset(name: str) -> str:
+    return (_ASSETS / name).read_text(encoding="utf-8")
+
+
+@cache
+def _rules() -> dict[str, Rule]:
+    return {rule.code: rule for rule in all_rules()}
+
+
+def _shown(value: object) -> object:
+    """Whatever is put into the page: nothing in it can hide, turn the direction of writing, or fail to be written."""
+    return printable(value, unicode=True) if type(value) is str else value
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(_ASSETS),
+        autoescape=True,
+        finalize=_shown,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {"prose": prose, "number": number, "short": _short, "plural": plural}
+    return made

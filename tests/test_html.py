@@ -1,0 +1,151 @@
+"""The page: whatever a program is called and says, it stays text; nothing else may run, and nothing is loaded."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+
+import msgspec
+import pytest
+
+from autograd_doctor.course import Course
+from autograd_doctor.renderers import render
+from autograd_doctor.renderers.printable import printable
+from autograd_doctor.renderers.wording import summary
+from autograd_doctor.report import Report
+from tests.pages import HOSTILE, crowded, saying
+from tests.reports import REPORTS, healthy
+
+_TEXT_ONLY = ("script", "style", "title")
+
+
+class Page(HTMLParser):
+    """The elements, their attributes, and the text of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str, str]] = []
+        self.texts: list[str] = []
+        self.contents: dict[str, list[str]] = {name: [] for name in _TEXT_ONLY}
+        self._inside = ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+        self._inside = tag if tag in _TEXT_ONLY else ""
+        if self._inside:
+            self.contents[tag].append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside:
+            self.contents[self._inside][-1] += data
+        else:
+            self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join("".join(self.texts).split())
+
+
+def page(report: Report) -> Page:
+    return Page(render("html", report))
+
+
+@pytest.mark.parametrize("words", HOSTILE, ids=range(len(HOSTILE)))
+def test_words_of_a_program_stay_words(words: str) -> None:
+    text = render("html", saying(words, crowded()))
+    text.encode()
+    hostile, harmless = Page(text), page(saying("x", crowded()))
+    assert hostile.tags == harmless.tags
+    assert [(tag, name) for tag, name, _ in hostile.attributes] == [(tag, name) for tag, name, _ in harmless.attributes]
+    told = "".join(printable(words, unicode=True).split())
+    assert "".join(hostile.texts).replace(" ", "").replace("\n", "").count(told) > 60
+    assert words in json.loads(hostile.contents["script"][0])["course"]["series"][0]["name"]
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u2028\u2029\u202e\ud800-\udfff]", text)
+
+
+@pytest.mark.parametrize("words", HOSTILE, ids=range(len(HOSTILE)))
+def test_source_stays_source(words: str) -> None:
+    report = crowded()
+    found = report.findings[0]
+    assert found.location is not None
+    place = msgspec.structs.replace(found.location, path="gone.py", snippet=f'    call("""{words}')
+    gone = msgspec.structs.replace(found, location=place, related=[])
+    made = page(msgspec.structs.replace(report, findings=[gone]))
+    assert set(made.tags) <= set(page(report).tags)
+    assert printable(words, unicode=True)[:100] in "".join(made.texts)
+
+
+@pytest.mark.parametrize("report", [crowded(), saying(HOSTILE[0], crowded()), healthy()], ids=["all", "hostile", "few"])
+def test_only_what_the_page_brings_may_run_and_nothing_is_loaded(report: Report) -> None:
+    made = page(report)
+    policy = next(value for _, name, value in made.attributes if name == "content" and "default-src" in value)
+    assert policy.startswith("default-src 'none';")
+    assert "unsafe" not in policy
+    data, *scripts = made.contents["script"]
+    for kind, contents in (("style-src", made.contents["style"]), ("script-src", scripts)):
+        hashes = [base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in contents]
+        assert re.search(rf"{kind} ([^;]+)", policy)[1].split() == [f"'sha256-{each}'" for each in hashes]  # type: ignore[index]
+    assert json.loads(data).keys() == {"course", "findings"}
+    addresses = [value for _, name, value in made.attributes if name in ("src", "href", "action", "srcset", "data")]
+    assert all(value.startswith("#") or value == "data:," for value in addresses)
+    assert not [name for _, name, _ in made.attributes if name.startswith("on") or name == "style"]
+
+
+def test_links_lead_somewhere() -> None:
+    made = page(crowded())
+    names = [value for _, name, value in made.attributes if name == "id"]
+    assert len(set(names)) == len(names)
+    assert {value[1:] for _, name, value in made.attributes if name == "href" and value.startswith("#")} <= set(names)
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_the_verdict_is_said_in_the_same_words_as_in_the_terminal(name: str) -> None:
+    report = REPORTS[name]()
+    assert " ".join(summary(report).replace("`", "").split()) in page(report).text
+
+
+def test_findings_are_told_in_full() -> None:
+    text = page(crowded()).text
+    for finding in crowded().findings:
+        for said in (
+            finding.title,
+            finding.message,
+            finding.help,
+            *finding.notes,
+            *(r.message for r in finding.related),
+        ):
+            assert " ".join(said.replace("`", "").split()) in text
+    assert "optimizer.zero_grad()" in text
+
+
+def test_sections_without_anything_to_show_are_left_out() -> None:
+    report = msgspec.structs.replace(healthy(), course=Course())
+    names = {value for _, name, value in page(report).attributes if name == "id"}
+    assert names.isdisjoint({"curves", "flow", "modules", "timeline"})
+    assert {"findings", "checks", "run"} <= names
+
+
+def test_a_report_of_a_version_without_a_course_is_drawn_all_the_same() -> None:
+    saved = json.loads(render("json", crowded()))
+    del saved["course"]
+    assert "<h1>" in render("html", msgspec.json.decode(json.dumps(saved), type=Report))
+
+
+def test_what_was_saved_as_json_gives_the_same_page() -> None:
+    report = crowded()
+    assert render("html", msgspec.json.decode(render("json", report), type=Report)) == render("html", report)
+
+
+def test_the_page_is_small() -> None:
+    assert len(render("html", healthy()).encode()) < 110_000
+    assert len(render("html", crowded()).encode()) < 130_000

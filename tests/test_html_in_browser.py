@@ -1,0 +1,201 @@
+"""The page in Chromium without a window: it is opened, read at two widths, clicked through, and printed.
+
+Debian's `chromium` and `chromium-driver` are enough; without them nothing here is run.
+"""
+
+from __future__ import annotations
+
+import base64
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autograd_doctor.renderers import render
+from autograd_doctor.report import Report
+from tests.harness import PATIENCE, ROOT
+from tests.pages import HOSTILE, crowded, saying
+from tests.reports import REPORTS
+
+webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+By = pytest.importorskip("selenium.webdriver.common.by").By
+Keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
+service = pytest.importorskip("selenium.webdriver.chrome.service")
+
+_CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome") or ""
+_DRIVER = shutil.which("chromedriver") or ""
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(not (_CHROMIUM and _DRIVER), reason="Chromium or its driver is not installed"),
+]
+DESKTOP, PHONE = 1280, 390
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    options = webdriver.ChromeOptions()
+    options.binary_location = _CHROMIUM
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    browser = webdriver.Chrome(options=options, service=service.Service(_DRIVER))
+    browser.set_page_load_timeout(PATIENCE)
+    yield browser
+    browser.quit()
+
+
+class Opened:
+    """A page in the browser. Whatever it complains of fails the test."""
+
+    def __init__(self, browser: Any, file: Path, width: int, theme: str = "light") -> None:
+        self.browser = browser
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        wishes = {"prefers-color-scheme": theme, "prefers-reduced-motion": "reduce"}
+        features = [{"name": name, "value": value} for name, value in wishes.items()]
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+        browser.get("about:blank")
+        browser.get_log("browser")
+        browser.get(file.as_uri())
+
+    def run(self, script: str) -> Any:
+        return self.browser.execute_script(f"return {script}")
+
+    def one(self, selector: str) -> Any:
+        return self.browser.find_element(By.CSS_SELECTOR, selector)
+
+    def all(self, selector: str) -> list[Any]:
+        found: list[Any] = self.browser.find_elements(By.CSS_SELECTOR, selector)
+        return found
+
+    def is_fine(self) -> bool:
+        """Nothing ran that should not, nothing failed, nothing was asked of a network, and it fits its width."""
+        assert self.browser.get_log("browser") == []
+        assert self.run("window.hostile") is None
+        assert self.run("document.documentElement.dataset.drawn") == ""
+        assert self.run("performance.getEntriesByType('resource').map((each) => each.name)") == []
+        too_wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        return bool(self.run(too_wide) <= 0)
+
+
+def written(folder: Path, report: Report) -> Path:
+    file = folder / "report.html"
+    file.write_text(render("html", report), encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize("width", [DESKTOP, PHONE])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", [*REPORTS, "crowded"])
+def test_any_report_is_drawn_at_any_width(chromium: Any, tmp_path: Path, name: str, theme: str, width: int) -> None:
+    page = Opened(chromium, written(tmp_path, crowded() if name == "crowded" else REPORTS[name]()), width, theme)
+    assert page.is_fine()
+    lightness = "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).reduce((sum, part) => sum + +part, 0)"
+    assert (page.run(lightness) > 380) == (theme == "light")
+
+
+@pytest.mark.parametrize("width", [DESKTOP, PHONE])
+def test_words_of_a_program_run_nowhere(chromium: Any, tmp_path: Path, width: int) -> None:
+    for words in HOSTILE:
+        page = Opened(chromium, written(tmp_path, saying(words, crowded())), width)
+        assert page.is_fine(), words[:40]
+        for link in page.all(".lanes a"):
+            page.browser.execute_script(
+                "arguments[0].dispatchEvent(new MouseEvent('mouseover', {bubbles: true}))", link
+            )
+        for box in page.all("details > summary"):
+            box.click()
+        assert page.run("window.hostile") is None
+
+
+def test_from_the_check_to_the_last_click(chromium: Any, tmp_path: Path) -> None:
+    """A whole check of a program with a fault, and everything on its page that can be clicked."""
+    file = tmp_path / "report.html"
+    program = ROOT / "sample_models" / "gradients_pile_up.py"
+    command = [sys.executable, "-m", "autograd_doctor", "check", "--output-format", f"html:{file}", str(program)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=10 * PATIENCE)
+    assert done.returncode == 1, done.stderr
+    page = Opened(chromium, file, DESKTOP)
+    assert page.is_fine()
+    assert "1 error in 64 steps of training" in page.one("h1").text
+    assert page.one("#finding-1 mark.primary").text == "optimizer.step()"
+    assert page.one("#finding-1 .line.here .no").text == "25"
+
+    titles = [figure.text.splitlines()[0] for figure in page.all(".plot figcaption")]
+    assert titles == ["Loss", "Gradient norm", "Update to weight", "Memory"]
+    assert all(canvas.size["width"] > 300 for canvas in page.all(".uplot canvas"))
+    scale = page.one('.plot[data-quantity="loss"] button')
+    assert scale.text == "linear"
+    scale.click()
+    assert scale.text == "log"
+    line = page.all('.plot[data-quantity="loss"] .u-series')[1]
+    line.find_element(By.CSS_SELECTOR, "th").click()
+    assert "u-off" in line.get_attribute("class")
+
+    page.one("#theme").click()
+    assert page.run("document.documentElement.dataset.theme") == "dark"
+    assert page.one("#theme").text == "Light"
+
+    explained = page.one("#finding-1 details.explain")
+    assert "When it is fine" not in explained.text
+    explained.find_element(By.CSS_SELECTOR, "summary").click()
+    assert "When it is fine" in explained.text
+
+    flow = page.one("#flow-grid canvas")
+    flow.send_keys(Keys.ARROW_DOWN, Keys.ARROW_DOWN, Keys.ARROW_RIGHT)
+    assert page.one("#flow-tip").text.startswith("model.0.bias, step 2: ")
+
+    rows = page.all(".tree tbody tr")
+    assert [row.is_displayed() for row in rows] == [True] * 4
+    page.one(".tree button").click()
+    assert [row.is_displayed() for row in rows] == [True, False, False, False]
+    page.one(".tree button").click()
+
+    chromium.execute_script(
+        "document.querySelector('.lanes a').dispatchEvent(new MouseEvent('click', {bubbles: true}))"
+    )
+    assert chromium.current_url.endswith("#finding-1")
+    page.one("nav a[href='#timeline']").click()
+    assert chromium.current_url.endswith("#timeline")
+    page.one(".round a.badge").click()
+    assert chromium.current_url.endswith("#finding-1")
+    assert page.is_fine()
+
+
+def test_it_can_be_printed_with_everything_open(chromium: Any, tmp_path: Path) -> None:
+    page = Opened(chromium, written(tmp_path, crowded()), DESKTOP, "dark")
+    chromium.execute_script(
+        "window.seen = []; addEventListener('beforeprint', () => seen.push(document.querySelectorAll("
+        "'details:not([open])').length, document.documentElement.dataset.theme))"
+    )
+    printed = base64.b64decode(chromium.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"])
+    assert printed.startswith(b"%PDF")
+    assert page.run("window.seen") == [0, "light"]
+    assert page.run("document.documentElement.dataset.theme ?? ''") == ""
+    assert page.is_fine()
+
+
+def test_it_is_read_without_a_mouse_and_without_eyes(chromium: Any, tmp_path: Path) -> None:
+    page = Opened(chromium, written(tmp_path, crowded()), DESKTOP)
+    pictures = page.all("[role=img]")
+    assert len(pictures) >= 6
+    assert all(len(picture.get_attribute("aria-label")) > 20 for picture in pictures)
+    assert "model.body.1: zero" in page.one("#flow-grid canvas").get_attribute("aria-label")
+    reached = []
+    for _ in range(60):
+        chromium.switch_to.active_element.send_keys(Keys.TAB)
+        reached.append(page.run("document.activeElement.outerHTML.slice(0, 60)"))
+    for wanted in (
+        'class="skip"',
+        'href="#curves"',
+        'id="theme"',
+        'class="code"',
+        "<summary>",
+        "<canvas",
+        'class="card scroll"',
+    ):
+        assert any(wanted in each for each in reached), wanted

@@ -140,7 +140,7 @@ def check(
     add_ignore: AddIgnore = None,
     polite: Annotated[
         bool | None,
-        Option(help="Keep what the program saves in a scratch folder, and trackers off.", show_default=False),
+        Option(help="Put files back as they were, and keep trackers off.", show_default=False),
     ] = None,
     output_format: OutputFormat = None,
     output_file: OutputFile = None,

@@ -93,11 +93,15 @@ SELECTORS = ("select", "extend_select", "ignore")
 
 
 class Loaded(NamedTuple):
-    """The settings in force, where each that was set comes from, and the file if one was read."""
+    """The settings in force, where each that was set comes from, and the file if one was read.
+
+    said: what the person should know of that file, because it lies in a folder that was not named.
+    """
 
     settings: Settings
     origins: dict[str, str]
     file: Path | None
+    said: tuple[str, ...] = ()
 
     @property
     def ignored_rules(self) -> list[str]:
@@ -147,8 +151,10 @@ def load(
 ) -> Loaded:
     """The settings in force for a script in `folder`; an option of None was not given. Raises `Mistake`."""
     found = file or (None if isolated else config_file.discover(folder))
+    in_file = _file_layer(found) if found else None
+    said = _restrained(in_file) if in_file and found and not file and _is_from_above(found, folder) else ()
     layers = [
-        *([_file_layer(found)] if found else []),
+        *([in_file] if in_file else []),
         _environment_layer(environment, Settings),
         _command_line_layer(options, Settings),
     ]
@@ -162,7 +168,27 @@ def load(
         if "ignore" in layer.values:
             # Words replace words: findings that a file silences are none of what the command line leaves out.
             values["ignore"] = [*values["ignore"], *silenced]
-    return Loaded(msgspec.structs.replace(Settings(), **values), origins, found)
+    return Loaded(msgspec.structs.replace(Settings(), **values), origins, found, tuple(said))
+
+
+def _is_from_above(file: Path, folder: Path) -> bool:
+    """Whether a settings file lies neither beside the program nor in the working folder."""
+    return file.parent not in (folder.resolve(), Path.cwd())
+
+
+def _restrained(layer: _Layer) -> list[str]:
+    """Take from a settings file that nobody pointed to what would change or write files; says so, and where it is."""
+    said = [f"settings were read from `{layer.label}`, in a folder above the program"]
+    if layer.values.get("polite") is False:
+        del layer.values["polite"]
+        said.append(f"`polite: false` of `{layer.label}` has no effect from there: use `--no-polite`")
+    formats = layer.values.get("output_format")
+    if isinstance(formats, list) and any(isinstance(entry, str) and ":" in entry for entry in formats):
+        layer.values["output_format"] = [entry for entry in formats if not isinstance(entry, str) or ":" not in entry]
+        said.append(f"`{layer.label}` may not choose from there where reports are written: use `--output-format`")
+        if not layer.values["output_format"]:
+            del layer.values["output_format"]
+    return said
 
 
 def invocation(options: Mapping[str, Any], environment: Mapping[str, str]) -> Invocation:

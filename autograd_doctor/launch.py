@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import signal
 import subprocess
 import sys
-import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Self
 
 import msgspec
 
-from autograd_doctor.events import Event
+from autograd_doctor.events import Event, Noted
+from autograd_doctor.interrupts import Interrupts, interrupts
+from autograd_doctor.keeping.descendants import MARK, end_all, note_mark
+from autograd_doctor.keeping.guardian import Guardian
+from autograd_doctor.keeping.listing import Listing
+from autograd_doctor.keeping.put_back import put_back
+from autograd_doctor.keeping.told import told
+from autograd_doctor.keeping.workspace import Workspace, abandoned, workspace
 from autograd_doctor.plan import STACKS, Outcome, Plan
 from autograd_doctor.recording import TraceReader
 from autograd_doctor.screen import Screen
 from autograd_doctor.trace import Trace
+
+__all__ = ["Child", "Recording", "Workspace", "abandoned", "record", "workspace"]
 
 _LOOK_EVERY = 0.05
 _GRACE = 2.0
@@ -31,6 +39,7 @@ _MODULE = "autograd_doctor.runner"
 _HASH_SEED = str(secrets.randbits(32))
 """Where the person has set none, sets are ordered alike in a second run of the same program."""
 _PACKAGE = str(Path(__file__).parent)
+_OWN_THREADS = re.compile(rf'  File "{re.escape(_PACKAGE)}/runner/(stopping.py"|witness.py", line \d+ in _look$)')
 
 
 class Recording(NamedTuple):
@@ -38,22 +47,6 @@ class Recording(NamedTuple):
 
     trace: Trace
     outcome: Outcome
-
-
-class Workspace(NamedTuple):
-    """The folder of one check: the trace, and a scratch folder for what the program saves."""
-
-    trace: str
-    scratch: str
-
-
-@contextmanager
-def workspace() -> Iterator[Workspace]:
-    """A temporary folder for one check, gone afterwards."""
-    with tempfile.TemporaryDirectory(prefix="autograd-doctor-", ignore_cleanup_errors=True) as folder:
-        scratch = Path(folder, "scratch")
-        scratch.mkdir()
-        yield Workspace(str(Path(folder, "trace")), str(scratch))
 
 
 def record(
@@ -80,12 +73,13 @@ class Child:
         self._began = time.monotonic()
         plan_end, write_end = os.pipe()
         self._plan_pipe = os.fdopen(write_end, "wb")
+        self._mark = secrets.token_hex(8)
         self._process = subprocess.Popen(
             [sys.executable, *_interpreter_flags(), "-m", _MODULE, f"/dev/fd/{plan_end}"],
             stdout=screen.stdout if screen else None,
             stderr=screen.stderr if screen else None,
             pass_fds=(plan_end,),
-            env={"PYTHONHASHSEED": _HASH_SEED, **os.environ},
+            env={"PYTHONHASHSEED": _HASH_SEED, **os.environ, MARK: self._mark},
             start_new_session=True,
         )
         os.close(plan_end)
@@ -101,27 +95,45 @@ class Child:
             self._screen.drain()
 
     def watch(
-        self, plan: Plan, *, timeout: float | None = None, on_event: Callable[[Event], None] | None = None
+        self,
+        plan: Plan,
+        *,
+        timeout: float | None = None,
+        on_event: Callable[[Event], None] | None = None,
+        folders: Sequence[str] = (),
     ) -> Recording:
-        """Wait for the end. Ctrl-C is passed on, and a child that outlives `timeout` seconds shows its stacks."""
+        """Wait for the end. Ctrl-C is passed on, and a child that outlives `timeout` seconds shows its stacks.
+
+        After a polite run the files are put back, and what changed in `folders` all the same is told.
+        """
         timed_out = interrupted = False
-        with _terminations_interrupt():
+        before = Listing(folders if plan.polite else (), besides=os.path.dirname(plan.trace))
+        with interrupts() as heard, Guardian(self._process.pid, self._mark, plan.scratch):
             try:
+                note_mark(Path(plan.scratch), self._mark)
                 self._give(plan)
                 timed_out = not self._wait(timeout, on_event)
                 if timed_out:
                     self._end_hung(on_event)
             except KeyboardInterrupt:
                 interrupted = True
-                self._end_interrupted(on_event)
+                self._end_interrupted(heard, on_event)
             finally:
-                self._kill_if_alive()
-        self._take(self._reader.ended(), on_event)
+                with heard.held():
+                    self._kill_if_alive()
+            with heard.held():
+                self._take(self._reader.ended(), on_event)
+                self._end_helpers(plan)
+                done = put_back(Path(plan.scratch))
+                self._events += [Noted(text=text) for text in told(done, before, plan.scratch)]
         trace = Trace(tuple(self._events))
-        if trace.end and trace.end.reason in _STOPPED_BY_US:
-            # A program that runs to its end may leave processes behind; one that we stopped cannot end them any more.
-            self._signal_all(signal.SIGKILL)
         return Recording(trace, self._outcome(plan, trace, timed_out, interrupted))
+
+    def _end_helpers(self, plan: Plan) -> None:
+        """What the program has started. Where it was not stopped, a check that need not be polite lets it go on."""
+        end = Trace(tuple(self._events)).end
+        if plan.polite or end is None or end.reason in _STOPPED_BY_US:
+            end_all(self._process.pid, self._mark)
 
     def _give(self, plan: Plan) -> None:
         trace = Path(plan.trace)
@@ -131,11 +143,16 @@ class Child:
         with suppress(BrokenPipeError), self._plan_pipe:
             self._plan_pipe.write(msgspec.json.encode(plan))
 
-    def _wait(self, seconds: float | None, on_event: Callable[[Event], None] | None) -> bool:
-        """Whether the child ended within so many seconds."""
+    def _wait(
+        self,
+        seconds: float | None,
+        on_event: Callable[[Event], None] | None,
+        impatient: Callable[[], bool] = lambda: False,
+    ) -> bool:
+        """Whether the child ended within so many seconds, and before anybody lost patience."""
         until = time.monotonic() + seconds if seconds else float("inf")
         while self._process.poll() is None:
-            if time.monotonic() > until:
+            if time.monotonic() > until or impatient():
                 return False
             if self._screen:
                 self._screen.pump(_LOOK_EVERY)
@@ -158,13 +175,16 @@ class Child:
         self._signal_all(signal.SIGTERM)
         self._wait(_GRACE, on_event)
 
-    def _end_interrupted(self, on_event: Callable[[Event], None] | None) -> None:
+    def _end_interrupted(self, heard: Interrupts, on_event: Callable[[Event], None] | None) -> None:
         """As a terminal would, to the whole group; a second Ctrl-C ends the patience."""
+
+        def impatient() -> bool:
+            return heard.count > 1
+
         self._signal_all(signal.SIGINT)
-        with suppress(KeyboardInterrupt):
-            if not self._wait(_INTERRUPT_GRACE, on_event):
-                self._signal_all(signal.SIGTERM)
-                self._wait(_GRACE, on_event)
+        if not self._wait(_INTERRUPT_GRACE, on_event, impatient) and not impatient():
+            self._signal_all(signal.SIGTERM)
+            self._wait(_GRACE, on_event, impatient)
 
     def _signal_all(self, number: signal.Signals) -> None:
         with suppress(ProcessLookupError, PermissionError):
@@ -199,7 +219,7 @@ def _program_stacks(file: Path) -> str:
 def _without_ours(thread: str) -> str:
     """One thread down to where the program was called, imports by their modules; nothing of the one that is ours."""
     lines = thread.splitlines()
-    if any(f'"{_PACKAGE}/runner/stopping.py"' in line for line in lines):
+    if any(_OWN_THREADS.match(line) for line in lines):
         return ""
     runner = next((number for number, line in enumerate(lines) if f'"{_PACKAGE}/runner/' in line), None)
     shown = [line for line in lines[:runner] if "<frozen importlib" not in line and f'"{_PACKAGE}' not in line]
@@ -209,18 +229,3 @@ def _without_ours(thread: str) -> str:
 def _interpreter_flags() -> list[str]:
     """The options that this interpreter was started with (`-X`, `-W`, `-O` …), as `multiprocessing` passes them on."""
     return list(subprocess._args_from_interpreter_flags())  # type: ignore[attr-defined]
-
-
-@contextmanager
-def _terminations_interrupt() -> Iterator[None]:
-    """While the child runs, SIGTERM and SIGHUP to the parent count as Ctrl-C, so that no child is left behind."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    numbers = (signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -161,9 +161,9 @@ class Plan(Struct, frozen=True, kw_only=True):
     max_seconds: and no longer than this. batches_per_epoch: how many batches of a long pass over a `DataLoader` are
     seen at least before it is cut (0: it never is). full_from: a step about which everything is recorded.
     runs_again: where more detail is needed, the parent runs the program once more, so that this run ends there.
-    trace, scratch: a file to append events to, and a folder for what the program saves and for `STACKS`. polite:
-    redirect saves and switch trackers off. stdout_to_stderr: descriptor 1 is the parent's report, so the program's
-    output goes to descriptor 2.
+    trace, scratch: a file to append events to, and a folder for the journal of files and for `STACKS`. polite: keep a
+    journal, so that files can be put back, and switch trackers off. stdout_to_stderr: descriptor 1 is the parent's
+    report, so the program's output goes to descriptor 2.
     seed: with what the generators of Python and NumPy begin, so that a second run draws the same numbers (None: as they
     are). model: the validated model-mode section of the configuration. call, function: how to call a target of that
     kind. assumes: where the program trains nothing, find out how to train the model that it defines. assumed: what an

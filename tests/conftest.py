@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ for _name in [name for name in os.environ if name.startswith("AUTOGRAD_DOCTOR")]
     del os.environ[_name]
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["COLUMNS"] = "100"
+os.environ["XDG_STATE_HOME"] = os.path.join(tempfile.gettempdir(), "autograd_doctor_tests")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -14,7 +14,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from multiprocessing.context import ForkServerContext
+from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from autograd_doctor import engine, recording
 from autograd_doctor.command.again import again
+from autograd_doctor.keeping.put_back import put_back
 from autograd_doctor.plan import Outcome, Plan, Target
 from autograd_doctor.report import Report
 from autograd_doctor.rules import Rule, all_rules
@@ -57,16 +58,23 @@ def body_of(example: Callable[[], None]) -> str:
 
 def record(plan: Plan, *, cwd: Path, log: Path) -> Outcome:
     """Run a plan in a process forked from a server that has torch imported already."""
-    process = _server().Process(target=_child, args=(plan, str(cwd), str(log)))
-    process.start()
+    process = forked(_child, plan, str(cwd), str(log))
     process.join(PATIENCE)
     timed_out = process.is_alive()
     if timed_out:
         process.kill()
         process.join()
+    put_back(Path(plan.scratch))
     code = process.exitcode
     died_of = -code if code is not None and code < 0 else None
     return Outcome(exit_code=None if died_of else code, signal=died_of, timed_out=timed_out)
+
+
+def forked(target: Callable[..., None], *arguments: Any) -> ForkServerProcess:
+    """A process that has torch imported already, and calls a function of a module."""
+    process = _server().Process(target=target, args=arguments)
+    process.start()
+    return process
 
 
 @contextmanager

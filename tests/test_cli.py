@@ -232,6 +232,18 @@ def test_options_may_follow_a_file_that_only_defines(doctor: Doctor, asked: list
         ([""], "error: the name of the program is empty\n"),
         (["--output-format", "json:r.json", "-o", "all", "train.py"], "--output-file: no format is left for `all`"),
         (["-o", "no/where", "train.py"], "error: no/where: cannot be written: no such folder `no`\n"),
+        (
+            ["-o", "train.py", "train.py"],
+            "error: train.py: not written: it is there already, and is no report that may be replaced\n",
+        ),
+        (
+            ["--output-format", "json:./train.py", "train.py"],
+            "error: train.py: not written: it is there already, and is no report that may be replaced\n",
+        ),
+        (
+            ["--save-trace", "train.py", "-m", "train"],
+            "error: train.py: not written: it is there already, and is no report that may be replaced\n",
+        ),
         (["--save-trace", ".", "train.py"], "error: .: cannot be written: it is a folder\n"),
         (["--ignore", "ALL", "train.py"], "error: no rule is left to check: `select` and `ignore` leave none\n"),
         (["--output-format", "full", "--output-format", "json", "train.py"], "bound to standard output"),

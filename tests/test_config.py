@@ -169,6 +169,26 @@ def test_nearest_file_upward_wins_and_the_repository_ends_the_search(tmp_path: P
     assert config_file.discover(inner) == tmp_path / "repository" / ".autograd_doctor.yaml"
 
 
+def test_a_file_from_above_is_named_and_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inner = tmp_path / "project"
+    inner.mkdir()
+    text = "steps: 3\npolite: false\noutput_format: [concise, 'json:/etc/report.json']"
+    (tmp_path / "autograd_doctor.yaml").write_text(text)
+    monkeypatch.chdir(inner)
+    from_above = config.load({}, folder=inner, environment={})
+    settings = from_above.settings
+    assert (settings.steps, settings.polite, settings.output_format) == (3, True, ["concise"])
+    named, polite, formats = from_above.said
+    assert named == f"settings were read from `{tmp_path}/autograd_doctor.yaml`, in a folder above the program"
+    assert "`--no-polite`" in polite
+    assert "`--output-format`" in formats
+    given = config.load({}, folder=inner, environment={}, file=tmp_path / "autograd_doctor.yaml")
+    assert (given.settings.polite, given.said) == (False, ())
+    monkeypatch.chdir(tmp_path)
+    here = config.load({}, folder=inner, environment={})
+    assert (here.settings.polite, here.said) == (False, ())
+
+
 def test_order_within_one_folder(tmp_path: Path) -> None:
     names = ["autograd_doctor.yaml", "autograd_doctor.yml", ".autograd_doctor.yaml", "pyproject.toml"]
     for name in names:

@@ -199,8 +199,7 @@ def test_own_frames_and_threads_are_left_out_of_the_stacks(tmp_path: Path) -> No
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_of_the_parent_reaches_the_program(stage: Stage, number: signal.Signals) -> None:
     body = (
-        "write(Noted(text='ready'))\n"
-        "try:\n    time.sleep(100)\n"
+        "try:\n    write(Noted(text='ready'))\n    time.sleep(100)\n"
         "except KeyboardInterrupt:\n    write(RunEnded(reason='interrupted', exit_code=130)); sys.exit(130)"
     )
     plan = stage.plan(body)

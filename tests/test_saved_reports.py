@@ -186,8 +186,8 @@ def test_no_check_overwrites_its_program_or_its_trace(tmp_path: Path, monkeypatc
     Path("train.py").write_text("import torch")
     (tmp_path / ".git").mkdir()
     asked = Invocation(save_trace="a.trace")
-    for word, other in (("json:train.py", "train.py"), ("json:a.trace", "a.trace")):
-        with pytest.raises(Mistake, match=f"the report would overwrite `{other}`"):
+    for word, said in (("json:train.py", "is no report"), ("json:a.trace", "would overwrite `a.trace`")):
+        with pytest.raises(Mistake, match=said):
             checking.check(Request("train.py", options={"output_format": [word]}, asked=asked))
     assert Path("train.py").read_text() == "import torch"
 

@@ -22,8 +22,9 @@ from autograd_doctor.command.baselines import Shelf
 from autograd_doctor.command.outputs import Output
 from autograd_doctor.command.progress import Progress
 from autograd_doctor.config import Invocation, Loaded, ModelSection, Settings
-from autograd_doctor.events import CheckEnded, RecordingDamaged, RunStarted
+from autograd_doctor.events import CheckEnded, Noted, RecordingDamaged, RunStarted
 from autograd_doctor.findings import ExitCode, Number
+from autograd_doctor.interrupts import interrupts
 from autograd_doctor.mistakes import Mistake, nearest
 from autograd_doctor.plan import CallPlan, FunctionPlan, ModelPlan, Outcome, Plan, Target
 from autograd_doctor.report import Report
@@ -64,7 +65,7 @@ class Request(NamedTuple):
 
 
 class _Job(NamedTuple):
-    """A request with everything settled: how to judge, what is accepted, and where the reports go."""
+    """A request with everything settled: how to judge, what is accepted, where reports go, what to say of settings."""
 
     settings: Settings
     rules: list[Rule]
@@ -73,6 +74,7 @@ class _Job(NamedTuple):
     accepted: Accepted
     shelf: Shelf
     repository: Path
+    said: Sequence[str]
 
 
 def check(request: Request) -> int:
@@ -95,6 +97,20 @@ def run(
     call: CallPlan | None = None,
 ) -> int:
     """The way of every check from the settled target on; returns the exit code. Raises `Mistake`."""
+    # Once the person has pressed Ctrl-C, nothing more of it spoils the report.
+    with interrupts():
+        _put_abandoned_back()
+        return _run(request, loaded, what, model, function, call)
+
+
+def _run(
+    request: Request,
+    loaded: Loaded,
+    what: Target,
+    model: ModelPlan | None,
+    function: FunctionPlan | None,
+    call: CallPlan | None,
+) -> int:
     screen, progress = _screen(loaded.settings) if function is None else (None, None)
     with launch.workspace() as workspace, launch.Child(screen) as child, workflow.only_output():
         # While the child loads torch, the parent loads the rules, and what will judge and render.
@@ -102,7 +118,7 @@ def run(
         _load_judges(job.outputs)
         plan = msgspec.structs.replace(_plan(job, what, workspace), model=model, function=function, call=call)
         plan = msgspec.structs.replace(plan, assumes=_may_be_assumed(what, loaded))
-        run = child.watch(plan, timeout=job.settings.timeout or None, on_event=progress)
+        run = child.watch(plan, timeout=job.settings.timeout or None, on_event=progress, folders=_folders(what))
     if not run.outcome.interrupted and (found := trained(plan, run.trace)):
         said = "; it is run again to train the model that it defines"
         print(f"note: {what.name} trains nothing by itself{said}", file=sys.stderr)
@@ -174,7 +190,10 @@ def _job(loaded: Loaded, request: Request, what: Target, cwd: str = "") -> _Job:
     if request.save_trace:
         outputs.check_writable(request.save_trace)
     written = outputs.parse(settings.output_format, request.output_file)
-    outputs.check_apart(written, request.name, request.save_trace)
+    outputs.check_apart(written, request.save_trace)
+    for file in (request.save_trace, *(output.file for output in written)):
+        if file:
+            outputs.check_not_source(file, Path(what.name), *filter(None, (loaded.file,)), Path(request.name))
     shelf, is_there = _shelf(loaded, request, what, cwd)
     accepted = Accepted(
         comments=not request.asked.no_ignores,
@@ -193,6 +212,7 @@ def _job(loaded: Loaded, request: Request, what: Target, cwd: str = "") -> _Job:
         accepted,
         shelf,
         baselines.repository(_folder(request)),
+        loaded.said,
     )
 
 
@@ -292,7 +312,27 @@ def _watch(plan: Plan, job: _Job) -> launch.Recording:
     screen, progress = _screen(job.settings)
     with launch.workspace() as workspace, launch.Child(screen) as child, workflow.only_output():
         plan = msgspec.structs.replace(plan, trace=workspace.trace, scratch=workspace.scratch)
-        return child.watch(plan, timeout=job.settings.timeout or None, on_event=progress)
+        folders = _folders(plan.target)
+        return child.watch(plan, timeout=job.settings.timeout or None, on_event=progress, folders=folders)
+
+
+def _folders(what: Target) -> list[str]:
+    """Where the program is likely to write: the working folder, and its own."""
+    named = Path(what.name)
+    return [os.getcwd(), *([str(named if named.is_dir() else named.parent)] if named.exists() else [])]
+
+
+def _put_abandoned_back() -> None:
+    for done in launch.abandoned():
+        paths = [*done.restored, *done.removed]
+        said = f"an earlier check was killed; {len(paths)} paths that its program had changed were put back"
+        print(f"note: {said}: {', '.join(paths[:3])}{' …' * (len(paths) > 3)}", file=sys.stderr)
+        for path in done.wrote:
+            print(f"note: {path} was left as it is: somebody else has written it since", file=sys.stderr)
+        for path, beside in done.beside.items():
+            print(f"note: what {path} held before is in {beside}", file=sys.stderr)
+        for path, why in done.failed.items():
+            print(f"note: {path} could not be put back: {why}", file=sys.stderr)
 
 
 def _screen(settings: Settings) -> tuple[Screen | None, Progress | None]:
@@ -328,7 +368,7 @@ def _judged(trace: Trace, what: Target, outcome: Outcome, job: _Job) -> Report:
     from autograd_doctor.engine import judge
 
     return judge(
-        trace,
+        Trace((*trace.events, *(Noted(text=text) for text in job.said))),
         job.rules,
         job.tunables,
         target=what,

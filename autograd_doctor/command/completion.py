@@ -69,4 +69,5 @@ def _formats() -> list[str]:
 
 
 def _files(folder: str) -> Iterable[Path]:
-    return (_PACKAGE / folder).glob("*.py")
+    """A module is a file, or a folder of its own."""
+    return (*(_PACKAGE / folder).glob("*.py"), *(_PACKAGE / folder).glob("*/__init__.py"))

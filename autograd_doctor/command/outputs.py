@@ -16,6 +16,7 @@ PERSON = "full"
 _DRAWN = ("full", "concise")
 """Formats that make do with what the terminal's encoding has."""
 _WIDTH = 100
+_SOURCES = (".py", ".pyw", ".ipynb")
 
 
 class Output(NamedTuple):
@@ -64,6 +65,12 @@ def check_writable(file: Path) -> None:
         raise Mistake(f"{file}: cannot be written: no such folder `{file.parent}`")
     if not os.access(file if file.exists() else file.parent, os.W_OK):
         raise Mistake(f"{file}: cannot be written: permission denied")
+
+
+def check_not_source(file: Path, *others: Path) -> None:
+    """Say that a report or trace may not take the place of a program, of the settings, or of what is judged."""
+    if file.exists() and (file.suffix in _SOURCES or any(other.exists() and file.samefile(other) for other in others)):
+        raise Mistake(f"{file}: not written: it is there already, and is no report that may be replaced")
 
 
 def _check_format(name: str) -> None:

@@ -49,6 +49,7 @@ from autograd_doctor.runner.assuming import assume, defines_model
 from autograd_doctor.runner.call_program import CallProgram
 from autograd_doctor.runner.caught import Caught
 from autograd_doctor.runner.function_mode import FunctionProgram
+from autograd_doctor.runner.keeper import Refused
 from autograd_doctor.runner.model_mode import ConfigMistake, ModelProgram
 from autograd_doctor.runner.notebook_program import NotebookProgram
 from autograd_doctor.runner.polite import Polite
@@ -105,6 +106,7 @@ class _Run:
         self._patches = Patches()
         self._caught = Caught(self._session)
         self._trains = False
+        self._polite: Polite | None = None
         self._stopper = Stopper(
             self._session.signals.guard,
             plan.steps,
@@ -148,7 +150,8 @@ class _Run:
     def _execute(self) -> None:
         if self._plan.polite:
             # Never undone: exit functions of the program may save, too.
-            Polite(self._note, Path(self._plan.scratch)).install()
+            self._polite = Polite(self._note, Path(self._plan.scratch), Path(self._plan.trace))
+            self._polite.install()
         if self._plan.seed is not None:
             _seed(self._plan.seed)
         self._attach()
@@ -161,7 +164,21 @@ class _Run:
         course = self._session.find(Course)
         if course is not None:
             self._stopper.start(course)
+            self._await_training(course)
         program.execute()
+
+    def _await_training(self, course: Course) -> None:
+        """What is new on the file system before the first backward, or step, is no result of training."""
+        if (polite := self._polite) is None:
+            return
+
+        def began(_: Course) -> None:
+            course.backward_over.disconnect(began)
+            course.step_taken.disconnect(began)
+            polite.training_began()
+
+        course.backward_over.connect(began, owner="files")
+        course.step_taken.connect(began, owner="files")
 
     def _attach(self) -> None:
         try:
@@ -214,6 +231,10 @@ class _Run:
             print(f"error: {error}", file=sys.stderr)
             return "exited", _USAGE
         crash.peel(error)
+        if isinstance(error, Refused):
+            # Said in a note: that a file cannot be kept is no fault of the program's.
+            crash.report(error)
+            return "exited", 1
         interrupted = isinstance(error, KeyboardInterrupt)
         if not interrupted:
             self._session.emit(crash.raised(error, self._session.signals.guard, self._session.step))
@@ -274,6 +295,8 @@ class _Run:
             self._session.emit(caught)
 
     def _say_ended(self, reason: Reason, code: int) -> None:
+        if self._polite is not None:
+            self._polite.settle()
         seconds = round(time.monotonic() - self._began, 3)
         self._session.emit(RunEnded(step=self._session.step, reason=reason, exit_code=code, seconds=seconds))
 

@@ -736,6 +736,16 @@ class UpdatesDiscarded(Event, frozen=True):
     location: Location | None
 
 
+class AveragesDiscarded(Event, frozen=True):
+    """New values for parameters that no optimizer holds were computed from them and from ones that learn, and died.
+
+    No operation had taken them in, and the parameters were as before. location: of the first.
+    """
+
+    parameters: list[int]
+    location: Location | None
+
+
 class LeafCollected(Event, frozen=True):
     """Backwards wrote to the `.grad` of a leaf that the program made itself, and not as a parameter, in a second step.
 

@@ -6,9 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autograd_doctor.events import (
+    AveragesDiscarded,
     BackwardRan,
     OptimizerBuilt,
     OptimizerStepped,
+    ParameterCopied,
     ParametersCompared,
     ParameterSeen,
     RunEnded,
@@ -26,6 +28,7 @@ from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    yield from _averages_in_vain(trace, tunables["minimum_repeats"])
     still = sorted(unchanged(trace))
     discarded = trace.of(UpdatesDiscarded)
     if not still or awaited(trace):
@@ -119,6 +122,28 @@ def _updates_in_vain(trace: Trace, discarded: tuple[UpdatesDiscarded, ...]) -> F
     )
 
 
+def _averages_in_vain(trace: Trace, minimum: float) -> Iterator[Finding]:
+    by_line: dict[Location | None, list[AveragesDiscarded]] = {}
+    for event in trace.of(AveragesDiscarded):
+        by_line.setdefault(event.location, []).append(event)
+    copied = {event.parameter for event in trace.of(ParameterCopied)}
+    for location, events in by_line.items():
+        parameters = sorted({p for event in events for p in event.parameters} - copied)
+        if parameters and len(events) >= minimum:
+            yield RULE.finding(
+                f"averages of {trace.parameter_names(parameters)} with parameters that learn are computed here and "
+                f"bound to a name that nothing reads, in {plural(len(events), 'step')}: they never follow",
+                subject=trace.parameter_name(parameters[0]),
+                location=location,
+                help="change the parameter itself: `slow.lerp_(fast, rate)`, or `slow.copy_(average)`, under "
+                "`torch.no_grad()`",
+                evidence={"steps": len(events), "parameters": len(parameters)},
+                step_first=ordinal(events[0]),
+                step_count=len(events),
+                parameters=parameters,
+            )
+
+
 def bad() -> None:
     import torch
     from torch import nn
@@ -189,6 +214,31 @@ def bad_closure_without_backward() -> None:
 
     for _ in range(8):
         optimizer.step(closure)  # <- AD116
+
+
+def bad_target_network_is_bound_anew() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+    target = copy.deepcopy(model)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(8):
+        inputs = torch.randn(16, 4)
+        with torch.no_grad():
+            wanted = inputs.sum(dim=1, keepdim=True) + 0.5 * target(inputs)
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(inputs), wanted).backward()
+        optimizer.step()
+        with torch.no_grad():
+            pairs: list[tuple[torch.Tensor, torch.Tensor]] = list(
+                zip(target.parameters(), model.parameters(), strict=True)
+            )
+            for slow, fast in pairs:
+                slow = 0.9 * slow + 0.1 * fast  # <- AD116
 
 
 def good() -> None:
@@ -295,6 +345,36 @@ def good_input_moves_and_model_rests() -> None:
         model.zero_grad()
 
 
+def good_averages_that_are_used() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+    target, shown = copy.deepcopy(model), copy.deepcopy(model)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(8):
+        inputs = torch.randn(16, 4)
+        with torch.no_grad():
+            wanted = inputs.sum(dim=1, keepdim=True) + 0.5 * target(inputs)
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(inputs), wanted).backward()
+        optimizer.step()
+        with torch.no_grad():
+            names = dict(model.named_parameters())
+            for slow, fast in zip(target.parameters(), model.parameters(), strict=True):
+                slow.data = 0.9 * slow + 0.1 * fast
+            for name, slow in list(shown.named_parameters()):
+                layer, leaf = name.split(".")
+                setattr(shown[int(layer)], leaf, nn.Parameter(torch.lerp(slow, names[name], 0.1)))
+            drift = [
+                (slow - fast).norm().item() for slow, fast in zip(target.parameters(), model.parameters(), strict=True)
+            ]
+    print(max(drift))
+
+
 RULE = Rule(
     code="AD116",
     name="nothing-learned",
@@ -324,9 +404,17 @@ RULE = Rule(
         ScalerUsed,
         SchedulerStepped,
         UpdatesDiscarded,
+        AveragesDiscarded,
+        ParameterCopied,
     ),
     examine=examine,
-    bad=(bad, bad_loop_variable_is_bound_anew, bad_loss_comes_back_from_numpy, bad_closure_without_backward),
+    bad=(
+        bad,
+        bad_loop_variable_is_bound_anew,
+        bad_target_network_is_bound_anew,
+        bad_loss_comes_back_from_numpy,
+        bad_closure_without_backward,
+    ),
     good=(
         good,
         good_names_are_bound_anew,
@@ -334,6 +422,7 @@ RULE = Rule(
         good_warm_up_from_zero,
         good_target_network_rests,
         good_input_moves_and_model_rests,
+        good_averages_that_are_used,
     ),
     tunables={"minimum_repeats": 3},
     folds=("AD203", "AD206"),

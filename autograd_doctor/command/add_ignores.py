@@ -72,11 +72,16 @@ def _with_comment(row: str, comment: tokenize.TokenInfo | None, codes: list[str]
     ours = COMMENT.search(comment.string) if comment else None
     if comment is None or ours is None or ours["file"]:
         bare = row.rstrip()
-        said = f"# doctor: ignore[{', '.join(codes)}] {' '.join(reason.split())}".rstrip()
+        said = f"# doctor: ignore[{', '.join(codes)}] {_on_a_line(reason)}".rstrip()
         return f"{bare}  {said}{row[len(bare) :] if row.endswith(chr(13)) else ''}"
     there = [rule.strip() for rule in ours["rules"].split(",")]
     begin, end = (comment.start[1] + position for position in ours.span("rules"))
     return row[:begin] + ", ".join(dict.fromkeys([*there, *codes])) + row[end:]
+
+
+def _on_a_line(reason: str) -> str:
+    """A reason as a comment can hold it."""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in reason).split())
 
 
 def _statements(text: str) -> Iterator[_Statement]:

@@ -9,6 +9,7 @@ import inspect
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -36,7 +37,35 @@ _HUNDREDS = {
     "9": "distributed",
 }
 
+_REPORTED: dict[Severity, str] = {"error": "an error", "warning": "a warning", "info": "as information"}
+
 _TYPE_REMARK = re.compile(r"  # type: ignore\[[^\]]*\]")
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a rule's page: paragraphs, in which what stands in backticks is code, and then perhaps a program."""
+
+    heading: str
+    prose: str
+    program: Example | None = None
+
+
+def sections(rule: Rule) -> list[Section]:
+    """What there is to say of a rule, in order; what has nothing to say is left out."""
+    told = [
+        Section("What it does", _in_short(rule)),
+        Section("Why it is bad", _sentence(rule.why)),
+        Section("Evidence", _sentence(rule.observes)),
+        Section("Example", "The marked line is where the finding points to.", rule.bad[0]),
+        Section("Use instead", _sentence(rule.fix), rule.good[0]),
+        Section("When this is fine", _sentence(rule.fine)),
+        Section("Options", _options(rule)),
+        Section("How to silence it", _silencing(rule)),
+        Section("Other examples", _others(rule)),
+        Section("References", "\n\n".join(rule.references)),
+    ]
+    return [section for section in told if section.prose.strip()]
 
 
 class Entry(Struct, frozen=True, kw_only=True):
@@ -61,6 +90,7 @@ class Page(Entry, frozen=True, kw_only=True):
     folds: tuple[str, ...]
     bad: list[str]
     good: list[str]
+    references: tuple[str, ...]
 
 
 def rules_json(rules: Iterable[Rule]) -> str:
@@ -80,9 +110,14 @@ def rules_text(rules: Sequence[Rule], *, width: int = 80, color: bool = False, u
 
 
 def explain_text(rule: Rule, *, width: int = 80, color: bool = False, unicode: bool = True) -> str:
-    """The page of a rule: what, why, how to fix, when it is fine, a program that has the fault and one that has not."""
+    """The page of a rule, section by section."""
     canvas = Canvas(Options(max(width, MIN_WIDTH), color, unicode))
     return canvas.text(_explanation(canvas, rule))
+
+
+def group(code: str) -> str:
+    """What the rules of this hundred are about; nothing for one that the doctor does not know."""
+    return _HUNDREDS.get(code[2:3], "")
 
 
 def example_source(example: Example) -> str:
@@ -114,6 +149,7 @@ def _page(rule: Rule) -> Page:
         folds=rule.folds,
         bad=[example_source(example) for example in rule.bad],
         good=[example_source(example) for example in rule.good],
+        references=rule.references,
     )
 
 
@@ -123,7 +159,7 @@ def _page(rule: Rule) -> Page:
 def _table(canvas: Canvas, rules: Sequence[Rule]) -> Iterator[Text]:
     widest = max((len(rule.name) for rule in rules), default=0)
     for hundred, members in groupby(rules, key=lambda rule: rule.code[2:3]):
-        yield from canvas.indented(Text(f"AD{hundred}xx  {_HUNDREDS.get(hundred, '')}".rstrip(), style="bold"))
+        yield from canvas.indented(Text(f"AD{hundred}xx  {group(f'AD{hundred}')}".rstrip(), style="bold"))
         for rule in members:
             yield from _row(canvas, rule, widest)
         yield Text("")
@@ -142,45 +178,66 @@ def _row(canvas: Canvas, rule: Rule, widest: int) -> Iterator[Text]:
 # -------------------------------------------------------------------------------------------------------------- page
 
 
-def _explanation(canvas: Canvas, rule: Rule) -> Iterator[Text]:
-    head = Text.assemble((f"{rule.severity}[{rule.code}]", SEVERITY_STYLES[rule.severity]), (f" {rule.name}", "bold"))
-    yield from canvas.indented(head)
-    yield from canvas.indented(canvas.prose(rule.title, "bold"), 0)
-    sections = {
-        "what it observes": rule.observes,
-        "why it hurts": rule.why,
-        "how to fix it": rule.fix,
-        "when it is fine": rule.fine,
-        "what it needs to see": ", ".join(rule.needs_phases),
-        "options": "\n\n".join(f"- `{name}` = {value}" for name, value in rule.tunables.items()),
-        "how to silence it": f"`# doctor: ignore[{rule.code}] reason` on the line, or `--ignore {rule.code}`",
-    }
-    for heading, prose in sections.items():
-        if prose.strip():
-            yield from _section(canvas, heading, prose)
-    yield from _program(canvas, "a program with this fault", rule.bad[0])
-    yield from _program(canvas, "a program without it", rule.good[0])
-    for heading, others in (("it also finds", rule.bad[1:]), ("it also stays silent on", rule.good[1:])):
-        if others:
-            yield from _section(canvas, heading, ", ".join(_named(example) for example in others))
+def _in_short(rule: Rule) -> str:
+    sentences = [f"Reports {_REPORTED[rule.severity]}: {rule.title}."]
+    if rule.needs_phases:
+        sentences.append(f"It needs to see {' and '.join(rule.needs_phases)}.")
+    if rule.folds:
+        sentences.append(f"What merely follows from it becomes a note of its finding: {', '.join(sorted(rule.folds))}.")
+    return " ".join(sentences)
+
+
+def _sentence(text: str) -> str:
+    """Some rules put it in a clause."""
+    text = inspect.cleandoc(text)
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', ')')) else '.'}"
+
+
+def _options(rule: Rule) -> str:
+    if not rule.tunables:
+        return ""
+    first = next(iter(rule.tunables))
+    example = f"To change one, in the settings: `rules: {{{rule.code}: {{{first}: {rule.tunables[first]}}}}}`."
+    return "\n\n".join([*(f"- `{name}` = {value}" for name, value in rule.tunables.items()), example])
+
+
+def _silencing(rule: Rule) -> str:
+    return (
+        f"One place: `# doctor: ignore[{rule.code}] reason` on the line, or alone on the line above. "
+        f"One subject: `ignore: [{{code: {rule.code}, subject: NAME, reason: WHY}}]` in the settings. "
+        f"All that is there today: `doctor check --write-baseline`. The whole rule: `--ignore {rule.code}`."
+    )
+
+
+def _others(rule: Rule) -> str:
+    """The further examples by their names: `good_shared_trunk` is "shared trunk"."""
+    groups = {"It also finds": rule.bad[1:], "It also stays silent on": rule.good[1:]}
+    return "\n\n".join(f"{what}: {', '.join(map(_named, examples))}." for what, examples in groups.items() if examples)
 
 
 def _named(example: Example) -> str:
-    """What the name of an example says: `good_shared_trunk` is "shared trunk"."""
     _, _, name = example.__name__.partition("_")
     return (name or example.__name__).replace("_", " ")
 
 
-def _section(canvas: Canvas, heading: str, prose: str) -> Iterator[Text]:
+def _explanation(canvas: Canvas, rule: Rule) -> Iterator[Text]:
+    head = Text.assemble((f"{rule.severity}[{rule.code}]", SEVERITY_STYLES[rule.severity]), (f" {rule.name}", "bold"))
+    yield from canvas.indented(head)
+    for section in sections(rule):
+        yield from _section(canvas, section)
+
+
+def _section(canvas: Canvas, section: Section) -> Iterator[Text]:
     yield Text("")
-    yield Text(heading, style="bold cyan")
-    for paragraph in inspect.cleandoc(prose).split("\n\n"):
+    yield Text(section.heading.lower(), style="bold cyan")
+    for paragraph in inspect.cleandoc(section.prose).split("\n\n"):
         yield from canvas.beside(Text("  "), canvas.prose(" ".join(paragraph.split())))
+    if section.program:
+        yield Text("")
+        yield from _program(canvas, section.program)
 
 
-def _program(canvas: Canvas, heading: str, example: Example) -> Iterator[Text]:
-    yield Text("")
-    yield Text(heading, style="bold cyan")
+def _program(canvas: Canvas, example: Example) -> Iterator[Text]:
     for line in example_source(example).rstrip().split("\n"):
         shown, _ = code_line(line, unicode=canvas.options.unicode)
         code = highlighted(shown) if canvas.options.color else Text(shown)

@@ -32,7 +32,8 @@ class Rule:
     Each `bad` example is a whole training program that must yield this rule's code on the line marked
     `# <- ADxxx`; each `good` example is one on which *every* rule must stay silent. `folds` are the codes that are
     mere consequences of this fault: the engine turns such findings into notes of this one. `about` is what of a
-    training the rule judges: what the doctor made up itself, to train a bare model, is not judged.
+    training the rule judges: what the doctor made up itself, to train a bare model, is not judged. `references` are
+    addresses of what others say of the fault.
     """
 
     code: str
@@ -51,6 +52,7 @@ class Rule:
     needs_phases: tuple[str, ...] = ("training",)
     folds: tuple[str, ...] = ()
     about: Part = "model"
+    references: tuple[str, ...] = ()
 
     def finding(
         self,

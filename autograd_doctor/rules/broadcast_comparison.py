@@ -149,4 +149,5 @@ RULE = Rule(
     bad=(bad, bad_validation, bad_error),
     good=(good, good_pairs_of_one_class),
     about="loss",
+    references=("https://docs.pytorch.org/docs/stable/notes/broadcasting.html",),
 )

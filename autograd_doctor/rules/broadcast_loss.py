@@ -204,4 +204,5 @@ RULE = Rule(
     good=(good, good_pairwise_ranking, good_kernel_distance, good_quantiles),
     folds=("AD116", "AD405", "AD410", "AD412", "AD616"),
     about="loss",
+    references=("https://docs.pytorch.org/docs/stable/notes/broadcasting.html",),
 )

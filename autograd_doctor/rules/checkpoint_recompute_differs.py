@@ -188,4 +188,5 @@ RULE = Rule(
     good=(good, good_layer_norm),
     # Another order of summation moves float32 by some 1e-6, bfloat16 and TF32 by up to 1e-3.
     tunables={"relative_difference": 1e-3},
+    references=("https://docs.pytorch.org/docs/stable/checkpoint.html",),
 )

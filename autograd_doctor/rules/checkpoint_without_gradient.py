@@ -101,4 +101,5 @@ RULE = Rule(
     bad=(bad,),
     good=(good, good_frozen_segment),
     folds=("AD202", "AD203", "AD506", "AD802", "AD116"),
+    references=("https://docs.pytorch.org/docs/stable/checkpoint.html",),
 )

@@ -209,4 +209,5 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_tuple_of_inputs, bad_output, bad_in_setup_context),
     good=(good, good_intermediate_and_plain_values),
+    references=("https://docs.pytorch.org/docs/stable/notes/extending.html",),
 )

@@ -139,4 +139,5 @@ RULE = Rule(
     good=(good, good_moving_average),
     # Far above the rounding of float32 (1e-7 an operation), far below what training would notice.
     tunables={"relative_error": 1e-4},
+    references=("https://docs.pytorch.org/docs/stable/notes/autograd.html",),
 )

@@ -166,4 +166,5 @@ RULE = Rule(
     good=(good, good_adversarial_examples, good_frozen_network),
     # Half of the smallest block that the caching allocator takes from a GPU (2 MiB): less is lost in it.
     tunables={"minimum_passes": 2, "noticeable_bytes": 2**20},
+    references=("https://docs.pytorch.org/docs/stable/notes/autograd.html",),
 )

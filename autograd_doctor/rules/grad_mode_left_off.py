@@ -149,4 +149,5 @@ RULE = Rule(
     good=(good, good_final_evaluation),
     needs_phases=(),
     folds=("AD201", "AD202", "AD203", "AD103", "AD104", "AD111", "AD211", "AD506", "AD599", "AD116"),
+    references=("https://docs.pytorch.org/docs/stable/notes/autograd.html",),
 )

@@ -180,4 +180,5 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_penalty_outside_the_loss, bad_meter),
     good=(good, good_sum_that_is_backpropagated),
+    references=("https://docs.pytorch.org/docs/stable/notes/faq.html",),
 )

@@ -410,4 +410,5 @@ RULE = Rule(
         good_losses_accumulated_for_one_backward,
     ),
     tunables={"steps": 3},
+    references=("https://docs.pytorch.org/docs/stable/notes/faq.html",),
 )

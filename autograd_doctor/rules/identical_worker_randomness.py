@@ -102,4 +102,5 @@ RULE = Rule(
     good=(good,),
     tunables={"rounds": 3, "share": 0.9},
     about="data",
+    references=("https://docs.pytorch.org/docs/stable/notes/faq.html",),
 )

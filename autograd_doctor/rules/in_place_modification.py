@@ -182,4 +182,5 @@ RULE = Rule(
     bad=(bad, bad_masked_write, bad_step_before_the_second_backward),
     good=(good, good_changes_that_autograd_allows),
     folds=("AD599",),
+    references=("https://docs.pytorch.org/docs/stable/notes/autograd.html",),
 )

@@ -112,4 +112,5 @@ RULE = Rule(
     good=(good,),
     needs_phases=(),
     folds=("AD201", "AD202", "AD103", "AD104", "AD506", "AD512", "AD599", "AD116"),
+    references=("https://docs.pytorch.org/docs/stable/notes/autograd.html",),
 )

@@ -132,4 +132,5 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good, good_only_first_derivatives),
+    references=("https://docs.pytorch.org/docs/stable/notes/gradcheck.html",),
 )

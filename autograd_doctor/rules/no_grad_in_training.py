@@ -298,4 +298,5 @@ RULE = Rule(
     bad=(bad, bad_block, bad_flag, bad_encoder),
     good=(good, good_frozen_features, good_pseudo_labels, good_rollout),
     folds=("AD203", "AD103", "AD104", "AD111", "AD506", "AD599", "AD116", "AD216", "AD217"),
+    references=("https://docs.pytorch.org/docs/stable/notes/autograd.html",),
 )

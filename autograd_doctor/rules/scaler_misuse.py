@@ -327,4 +327,5 @@ RULE = Rule(
     tunables={"minimum_repeats": 2},
     folds=("AD405", "AD599", "AD116"),
     about="loop",
+    references=("https://docs.pytorch.org/docs/stable/notes/amp_examples.html",),
 )

@@ -243,4 +243,5 @@ RULE = Rule(
     good=(good, good_several_times_per_step, good_resumed_at_epoch_two),
     tunables={"minimum_repeats": 2},
     about="loop",
+    references=("https://docs.pytorch.org/docs/stable/optim.html",),
 )

@@ -191,4 +191,5 @@ RULE = Rule(
     bad=(bad, bad_first_measured),
     good=(good, good_frozen_batch_norm, good_without_modes),
     tunables={"minimum_steps": 2},
+    references=("https://docs.pytorch.org/docs/stable/notes/autograd.html",),
 )

@@ -181,4 +181,5 @@ RULE = Rule(
     bad=(bad, bad_dictionary),
     good=(good, good_shared),
     folds=("AD204", "AD203", "AD101", "AD116"),
+    references=("https://docs.pytorch.org/docs/stable/generated/torch.nn.ModuleList.html",),
 )

@@ -305,4 +305,5 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_gradients_swapped, bad_number_of_gradients, bad_mask_forgotten),
     good=(good, good_straight_through, good_reversed_gradient, good_with_randomness),
+    references=("https://docs.pytorch.org/docs/stable/notes/gradcheck.html",),
 )

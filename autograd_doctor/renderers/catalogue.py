@@ -188,9 +188,9 @@ def _in_short(rule: Rule) -> str:
 
 
 def _sentence(text: str) -> str:
-    """Some rules put it in a clause."""
+    """Prose of a rule file that begins in lower case and has no full stop, as a sentence."""
     text = inspect.cleandoc(text)
-    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', ')')) else '.'}"
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
 
 
 def _options(rule: Rule) -> str:

@@ -490,7 +490,7 @@ RULE = Rule(
     severity="error",
     title="an operation cut parameters off from the loss",
     observes="Parameters of an optimizer whose values flow into the loss while no backward of the run reaches them, "
-    "and the operation that dropped their graph. So does rounding: it keeps the graph and makes all gradients zero.",
+    "and the operation that dropped their graph. Rounding counts as one: it keeps the graph, with gradients of zero.",
     why="The loss falls a little, because what lies behind the cut still learns, and the parameters before it stay as "
     "they were initialised. Nothing crashes unless everything was cut.",
     fix="Keep the computation in the graph: remove `detach` or `.data`, stay with tensors instead of numbers and NumPy "

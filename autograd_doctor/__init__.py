@@ -1,3 +1,27 @@
-"""autograd_doctor: finds out what is wrong with a PyTorch training loop."""
+"""autograd_doctor: finds out what is wrong with a PyTorch training loop.
+
+`watch` watches a piece of the program that calls it. It is loaded when it is first asked for, so that importing this
+package costs nothing.
+"""
+
+import importlib
 
 __version__ = "0.1.0"
+__all__ = ["Mistake", "Report", "Watched", "watch"]
+
+_HOMES = {
+    "Mistake": "mistakes",
+    "Report": "report",
+    "Watched": "api.watching",
+    "watch": "api.watching",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

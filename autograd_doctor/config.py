@@ -148,15 +148,20 @@ def load(
     environment: Mapping[str, str],
     file: Path | None = None,
     isolated: bool = False,
+    caller: str = "",
 ) -> Loaded:
-    """The settings in force for a script in `folder`; an option of None was not given. Raises `Mistake`."""
+    """The settings in force for a script in `folder`; an option of None was not given. Raises `Mistake`.
+
+    caller: the function of which the options are keyword arguments, where they are none of the command line.
+    """
+    given = _Layer(caller, dict(options), caller) if caller else _command_line_layer(options, Settings)
     found = file or (None if isolated else config_file.discover(folder))
     in_file = _file_layer(found) if found else None
     said = _restrained(in_file) if in_file and found and not file and _is_from_above(found, folder) else ()
     layers = [
         *([in_file] if in_file else []),
         _environment_layer(environment, Settings),
-        _command_line_layer(options, Settings),
+        given,
     ]
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}

@@ -14,10 +14,11 @@ class Target(Struct, frozen=True):
     """What to run: `script` is a path as typed, `module` a dotted name (`-m`), `model` a file for model mode.
 
     `notebook` is the path of a notebook, `call` a function that trains, as "pkg.train:main" or "train.py:main".
-    `function` is a custom `autograd.Function`, as "ops.py:Cube" or "package.ops:Cube".
+    `function` is a custom `autograd.Function`, as "ops.py:Cube" or "package.ops:Cube". `block` is a piece of a program
+    that watched itself, as "train.py:12".
     """
 
-    kind: Literal["script", "module", "notebook", "call", "model", "function"]
+    kind: Literal["script", "module", "notebook", "call", "model", "function", "block"]
     name: str
     arguments: list[str] = []
 

@@ -31,9 +31,10 @@ class Tool(Struct, frozen=True):
 
 
 class TargetFacts(Struct, frozen=True, kw_only=True):
-    """What was run: exactly one of `script`, `module`, `notebook`, `call`, `model` and `function` is there.
+    """What was run: exactly one of `script`, `module`, `notebook`, `call`, `model`, `function` and `block` is there.
 
-    `call` is a function that trains, `function` an `autograd.Function` that was judged by itself.
+    `call` is a function that trains, `function` an `autograd.Function` that was judged by itself, `block` the line at
+    which a program began to watch itself.
     """
 
     script: str | UnsetType = UNSET
@@ -42,13 +43,14 @@ class TargetFacts(Struct, frozen=True, kw_only=True):
     call: str | UnsetType = UNSET
     model: str | UnsetType = UNSET
     function: str | UnsetType = UNSET
+    block: str | UnsetType = UNSET
     argv: list[str]
     cwd: str
 
     @property
     def name(self) -> str:
         """The target as it was typed."""
-        names = (self.script, self.module, self.notebook, self.call, self.model, self.function, "")
+        names = (self.script, self.module, self.notebook, self.call, self.model, self.function, self.block, "")
         return next(name for name in names if name is not UNSET)
 
 

@@ -147,6 +147,11 @@ MAY_IMPORT = {
         *("plan", "recording"),
         *("judging", "renderers", "report", "rules", "screen", "settings", "target", "trace", "wording"),
     },
+    "api": {
+        *("accepted", "command", "config", "engine", "mistakes", "plan", "reading", "recording", "renderers", "report"),
+        *("rules", "runner", "settings", "trace"),
+    },
+    "pytest_plugin": set(),
     "cli": {"command", "config", "findings", "mistakes", "settings"},
     "__main__": {"cli"},
     "__init__": set(),

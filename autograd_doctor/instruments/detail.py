@@ -92,6 +92,7 @@ class Detail(Instrument):
 
     def _step_began(self, call: StepCall) -> None:
         """The step of an optimizer that is new: what it uses was made unseen, so that only the next one is full."""
+        self._has_optimizer = True
         self._count(("step", self._optimizers.known(call.optimizer)))
 
     def met(self, phase: Hashable, most: int | None = None) -> None:

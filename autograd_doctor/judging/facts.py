@@ -39,6 +39,8 @@ def target_facts(trace: Trace, target: Target) -> TargetFacts:
         return TargetFacts(model=argv[0], argv=argv, cwd=cwd)
     if target.kind == "function":
         return TargetFacts(function=argv[0], argv=argv, cwd=cwd)
+    if target.kind == "block":
+        return TargetFacts(block=argv[0], argv=argv, cwd=cwd)
     return TargetFacts(script=argv[0], argv=argv, cwd=cwd)
 
 

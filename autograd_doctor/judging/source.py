@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import linecache
 import tokenize
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,11 +24,17 @@ def lines(path: Path) -> list[str]:
         return next((each.source.split("\n") for each in cells_of(Path(file)) if each.number == cell), [])
     try:
         if not path.is_file():
-            return []
+            return _remembered(path)
         data = path.read_bytes()
     except (OSError, ValueError):
         return []
     return _decoded(data).split("\n")
+
+
+def _remembered(path: Path) -> list[str]:
+    """Source that never was a file, such as a cell of IPython's, where the process that ran it is the one that asks."""
+    name = path.name if path.name.startswith("<") else str(path)
+    return [line.rstrip("\n") for line in linecache.getlines(name)]
 
 
 def cells_of(notebook: Path) -> list[Cell]:

@@ -67,7 +67,7 @@ def seen(report: Report) -> list[str]:
     facts = [f"{plural(report.run.steps, 'step')}{f' of {_optimizers(report)}' if report.run.optimizers else ''}"]
     some = 0 < report.run.steps_in_full < report.run.steps
     facts += [f"{report.run.steps_in_full} recorded in full"] if some else []
-    return facts + ([f"saw {phases}"] if phases else []) + [stopped(report.run)]
+    return facts + ([f"saw {phases}"] if phases else []) + [stopped(report)]
 
 
 def _optimizers(report: Report) -> str:

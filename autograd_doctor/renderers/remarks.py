@@ -22,6 +22,8 @@ def is_function(report: Report) -> bool:
 
 def command(report: Report) -> str:
     """What was asked for, without its options and arguments: "doctor check -m"."""
+    if report.target.block is not UNSET:
+        return "watched"
     return (
         f"doctor {'gradcheck' if is_function(report) else 'check -m' if report.target.module is not UNSET else 'check'}"
     )

@@ -45,7 +45,7 @@ def summary(report: Report) -> str:
     if not was_judged(report):
         sentence = f"{report.verdict.replace('-', ' ')}: {report.exit_reason} in {took}"
         return ", ".join([sentence, *counts])
-    ending = f"; {stopped(report.run)}" if _ended_badly(report.run) else ""
+    ending = f"; {stopped(report)}" if _ended_badly(report.run) else ""
     if counts:
         new = "new: " if report.baseline else ""
         return f"{new}{', '.join(counts)} {seen}{ending}{_silenced(report)}"
@@ -100,10 +100,13 @@ def machine(report: Report) -> list[str]:
     return [f"torch {about.torch} on {about.device}", f"Python {about.python}"] if about.torch else []
 
 
-def stopped(run: Run) -> str:
+def stopped(report: Report) -> str:
     """Why no more was seen."""
+    run = report.run
     if run.stopped_by == "exited":
         return f"the program exited with {run.program_exit}"
+    if run.stopped_by == "steps" and report.target.block is not UNSET:
+        return "the program went on unwatched"
     return _STOPPED[run.stopped_by]
 
 

@@ -13,8 +13,9 @@ from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    for optimizer in trace.optimizers:
-        if optimizer in _attempted(trace):
+    for optimizer, built in trace.optimizers.items():
+        # One that was there before anybody watched may step where nobody does.
+        if optimizer in _attempted(trace) or built.location is None:
             continue
         waiting = trace.optimizer_parameters[optimizer] - _stepped_parameters(trace)
         backwards = [event for event in trace.of(BackwardRan) if not waiting.isdisjoint(event.wrote)]

@@ -42,7 +42,7 @@ def _rebuilt_in_place(trace: Trace) -> Iterator[list[OptimizerBuilt]]:
     stateless = {step.optimizer for step in trace.steps} - {step.optimizer for step in trace.steps if step.keeps_state}
     places: dict[Location | None, list[OptimizerBuilt]] = {}
     for build in trace.optimizers.values():
-        if build.optimizer not in stateless:
+        if build.optimizer not in stateless and build.location is not None:
             places.setdefault(build.location, []).append(build)
     for builds in places.values():
         for _, run in groupby(builds, key=lambda build: (build.kind, build.groups)):

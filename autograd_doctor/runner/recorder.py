@@ -46,6 +46,13 @@ class Recorder:
             self._append(encoded(msgspec.structs.replace(event, sequence=number, rank=self._rank, time=seconds)))
             self._sequence = number
 
+    def close(self) -> None:
+        """Write no more. Where the process lives on, nothing of ours stays open in it."""
+        with self._lock:
+            if not self._lost and self._is_open():
+                os.close(self._descriptor)
+            self._lost = True
+
     def _append(self, data: bytes) -> None:
         try:
             if not self._is_open():

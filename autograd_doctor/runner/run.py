@@ -62,7 +62,7 @@ from autograd_doctor.signals.patches import Patches
 
 Reason = Literal["finished", "steps", "time", "hung", "exited", "raised", "interrupted"]
 
-_ALWAYS = (LightSteps, Loaders, OptimizerSteps, Lineage, TorchWarnings, GradientNorms, Memory)
+ALWAYS = (LightSteps, Loaders, OptimizerSteps, Lineage, TorchWarnings, GradientNorms, Memory)
 """Without them a run can neither count steps, taken by optimizers or by hand, nor cut passes, nor be drawn."""
 EMITS: tuple[type[Event], ...] = (
     *(RecordingStarted, InstrumentAttached),
@@ -182,7 +182,7 @@ class _Run:
 
     def _attach(self) -> None:
         try:
-            self._session.attach([*_ALWAYS, *needed_for(self._plan.needs)])
+            self._session.attach([*ALWAYS, *needed_for(self._plan.needs)])
         except Exception as error:
             self._session.failed("runner", "attach", error)
         loaders = self._session.find(Loaders)

@@ -1,0 +1,6 @@
+from autograd_doctor.api.watching import Watched as Watched
+from autograd_doctor.api.watching import watch as watch
+from autograd_doctor.mistakes import Mistake as Mistake
+from autograd_doctor.report import Report as Report
+
+__version__: str

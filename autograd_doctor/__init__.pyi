@@ -1,3 +1,4 @@
+from autograd_doctor.api.checking import check as check
 from autograd_doctor.api.watching import Watched as Watched
 from autograd_doctor.api.watching import watch as watch
 from autograd_doctor.mistakes import Mistake as Mistake

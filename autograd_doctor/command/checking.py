@@ -7,6 +7,7 @@ import os
 import secrets
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,7 +40,10 @@ _JUDGED = ("passed", "faults")
 
 
 class Request(NamedTuple):
-    """What the command line asks for: a target, settings that `options` override, and what is about this call alone."""
+    """What is asked for: a target, settings that `options` override, and what is about this call alone.
+
+    caller: the function that asks instead of the command line; it gets a report, and nothing is printed.
+    """
 
     name: str
     arguments: Sequence[str] = ()
@@ -47,6 +51,7 @@ class Request(NamedTuple):
     options: Mapping[str, Any] = {}
     asked: Invocation = Invocation()
     sets: Sequence[str] = ()
+    caller: str = ""
 
     @property
     def config(self) -> Path | None:
@@ -79,15 +84,32 @@ class _Job(NamedTuple):
 
 def check(request: Request) -> int:
     """Run the target under instruments, judge, write the reports; returns the exit code. Raises `Mistake`."""
+    judged = examined(request)
+    return ExitCode.USAGE if judged is None else _told(judged, request)
+
+
+def examined(request: Request) -> Report | None:
+    """The report on a target, None where the child has refused it and said why. Raises `Mistake`."""
     loaded = load_settings(request)
     if calls.is_call(request.name) or request.sets:
         what, call = _call(request)
-        return run(request, loaded, what, call=call)
+        return _examined(request, loaded, what, call=call)
     what, model = _target(request, loaded)
-    return run(request, loaded, what, model=model)
+    return _examined(request, loaded, what, model=model)
 
 
-def run(
+def _told(judged: Report, request: Request) -> int:
+    workflow.summarize(judged, os.environ)
+    return exit_code(judged, request.asked.exit_zero)
+
+
+def run(request: Request, loaded: Loaded, what: Target, *, function: FunctionPlan) -> int:
+    """The way of a check from the settled target on; returns the exit code. Raises `Mistake`."""
+    judged = _examined(request, loaded, what, function=function)
+    return ExitCode.USAGE if judged is None else _told(judged, request)
+
+
+def _examined(
     request: Request,
     loaded: Loaded,
     what: Target,
@@ -95,11 +117,11 @@ def run(
     model: ModelPlan | None = None,
     function: FunctionPlan | None = None,
     call: CallPlan | None = None,
-) -> int:
-    """The way of every check from the settled target on; returns the exit code. Raises `Mistake`."""
+) -> Report | None:
+    """The way of every check from the settled target on."""
     # Once the person has pressed Ctrl-C, nothing more of it spoils the report.
     with interrupts():
-        _put_abandoned_back()
+        _put_abandoned_back(request)
         return _run(request, loaded, what, model, function, call)
 
 
@@ -110,9 +132,9 @@ def _run(
     model: ModelPlan | None,
     function: FunctionPlan | None,
     call: CallPlan | None,
-) -> int:
+) -> Report | None:
     screen, progress = _screen(loaded.settings) if function is None else (None, None)
-    with launch.workspace() as workspace, launch.Child(screen) as child, workflow.only_output():
+    with launch.workspace() as workspace, launch.Child(screen) as child, _only_output(request):
         # While the child loads torch, the parent loads the rules, and what will judge and render.
         job = _job(loaded, request, what)
         _load_judges(job.outputs)
@@ -121,18 +143,26 @@ def _run(
         run = child.watch(plan, timeout=job.settings.timeout or None, on_event=progress, folders=_folders(what))
     if not run.outcome.interrupted and (found := trained(plan, run.trace)):
         said = "; it is run again to train the model that it defines"
-        print(f"note: {what.name} trains nothing by itself{said}", file=sys.stderr)
+        _note(request, f"{what.name} trains nothing by itself{said}")
         what, plan = found
-        run = _watch(plan, job)
+        run = _watch(request, plan, job)
     while not run.outcome.interrupted and (second := again(plan, run.trace)):
-        plan, run = second.plan, _run_again(second, job)
+        plan, run = second.plan, _run_again(request, second, job)
     if request.save_trace:
         _save(run, what, request.save_trace)
     if _refused(run, what):
-        return ExitCode.USAGE
-    judged = _judge(run.trace, what, run.outcome, job, request.asked)
-    workflow.summarize(judged, os.environ)
-    return exit_code(judged, request.asked.exit_zero)
+        return None
+    return _judge(run.trace, what, run.outcome, job, request.asked)
+
+
+def _note(request: Request, said: str) -> None:
+    if not request.caller:
+        print(f"note: {said}", file=sys.stderr)
+
+
+def _only_output(request: Request) -> AbstractContextManager[None]:
+    """What the child prints is no command to GitHub; to say so is printing, too."""
+    return nullcontext() if request.caller else workflow.only_output()
 
 
 def report(request: Request) -> int:
@@ -164,6 +194,7 @@ def load_settings(request: Request) -> Loaded:
         environment=os.environ,
         file=request.config,
         isolated=request.asked.isolated,
+        caller=request.caller,
     )
 
 
@@ -300,17 +331,17 @@ def _plan(job: _Job, what: Target, workspace: launch.Workspace) -> Plan:
     )
 
 
-def _run_again(second: Again, job: _Job) -> launch.Recording:
+def _run_again(request: Request, second: Again, job: _Job) -> launch.Recording:
     first = second.first
-    print(f"note: {first.how}; it is run again with {first.wanted}", file=sys.stderr)
-    run = _watch(second.plan, job)
+    _note(request, f"{first.how}; it is run again with {first.wanted}")
+    run = _watch(request, second.plan, job)
     return run._replace(outcome=msgspec.structs.replace(run.outcome, first_run=first))
 
 
-def _watch(plan: Plan, job: _Job) -> launch.Recording:
+def _watch(request: Request, plan: Plan, job: _Job) -> launch.Recording:
     """A further run, in a folder of its own."""
     screen, progress = _screen(job.settings)
-    with launch.workspace() as workspace, launch.Child(screen) as child, workflow.only_output():
+    with launch.workspace() as workspace, launch.Child(screen) as child, _only_output(request):
         plan = msgspec.structs.replace(plan, trace=workspace.trace, scratch=workspace.scratch)
         folders = _folders(plan.target)
         return child.watch(plan, timeout=job.settings.timeout or None, on_event=progress, folders=folders)
@@ -322,17 +353,17 @@ def _folders(what: Target) -> list[str]:
     return [os.getcwd(), *([str(named if named.is_dir() else named.parent)] if named.exists() else [])]
 
 
-def _put_abandoned_back() -> None:
+def _put_abandoned_back(request: Request) -> None:
     for done in launch.abandoned():
         paths = [*done.restored, *done.removed]
         said = f"an earlier check was killed; {len(paths)} paths that its program had changed were put back"
-        print(f"note: {said}: {', '.join(paths[:3])}{' …' * (len(paths) > 3)}", file=sys.stderr)
+        _note(request, f"{said}: {', '.join(paths[:3])}{' …' * (len(paths) > 3)}")
         for path in done.wrote:
-            print(f"note: {path} was left as it is: somebody else has written it since", file=sys.stderr)
+            _note(request, f"{path} was left as it is: somebody else has written it since")
         for path, beside in done.beside.items():
-            print(f"note: what {path} held before is in {beside}", file=sys.stderr)
+            _note(request, f"what {path} held before is in {beside}")
         for path, why in done.failed.items():
-            print(f"note: {path} could not be put back: {why}", file=sys.stderr)
+            _note(request, f"{path} could not be put back: {why}")
 
 
 def _screen(settings: Settings) -> tuple[Screen | None, Progress | None]:

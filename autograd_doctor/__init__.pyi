@@ -1,3 +1,4 @@
+from autograd_doctor.api.asserting import assert_healthy as assert_healthy
 from autograd_doctor.api.checking import check as check
 from autograd_doctor.api.watching import Watched as Watched
 from autograd_doctor.api.watching import watch as watch

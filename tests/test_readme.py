@@ -157,6 +157,30 @@ def test_shown_rule_has_a_free_code_and_prose_for_its_page(shown_rule: Rule) -> 
     assert all(len(text) > 10 for text in (shown_rule.observes, shown_rule.why, shown_rule.fix, shown_rule.fine))
 
 
+# ----------------------------------------------------------------------------------------------------------- in Python
+
+
+def test_python_shown_runs_and_passes_the_test_shown(tmp_path: Path) -> None:
+    watching, testing, checking_another = _blocks(README.partition("## In Python and pytest")[2], "python")[:3]
+    (tmp_path / "sample_models").symlink_to(ROOT / "sample_models")
+    (tmp_path / "test_shown.py").write_text(
+        f"import pytest\n{watching}\nassert watched.report.verdict == 'passed'\n"
+        "@pytest.fixture\ndef doctor():\n    return autograd_doctor\n\n"
+        f"{testing}\n{checking_another}\nassert report.verdict == 'faults'\n"
+        "assert report.exit_reason == '1 of 1 finding at or above `error`'\n",
+        encoding="utf-8",
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_shown.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
+
+
 # --------------------------------------------------------------------------------------------------------------- links
 
 

@@ -36,7 +36,7 @@ def test_an_operation_that_writes_to_a_parameter_tells_the_line(name):
     with inventing(ForwardWrites) as run:
         model, writes = known(run), run.find(ForwardWrites)
         writes.begin(model, 0, trains=True)
-        operate(run, name, model.weight.data)
+        operate(run, name, model.weight.data, torch.zeros(2, 2))
         written = writes.end(0)
         assert (written.parameters, written.undone) == ([0], [])
         assert written.location is not None
@@ -49,6 +49,17 @@ def test_a_result_that_goes_into_a_parameter():
         writes.begin(model, 0, trains=True)
         operate(run, "add", torch.ones(2), out=model.bias)
         assert writes.end(0).parameters == [1]
+
+
+def test_a_parameter_that_is_given_its_own_values_is_not_written_to():
+    with inventing(ForwardWrites) as run:
+        model, writes = known(run), run.find(ForwardWrites)
+        writes.begin(model, 0, trains=True)
+        operate(run, "data.__set__", model.weight, model.weight.data)
+        assert writes.end(0).parameters == []
+        writes.begin(model, 0, trains=True)
+        operate(run, "data.__set__", model.weight, model.weight.data[:1])
+        assert writes.end(0).parameters == [0]
 
 
 @pytest.mark.parametrize("name", ["mul", "requires_grad_", "detach_"])

@@ -416,7 +416,7 @@ def test_a_change_behind_autograd_is_remembered_with_its_storage():
         assert list(run.find(Tensors).hidden_changes) == []
         run.operated("clamp_", alias, alias, 0.5)
         (change,) = run.find(Tensors).hidden_changes
-        assert (change.operation, change.storage) == ("clamp_", hidden.untyped_storage().data_ptr())
+        assert (change.operation, change.region.storage) == ("clamp_", hidden.untyped_storage().data_ptr())
         assert change.order == made(run, alias).order
 
 

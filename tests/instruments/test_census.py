@@ -11,6 +11,7 @@ from torch.optim import SGD
 
 from autograd_doctor.events import Survivor, SurvivorsCounted
 from autograd_doctor.instruments import census as module
+from autograd_doctor.instruments import detail
 from autograd_doctor.instruments.census import Census
 from autograd_doctor.instruments.loaders import Loaders
 from tests.inventing import Invented, inventing
@@ -57,7 +58,8 @@ def test_tensors_that_outlive_their_steps_are_counted_with_what_holds_them():
         assert survivor.made_at is not None
 
 
-def test_a_census_is_taken_at_a_few_steps_and_once():
+def test_a_census_is_taken_at_a_few_steps_and_once(monkeypatch):
+    monkeypatch.setattr(detail, "FIRST_STEPS", 100)
     with inventing(Census) as run:
         up_to(run, FIRST - 1)
         assert run.of(SurvivorsCounted) == []

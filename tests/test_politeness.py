@@ -440,6 +440,17 @@ def test_what_cannot_be_put_back_is_kept_and_told(place: Place, monkeypatch: pyt
     assert (place.folder / "a.txt").read_text() == "before\n"
 
 
+def test_a_virtual_environment_is_not_compared(tmp_path: Path) -> None:
+    for folder in ("data", "env/lib"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "env" / "pyvenv.cfg").touch()
+    listing = Listing([str(tmp_path)], besides="")
+    (tmp_path / "data" / "new").touch()
+    (tmp_path / "env" / "lib" / "new").touch()
+    assert listing.is_whole
+    assert listing.changes() == [str(tmp_path / "data" / "new")]
+
+
 def test_a_cache_may_be_filled(place: Place) -> None:
     place.watch("os.makedirs('__pycache__'); open('__pycache__/x.pyc', 'w').write('x')")
     assert (place.folder / "__pycache__" / "x.pyc").exists()

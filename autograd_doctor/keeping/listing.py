@@ -15,6 +15,9 @@ _LONGEST = 1.0
 _PASSED_OVER = {"__pycache__", ".git", ".hg", ".cache", ".venv", "node_modules", ".mypy_cache", ".ruff_cache"}
 _PASSED_OVER |= {".pytest_cache", ".hypothesis", ".ipynb_checkpoints"}
 
+_ENVIRONMENT = "pyvenv.cfg"
+"""What a virtual environment is known by: tens of thousands of files that no training writes to."""
+
 
 class _Entry(NamedTuple):
     is_folder: bool
@@ -38,7 +41,8 @@ class Listing:
                 continue
             self._folders[folder] = entries = dict(self._entries(folder))
             files += len(entries)
-            waiting.extend(os.path.join(folder, name) for name, entry in entries.items() if entry.is_folder)
+            if _ENVIRONMENT not in entries:
+                waiting.extend(os.path.join(folder, name) for name, entry in entries.items() if entry.is_folder)
 
         self.is_whole = not waiting
         """Whether nothing was left out."""

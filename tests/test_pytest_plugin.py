@@ -91,6 +91,28 @@ def test_a_healthy_step_passes_and_a_sick_one_fails_with_the_report(project: pyt
     assert "watching.py" not in shown
 
 
+def test_a_model_that_outlives_the_tests_is_no_trouble(project: pytest.Pytester) -> None:
+    """What it is known by goes with the interpreter, when names of modules are gone already."""
+    project.makepyfile(
+        test_training="""
+        import torch
+
+        model = torch.nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+
+        def step():
+            (model(torch.randn(16, 4)) - 1).square().mean().backward()
+            optimizer.step()
+
+        def test_step(doctor):
+            doctor.assert_healthy(step, calls=20)
+        """
+    )
+    result = project.runpytest_subprocess("-p", "no:cacheprovider", "--color=no")
+    result.assert_outcomes(failed=1)
+    result.stderr.no_fnmatch_line("*Exception ignored*")
+
+
 def test_the_plugin_works_under_xdist(project: pytest.Pytester) -> None:
     project.makepyfile(test_training=PROJECT + SICK)
     result = project.runpytest_subprocess("-n", "2", "-p", "no:cacheprovider", "--color=no")

@@ -6,10 +6,9 @@ Nothing is kept alive, and nothing is stored on the user's tensors.
 from __future__ import annotations
 
 import sys
-import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -115,13 +114,14 @@ class Tensors(Instrument):
         values = next((kept.values for kept in fitting), None)
         return values.reshape(saved.shape) if values is not None and values.numel() == saved.numel() else None
 
-    def _forget(self, reference: weakref.ref[torch.Tensor]) -> None:
-        assert isinstance(reference, Reference)
+    def _forget(self, reference: Any) -> None:
+        """Uses no name of a module: these are gone while the interpreter ends."""
         made = self._made.get(reference.key)
-        if made is not None and made.reference is reference:
-            del self._made[reference.key]
-            if self._by_pointer.get(reference.pointer) == reference.key:
-                del self._by_pointer[reference.pointer]
+        known = made.reference if made is not None else None
+        if known is not None and known is reference:
+            del self._made[known.key]
+            if self._by_pointer.get(known.pointer) == known.key:
+                del self._by_pointer[known.pointer]
 
     def sharing(self, pointer: int) -> Made | None:
         """The oldest living tensor whose data begin at `pointer`: how aliases and NumPy views are recognised."""

@@ -27,10 +27,10 @@ class IdentityTable(Generic[V]):
         self._entries: dict[int, _Entry] = {}
         entries = self._entries
 
-        def forget(dead: weakref.ref[Any]) -> None:
-            assert isinstance(dead, _Entry)
-            if entries.get(dead.key) is dead:
-                del entries[dead.key]
+        def forget(dead: Any) -> None:  # also while the interpreter ends, when names of modules are gone
+            entry = entries.get(dead.key)
+            if entry is not None and entry is dead:
+                del entries[entry.key]
 
         self._forget = forget
 

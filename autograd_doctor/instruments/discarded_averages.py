@@ -65,6 +65,7 @@ class DiscardedAverages(Instrument):
         self._followed: dict[int, _Average] = {}
         self._lost: dict[int, _Average] = {}
         self._told = 0
+        self._by_number: dict[int, weakref.ref[torch.Tensor]] = {}
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._operations.ended, self._averaged, attention=Attention.FULL, names=_AVERAGES)
@@ -72,22 +73,32 @@ class DiscardedAverages(Instrument):
 
     def finish(self) -> None:
         """State what the last step has lost."""
-        living = dict(self._parameters.living())
-        lost = {
-            number: average
-            for number, average in self._lost.items()
-            if average.storage.expired() and number in living and living[number]._version == average.version
-        }
+        if not self._lost:
+            return
+        lost = {number: average for number, average in self._lost.items() if self._is_in_vain(number, average)}
         self._lost.clear()
         if lost and self._told < _MOST_STEPS:
             self._told += 1
             first = next(iter(lost.values()))
             self.emit(AveragesDiscarded(step=self._course.steps, parameters=sorted(lost), location=locate(first.place)))
 
+    def _is_in_vain(self, number: int, average: _Average) -> bool:
+        """Whether the values are gone and the parameter is as it was."""
+        parameter = self._living(number)
+        return average.storage.expired() and parameter is not None and parameter._version == average.version
+
+    def _living(self, number: int) -> torch.Tensor | None:
+        """A parameter by its number, looked up once for all of a step."""
+        if not self._by_number:
+            self._by_number = {known: weakref.ref(parameter) for known, parameter in self._parameters.living()}
+        reference = self._by_number.get(number)
+        return reference() if reference is not None else None
+
     def _step_taken(self, course: Course) -> None:
         """What outlives its step was put somewhere, and may be read at the end."""
         self._followed.clear()
         self.finish()
+        self._by_number.clear()
 
     def _averaged(self, operation: Operation) -> None:
         result = operation.result
@@ -96,10 +107,12 @@ class DiscardedAverages(Instrument):
         made = self._tensors.get(result)
         numbers = numbers_in(made.values) if made is not None and not made.guessed else []
         follower = self._follower(numbers) if len(numbers) == 2 else None
-        living = dict(self._parameters.living()) if follower is not None else {}
-        if follower is None or any(number not in living or living[number].shape != result.shape for number in numbers):
+        both = [self._living(number) for number in numbers] if follower is not None else []
+        if follower is None or any(each is None or each.shape != result.shape for each in both):
             return
-        self._follow(result, follower, living[follower], operation.place)
+        parameter = self._living(follower)
+        if parameter is not None:
+            self._follow(result, follower, parameter, operation.place)
 
     def _follower(self, numbers: list[int]) -> int | None:
         """That of the two parameters which no optimizer holds, if one holds the other."""

@@ -50,8 +50,8 @@ class SelfAverages(Instrument):
         made = self._tensors.get(target)
         if made is None or made.alias_of is None or made.born > self._since or self._parameters.get(target) is not None:
             return
-        others = tensors_in((*operation.args[1:], *operation.kwargs.values()))
-        if any(region_of(other) == region_of(target) for other in others):
+        region, others = region_of(target), tensors_in((*operation.args[1:], *operation.kwargs.values()))
+        if region is not None and any(region_of(other) == region for other in others):
             self._met.setdefault(operation.place, ([], made.created_at))[0].append(made.alias_of)
 
     def _step_taken(self, course: Course) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from autograd_doctor.mistakes import Mistake, nearest
+from autograd_doctor.mistakes import Mistake, nearest_file
 
 NAMES = ("autograd_doctor.yaml", "autograd_doctor.yml", ".autograd_doctor.yaml")
 PYPROJECT = "pyproject.toml"
@@ -19,14 +19,16 @@ _TABLES = ("autograd_doctor", "autograd-doctor")
 
 def discover(folder: Path) -> Path | None:
     """The settings file that applies to a folder: the first one upward, no further than the repository's root."""
+    return next((found for here in upward(folder) if (found := in_folder(here))), None)
+
+
+def upward(folder: Path) -> Iterator[Path]:
+    """A folder and those above it, no further than the repository's root."""
     start = folder.resolve()
     for here in (start, *start.parents):
-        found = in_folder(here)
-        if found is not None:
-            return found
+        yield here
         if (here / ".git").exists():
-            return None
-    return None
+            return
 
 
 def in_folder(folder: Path) -> Path | None:
@@ -41,9 +43,7 @@ def in_folder(folder: Path) -> Path | None:
 def read(path: Path) -> dict[str, Any]:
     """The settings that a file holds, not yet validated. Raises `Mistake` if it is no mapping of settings."""
     if not path.is_file():
-        folder = path.parent
-        beside = [entry.name for entry in folder.iterdir() if entry.is_file()] if folder.is_dir() else []
-        raise Mistake(f"{shown(path)}: no such settings file{nearest(path.name, beside)}")
+        raise Mistake(f"{shown(path)}: no such settings file{nearest_file(path)}")
     if path.suffix == ".toml":
         document = parse_toml(path)
         table = _table(document)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from pathlib import Path
 
 
 class Mistake(Exception):
@@ -25,6 +26,12 @@ def nearest(name: str, names: Iterable[str]) -> str:
     close = difflib.get_close_matches(wrong, by_lower, n=len(by_lower) or 1)
     best = min(close, key=lambda known: _distance(wrong, known), default=None)
     return f"; did you mean `{by_lower[best]}`?" if best else ""
+
+
+def nearest_file(path: Path) -> str:
+    """The same for a file that is not there, of those in its folder."""
+    folder = path.parent
+    return nearest(path.name, [entry.name for entry in folder.iterdir() if entry.is_file()] if folder.is_dir() else [])
 
 
 def _distance(wrong: str, known: str) -> tuple[float, int, str]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from autograd_doctor.accepted import BASELINE_VERSION, Baseline, Known, KnownBefore
-from autograd_doctor.config_file import shown
+from autograd_doctor.config_file import shown, upward
 from autograd_doctor.judging.known import Keys, gathered, relative
-from autograd_doctor.mistakes import Mistake, nearest
+from autograd_doctor.mistakes import Mistake, nearest_file
 from autograd_doctor.plan import Target
 from autograd_doctor.report import Report, ReportedFinding
 
@@ -40,7 +40,7 @@ class Shelf(NamedTuple):
 
 def find(folder: Path) -> Path | None:
     """The nearest baseline from a folder upward, no further than the repository's root."""
-    return next((file for here in _upward(folder) if (file := here / FOLDER / NAME).is_file()), None)
+    return next((file for here in upward(folder) if (file := here / FOLDER / NAME).is_file()), None)
 
 
 def default(folder: Path, settings: Path | None) -> Path:
@@ -51,15 +51,7 @@ def default(folder: Path, settings: Path | None) -> Path:
 
 def repository(folder: Path) -> Path:
     """The root of the repository that a folder lies in, the folder itself if it lies in none."""
-    return next((here for here in _upward(folder) if (here / ".git").exists()), folder)
-
-
-def _upward(folder: Path) -> Iterator[Path]:
-    start = folder.resolve()
-    for here in (start, *start.parents):
-        yield here
-        if (here / ".git").exists():
-            return
+    return next((here for here in upward(folder) if (here / ".git").exists()), folder)
 
 
 def shelf(file: Path, what: Target, cwd: str) -> Shelf:
@@ -70,11 +62,8 @@ def shelf(file: Path, what: Target, cwd: str) -> Shelf:
 
 def missing(file: Path, where: str) -> Mistake:
     """That a baseline that was asked for is not there."""
-    folder = file.parent
-    beside = [entry.name for entry in folder.iterdir() if entry.is_file()] if folder.is_dir() else []
-    return Mistake(
-        f"{where}: {shown(file)}: no such baseline{nearest(file.name, beside) or ' (`--write-baseline` writes it)'}"
-    )
+    instead = nearest_file(file) or " (`--write-baseline` writes it)"
+    return Mistake(f"{where}: {shown(file)}: no such baseline{instead}")
 
 
 def _key(what: Target, cwd: str, root: Path) -> str:

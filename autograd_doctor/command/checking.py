@@ -26,7 +26,7 @@ from autograd_doctor.config import Invocation, Loaded, ModelSection, Settings
 from autograd_doctor.events import CheckEnded, Noted, RecordingDamaged, RunStarted
 from autograd_doctor.findings import ExitCode, Number
 from autograd_doctor.interrupts import interrupts
-from autograd_doctor.mistakes import Mistake, nearest
+from autograd_doctor.mistakes import Mistake
 from autograd_doctor.plan import CallPlan, FunctionPlan, ModelPlan, Outcome, Plan, Target
 from autograd_doctor.report import Report
 from autograd_doctor.rules import Rule, all_rules
@@ -168,9 +168,6 @@ def _only_output(request: Request) -> AbstractContextManager[None]:
 def report(request: Request) -> int:
     """Judge a saved trace again; returns the exit code. Raises `Mistake`."""
     path = Path(request.name)
-    if not path.is_file():
-        beside = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
-        raise Mistake(f"{path}: no such trace{nearest(path.name, beside)}")
     loaded = load_settings(request)
     try:
         trace = recording.load(path)

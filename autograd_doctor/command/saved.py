@@ -6,7 +6,7 @@ from pathlib import Path
 
 from autograd_doctor.command import checking, outputs
 from autograd_doctor.command.checking import Request
-from autograd_doctor.mistakes import Mistake
+from autograd_doctor.mistakes import Mistake, nearest_file
 from autograd_doctor.report import Report, ReportError, from_json
 
 _JUDGES = ("select", "extend_select", "ignore", "fail_on", "min_steps", "baseline", "strict_baseline")
@@ -19,7 +19,7 @@ def report(request: Request) -> int:
     if path.is_dir():
         raise Mistake(f"{path}: a folder, not a saved report or trace")
     if not path.is_file():
-        raise Mistake(f"{path}: no such file")
+        raise Mistake(f"{path}: no such file{nearest_file(path)}")
     data = _read(path)
     return _render(request, _report(path, data)) if _is_json(path, data) else checking.report(request)
 

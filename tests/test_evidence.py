@@ -150,8 +150,9 @@ def test_whoever_uses_the_processor_moves() -> None:
     from autograd_doctor.runner.standstill import _Used
 
     before = _Used(seconds=1.0, wakes=100, ticks={7: 3}, waits=False)
-    assert not before._replace(seconds=1.005, wakes=110).shows_movement(before, 1.0)
-    for change in ({"seconds": 1.1}, {"wakes": 150}, {"ticks": {7: 4}}, {"ticks": {}}, {"waits": True}):
+    assert not before._replace(seconds=1.005, wakes=110, ticks={7: 4}).shows_movement(before, 1.0)
+    appeared = {"ticks": {7: 3, 8: 0}}
+    for change in ({"seconds": 1.1}, {"wakes": 150}, {"ticks": {7: 5}}, {"ticks": {}}, appeared, {"waits": True}):
         assert before._replace(**change).shows_movement(before, 1.0)
 
 

@@ -24,6 +24,8 @@ _TIMES_THE_LONGEST = 10
 _SHORTEST, _LONGEST = 5.0, 10.0
 _WORTH_WAITING = 30.0
 _PROCESSES = Path("/proc")
+_TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
+"""In a second: the unit in which a system tells the processor time of other processes."""
 
 
 class Standstill:
@@ -87,7 +89,15 @@ class _Used(NamedTuple):
 
     def shows_movement(self, before: _Used, seconds: float) -> bool:
         busy = self.seconds - before.seconds > _IDLE * seconds or self.wakes - before.wakes > _WAKES * seconds
-        return busy or self.waits or self.ticks != before.ticks
+        return busy or self.waits or self._others_show_movement(before, seconds)
+
+    def _others_show_movement(self, before: _Used, seconds: float) -> bool:
+        """Whether a process came, went or was busy; a tick is counted in full against whoever runs when it ends, which
+        may be a thread that has merely been woken."""
+        idle = max(1.0, _IDLE * seconds * _TICKS)
+        return self.ticks.keys() != before.ticks.keys() or any(
+            ticks - before.ticks[process] > idle for process, ticks in self.ticks.items()
+        )
 
 
 def _used() -> _Used:

@@ -15,16 +15,13 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.loss_scales import LossScales
 from autograd_doctor.instruments.optimizers import Optimizers
 from autograd_doctor.instruments.parameters import Parameters
+from autograd_doctor.reading.looks import is_drawn
 from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.tensor_facts import norms_to_come
 from autograd_doctor.reading.without_running import attributes
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.optimizers import StepCall
-
-_EACH = 32
-"""Each of so many steps of an optimizer is measured, then this share of a stretch as long as all before it."""
-_SHARE = 1 / 4
 
 
 class GradientNorms(Instrument):
@@ -72,7 +69,7 @@ class GradientNorms(Instrument):
         """Of a closure that runs several times in a step, the last gradients count; scalers that have found infinities
         keep the optimizer from using any."""
         number = self._optimizers.known(optimizer)
-        if self._steps[number] % _stride(self._steps[number]):
+        if not is_drawn(self._steps[number]):
             return
         held = [(self._parameters.number(p), p.grad) for p in parameters_of(optimizer) if p.grad is not None]
         if not held or attributes(optimizer).get("found_inf") is not None:
@@ -90,8 +87,3 @@ class GradientNorms(Instrument):
         for event in self._pending.values():
             self.emit(event())
         self._pending.clear()
-
-
-def _stride(step: int) -> int:
-    """1 up to the 32nd step, 4 up to the 64th, 8 up to the 128th, and so on."""
-    return 1 if step <= _EACH else round(2 ** ((step - 1).bit_length() - _EACH.bit_length()) / _SHARE)

@@ -7,11 +7,9 @@ from typing import ClassVar
 from autograd_doctor.events import Event, MemoryMeasured
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.reading.looks import is_drawn
 from autograd_doctor.reading.memory import allocated_bytes, resident_bytes
 from autograd_doctor.signals import Signals
-
-_EACH = 32
-"""Each of so many steps is measured, then as many of each stretch that is twice as long as the one before."""
 
 
 class Memory(Instrument):
@@ -27,13 +25,8 @@ class Memory(Instrument):
         self.listen(self._course.step_taken, self._step_taken)
 
     def _step_taken(self, course: Course) -> None:
-        if course.steps % _stride(course.steps):
+        if not is_drawn(course.steps):
             return
         resident = resident_bytes()
         if resident is not None:
             self.emit(MemoryMeasured(step=course.steps, resident=resident, allocated=allocated_bytes()))
-
-
-def _stride(step: int) -> int:
-    """1 up to the 63rd step, 2 up to the 127th, and so on."""
-    return 1 << max(0, (step // _EACH).bit_length() - 1)

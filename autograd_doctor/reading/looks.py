@@ -1,4 +1,4 @@
-"""How often each line is looked at: a few times in a step, until it was told of a few times."""
+"""How often to look: at a line a few times, until it was told of a few times; at steps ever more rarely."""
 
 from __future__ import annotations
 
@@ -12,6 +12,16 @@ _LOOKS = 4
 """In a step, and told of: what is wrong at a line is so from the start."""
 _MOST_SITES = 1000
 """To be told apart: more come of code that is made anew all the time."""
+_DRAWN_FIRST, _DRAWN_OF = 8, 4
+"""Steps of which each is drawn, then one in so many."""
+_DRAWN_IN_A_STRETCH = 8
+"""At most, of the steps between 64 and 128, 128 and 256, and so on."""
+
+
+def is_drawn(step: int) -> bool:
+    """Whether what is measured for a drawing alone is measured in this step, the first of which is 1."""
+    stretch = 1 << (step - 1).bit_length()
+    return step <= _DRAWN_FIRST or step % max(_DRAWN_OF, stretch // 2 // _DRAWN_IN_A_STRETCH) == 0
 
 
 class Looks(Generic[S]):

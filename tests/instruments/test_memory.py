@@ -28,14 +28,14 @@ def train(steps: int) -> Recorded:
 
 def test_what_a_program_keeps_is_seen_to_grow() -> None:
     measured = train(40).of(MemoryMeasured)
-    assert [event.step for event in measured] == list(range(1, 41))
+    assert [event.step for event in measured] == [*range(1, 9), *range(12, 41, 4)]
     assert measured[-1].resident - measured[0].resident > 30 * 2**20
 
 
 def test_there_are_as_many_looks_in_a_stretch_that_is_twice_as_long() -> None:
     steps = [event.step for event in train(300).of(MemoryMeasured)]
-    assert len([step for step in steps if 64 <= step < 128]) == 32
-    assert len([step for step in steps if 128 <= step < 256]) == 32
+    assert len([step for step in steps if 64 <= step < 128]) == 8
+    assert len([step for step in steps if 128 <= step < 256]) == 8
 
 
 def test_a_system_that_tells_nothing_is_not_asked_for_more(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -265,6 +265,21 @@ class ParameterCopied(Event, frozen=True):
     location: Location | None
 
 
+class FlagIgnored(Event, frozen=True):
+    """An attribute that torch does not read was set to say whether parameters learn, and a step later they do not heed
+    it.
+
+    holder: the kind of object that it was set on. asked: what it was set to. parameters: those that it was to concern
+    and that still require a gradient if it was False, or still require none if it was True.
+    """
+
+    holder: str
+    name: str
+    asked: bool
+    parameters: list[int]
+    location: Location | None
+
+
 class ParameterFrozen(Event, frozen=True):
     """A parameter was told to require no gradient; said once for each line that does it."""
 

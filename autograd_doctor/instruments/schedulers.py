@@ -1,4 +1,4 @@
-"""Steps of learning-rate schedulers, and how long their schedules are."""
+"""Steps of learning-rate schedulers, how long their schedules are, and where a rate has fallen below zero."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from autograd_doctor.reading.places import here
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.reading.without_running import attributes, is_a
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.optimizers import StepCall
 from autograd_doctor.signals.schedulers import ScheduleCall
 
 
@@ -38,6 +39,7 @@ class Schedulers(Instrument):
     def connect(self, signals: Signals) -> None:
         self.listen(signals.schedulers.began, self._began)
         self.listen(signals.schedulers.ended, self._ended)
+        self.listen(signals.steps.began, self._step_began)
 
     def _began(self, call: ScheduleCall) -> None:
         self._running.append(call)
@@ -47,6 +49,13 @@ class Schedulers(Instrument):
         stepping = any(not outer.constructing for outer in self._running)
         if self._detail.full and not (call.constructing or call.raised or stepping):
             self._note(call.scheduler, constructing=bool(self._running))
+
+    def _step_began(self, call: StepCall) -> None:
+        """One rate below zero is enough to look closely; those that are tensors are not waited for."""
+        for group in call.optimizer.param_groups:
+            rate = group.get("lr")
+            if type(rate) is float and rate < 0:
+                self._detail.met(("negative rate", self._optimizers.known(call.optimizer)))
 
     def _note(self, scheduler: LRScheduler, *, constructing: bool) -> None:
         number = self._numbers.number(scheduler)

@@ -12,6 +12,7 @@ from autograd_doctor.signals.clipping import Clipping
 from autograd_doctor.signals.custom_functions import CustomFunctions
 from autograd_doctor.signals.distributions import Distributions
 from autograd_doctor.signals.fetches import Fetches
+from autograd_doctor.signals.flags import Flags
 from autograd_doctor.signals.grad_modes import GradModes
 from autograd_doctor.signals.guard import Failed, Guard
 from autograd_doctor.signals.hooks import Hooks
@@ -53,6 +54,7 @@ class Signals:
         self.hooks = Hooks(guard)
         self.states = States(guard)
         self.registration = Registration(guard)
+        self.flags = Flags(guard)
         self.seeds = Seeds(guard)
         self.warned = Warnings(guard)
         self.distributions = Distributions(guard)

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+import torch
 
 sys.path.insert(0, str(Path(__file__).parent.parent))  # for `tests.harness`, also under a bare `pytest`
 
@@ -27,3 +28,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--bless"):
         os.environ["BLESS"] = "1"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out what the torch that is there lacks; `tests.versions` runs the suite with others."""
+    here = _numbers(torch.__version__)
+    for item in items:
+        for mark in item.iter_markers("needs_torch"):
+            if here < _numbers(mark.args[0]):
+                item.add_marker(pytest.mark.skip(reason=f"torch {mark.args[0]}: {mark.args[1]}"))
+
+
+def _numbers(release: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in release.split("+")[0].split(".")[:2])

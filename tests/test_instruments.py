@@ -325,6 +325,7 @@ def test_other_threads_have_their_own_mode():
     assert seen == [None]
 
 
+@pytest.mark.needs_torch("2.6", "`clip_grad._get_total_norm`")
 def test_what_torch_does_by_itself_is_a_framework():
     model = nn.Linear(4, 1)
     model(torch.randn(2, 4)).sum().backward()
@@ -757,6 +758,7 @@ def test_a_scaler_that_is_switched_off_says_nothing():
     assert events.of(ScalerUsed) == []
 
 
+@pytest.mark.needs_torch("2.6", "`clip_grads_with_norm_`")
 def test_clipping_by_norm_and_by_value_under_both_names():
     model = nn.Linear(4, 1)
     model.bias.requires_grad_(False)

@@ -7,6 +7,7 @@ import os
 import stat
 import tempfile
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
@@ -93,6 +94,7 @@ def _watched(source: str, folder: Path, scratch: Path, log: Path) -> None:
     os.dup2(output, 1)
     os.dup2(output, 2)
     os.chdir(folder)
+    warnings.simplefilter("ignore", FutureWarning)  # of what a release of torch gives up, or changes
     Polite(print, scratch, scratch / "trace").install()
     exec(PRELUDE + dedent(source), {"__name__": "__main__"})
 

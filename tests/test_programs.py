@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,14 +12,27 @@ from tests.harness import ROOT, assert_findings, assert_healthy, check_program, 
 PROGRAMS = sorted((ROOT / "tests" / "programs").glob("*.py"))
 LATE = sorted((ROOT / "tests" / "programs" / "late").glob("*.py"))
 """Programs that show what they are only after the steps that a check looks at by default."""
+NEEDS = {
+    "ad101_fully_sharded": ("2.6", "`fully_shard` under its present name"),
+    "ad401_bandit_entropy": ("2.5", "random numbers with which it fails within 30 steps"),
+    "healthy_fully_sharded": ("2.6", "`fully_shard` under its present name"),
+    "healthy_functions_at_zero": ("2.5", "a finite slope of `atan2` at (0, 0)"),
+    "healthy_heading_of_vehicle": ("2.5", "a finite slope of `atan2` at (0, 0)"),
+}
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
+def programs(paths: list[Path]) -> list[Any]:
+    """Parameters of a test, each with the torch that it needs."""
+    marked = {name: pytest.mark.needs_torch(*needs) for name, needs in NEEDS.items()}
+    return [pytest.param(path, id=path.stem, marks=marked.get(path.stem, ())) for path in paths]
+
+
+@pytest.mark.parametrize("program", programs(PROGRAMS))
 def test_verdict_on_program(program: Path) -> None:
     assert_verdict(program)
 
 
-@pytest.mark.parametrize("program", LATE, ids=lambda path: path.stem)
+@pytest.mark.parametrize("program", programs(LATE))
 def test_verdict_on_program_that_is_seen_to_its_end(program: Path) -> None:
     assert_verdict(program, steps=10_000, batches_per_epoch=0)
 

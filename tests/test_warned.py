@@ -58,6 +58,7 @@ def test_a_warning_is_put_down_to_the_caller_that_there_is_without_us(warn: Call
     assert "autograd_doctor/" not in alone[0]
 
 
+@pytest.mark.needs_torch("2.5", "warnings of `dropout2d` that name its caller")
 def test_what_was_shown_for_us_is_not_shown_once_more_without_us() -> None:
     with warnings.catch_warnings(record=True) as shown, listening(operations=True) as (signals, heard):
         warnings.simplefilter("always")

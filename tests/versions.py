@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 _RELEASES = ("2.4.1", "2.13.0", "2.15.0")
-_TOOLS = ("hypothesis", "jsonschema", "numpy>=2", "pytest", "pytest-xdist")
+_TOOLS = ("hypothesis", "jsonschema", "numpy>=2", "pytest", "pytest-xdist", "selenium", "xmlschema")
 _FRAMEWORKS = ("accelerate", "lightning", "transformers")
 _FRAMEWORKS_BEFORE = {(2, 7): ("accelerate<1.12", "lightning<2.6", "transformers<4.54")}
 """The last that were made for a torch older than this."""

@@ -71,7 +71,12 @@ class ModuleRegister(Instrument):
             self._parameters.name_module(module, self._modules.name_of(number))
 
     def met_inside(self, root: nn.Module, module: nn.Module, parent: nn.Module | None) -> None:
-        """A module with parameters was called inside; the root may have been given it since, or not hold it at all."""
+        """A module with parameters was called inside; the root may have been given it since, or not hold it at all.
+
+        What torch made of a compiled or exported module, and runs in its place, is nothing that the program could hold.
+        """
+        if parent is not None and _compiled(parent) is not parent:
+            return
         number = self._modules.get(root)
         name = self._modules.name_of(number) if number is not None else root_name(root)
         if any(inner is module for _, inner in modules_in(root)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections import OrderedDict
 from collections.abc import Iterator
 from types import FrameType
 from typing import Any
@@ -36,7 +37,7 @@ def variables(frame: FrameType) -> Iterator[tuple[str, Any]]:
     # A module keeps in dicts what one writes as its attributes.
     for inside in ("_modules", "_parameters", "_buffers"):
         members = kept.pop(inside, None)
-        kept.update(members if type(members) is dict else {})
+        kept.update(members if type(members) in (dict, OrderedDict) else {})
     yield from ((f"self.{name}", value) for name, value in kept.items())
     if frame.f_code.co_name != "<module>":
         yield from ((name, value) for name, value in dict(frame.f_globals).items() if not name.startswith("__"))

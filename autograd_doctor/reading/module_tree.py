@@ -5,6 +5,7 @@ Those may be overridden, and they call the `__hash__` of every module that they 
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,8 +15,10 @@ from torch.jit._script import OrderedDictWrapper, OrderedModuleDict
 
 from autograd_doctor.reading.without_running import attributes
 
+_PLAIN = (dict, OrderedDict)
+"""What modules keep those in that they register, the latter in an older torch."""
 _TABLES: tuple[Any, ...] = (dict, OrderedModuleDict, OrderedDictWrapper)
-"""What modules keep those in that they register; the last two are those of scripted and traced ones."""
+"""All that they may keep them in; the last two are those of scripted and traced ones."""
 
 
 def modules_in(root: nn.Module, prefix: str = "") -> Iterator[tuple[str, nn.Module]]:
@@ -74,8 +77,8 @@ def _kept(module: nn.Module) -> dict[str, Any]:
 def _entries(kept: dict[str, Any], table: str) -> list[tuple[str, Any]]:
     entries: Any = kept.get(table)
     kind: Any = type(entries)
-    if kind is dict and not entries:
+    if kind in _PLAIN and not entries:
         return []
-    if kind is not dict:
+    if kind not in _PLAIN:
         kind = next((table for table in _TABLES if issubclass(kind, table)), None)
     return [entry for entry in kind.items(entries) if entry[1] is not None] if kind is not None else []

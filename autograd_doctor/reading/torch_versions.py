@@ -31,6 +31,20 @@ def clones(tensors: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
     return [tensor.clone() for tensor in tensors]
 
 
+def uncompiled(compile: Callable[..., Any], model: Any = None, **options: Any) -> Any:
+    """What `torch.compile` returns, which runs as it is written: in the stance for that, where torch has one.
+
+    An older torch has a way to run only what was compiled before, which is nothing. Either imports the compiler, which
+    costs a second.
+    """
+    if hasattr(torch.compiler, "set_stance"):
+        torch.compiler.set_stance("force_eager")
+        return compile(model, **options)
+    from torch import _dynamo
+
+    return _dynamo.run if model is None else _dynamo.run(model)
+
+
 def _counts_own_references() -> bool:
     holder, held = torch.empty(0, device="cpu"), torch.empty(0, device="cpu")
     before = sys.getrefcount(held)

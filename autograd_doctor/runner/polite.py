@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from autograd_doctor.reading.torch_versions import uncompiled
 from autograd_doctor.runner.arriving import on_import
 from autograd_doctor.runner.keeper import Keeper
 from autograd_doctor.runner.native_writers import announce_native_writers
@@ -70,13 +71,10 @@ class Polite:
     # --------------------------------------------------------------------------------------------------- compiling
 
     def _eagerly(self, compile: Callable[..., Any]) -> Callable[..., Any]:
-        """The stance is taken at the first use: taking it imports the compiler, which costs a second."""
-
         @functools.wraps(compile)
         def eager(*args: Any, **kwargs: Any) -> Any:
             self._say("`torch.compile` was called, and the model was run eagerly")
-            torch.compiler.set_stance("force_eager")
-            return compile(*args, **kwargs)
+            return uncompiled(compile, *args, **kwargs)
 
         return eager
 

@@ -1632,6 +1632,22 @@ class TargetLearned(Event, frozen=True):
     other_pass_at: Location | None = None
 
 
+class FixedSlopeAdded(Event, frozen=True):
+    """A loss that went backward holds the sum of a derivative without a graph and of what has one, to the same
+    parameters.
+
+    taken_at: where `autograd.grad` gave the derivative with respect to data, without `create_graph`. added_at,
+    operation: the sum. parameters: those that it depends on and that get a gradient through the other summand alone.
+    Told in two steps for each line.
+    """
+
+    backward: int
+    taken_at: Location | None
+    added_at: Location | None
+    operation: str
+    parameters: list[int]
+
+
 class OutputStoodStill(Event, frozen=True):
     """What a module returned had the same values, to the bit, for all samples of a batch, whose inputs differed.
 

@@ -1,7 +1,8 @@
 """Derivatives with respect to data that `autograd.grad` gave without a graph, added to what has one.
 
 Such a sum, as the residual of a differential equation, learns through its other summands only. Followed is the
-derivative itself, scaled by data, moved, or added to data; a `detach()` says that it is to be fixed.
+derivative itself, scaled by data, moved, or added to data; a `detach()` says that it is to be fixed, and data that it
+is added to after it was taken with respect to them are being moved themselves.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.optimizers import Optimizers
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.linear import JOINS, PRODUCTS, REARRANGEMENTS, SUMS
-from autograd_doctor.reading.made import Made, has_graph, numbers_in
+from autograd_doctor.reading.made import Made, address, has_graph, numbers_in
 from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.operation_kinds import traits
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
@@ -36,10 +38,11 @@ _MOST_TOLD = 2
 
 
 class _Slope(NamedTuple):
-    """Where a derivative was taken, and the parameters, as bits, that it depends on."""
+    """Where a derivative was taken, the parameters, as bits, that it depends on, and the address of the data."""
 
     place: Place | None
     parameters: int
+    by: int
 
 
 class _Sum(NamedTuple):
@@ -95,7 +98,7 @@ class FixedSlopes(Instrument):
             if isinstance(slope, torch.Tensor) and self._is_data(given):
                 made = self._tensors.get(slope)
                 if made is not None and made.values:
-                    self._slopes.put(slope, _Slope(place(), made.values & ~made.guessed))
+                    self._slopes.put(slope, _Slope(place(), made.values & ~made.guessed, address(given)))
 
     def _is_data(self, given: Any) -> bool:
         """Whether it is a leaf that is not to learn, into which no parameter flows."""
@@ -107,7 +110,7 @@ class FixedSlopes(Instrument):
     # ---------------------------------------------------------------------------------------------------- operations
 
     def _operation_ended(self, operation: Operation) -> None:
-        if not self._slopes:
+        if not self._slopes or traits(operation.name).changes_input:
             return
         operands = tensors_in(operation.args)
         slopes = [slope for tensor in operands if (slope := self._slopes.get(tensor)) is not None]
@@ -115,15 +118,17 @@ class FixedSlopes(Instrument):
             return
         live = [tensor for tensor in operands if has_graph(tensor)]
         if not live:
-            for output in tensors_in([operation.result]):
+            moves = operation.name in SUMS and any(address(tensor) == slopes[0].by for tensor in operands)
+            for output in tensors_in([operation.result]) if not moves else ():
                 self._slopes.put(output, slopes[0])
         elif operation.name in SUMS - JOINS and isinstance(operation.result, torch.Tensor):
             self._added(operation, operation.result, slopes[0], live)
 
     def _added(self, operation: Operation, result: torch.Tensor, slope: _Slope, live: Sequence[torch.Tensor]) -> None:
-        made, others = self._tensors.get(result), [self._tensors.get(tensor) for tensor in live]
-        shared = slope.parameters & self._optimizers.held
-        shared &= sum(other.connected for other in others[:1] if other is not None)
+        made, connected = self._tensors.get(result), 0
+        for other in map(self._tensors.get, live):
+            connected |= other.connected if other is not None else 0
+        shared = slope.parameters & connected & self._optimizers.held
         if made is not None and shared:
             self._sums[made] = _Sum(slope, operation.name, operation.place, shared)
 

@@ -23,7 +23,7 @@ from autograd_doctor.instruments.tensors import HiddenChange, Tensors
 from autograd_doctor.reading.asked_for import is_call_of_library
 from autograd_doctor.reading.escapes import Escapes
 from autograd_doctor.reading.graph_walk import mark
-from autograd_doctor.reading.made import CutPoint, Made, has_graph
+from autograd_doctor.reading.made import CutPoint, Made, has_graph, next_order
 from autograd_doctor.reading.operation_kinds import Kind, traits
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.places import place as user_place
@@ -90,6 +90,7 @@ class Lineage(Instrument):
         self._ledger = ledger
         self._escapes = Escapes()
         self._operations: Operations = site.signals.operations
+        self._since = next_order()
         self._without_parameters = 0
         self._copied: set[int] = set()
         self.filled: dict[int, Place | None] = {}
@@ -103,6 +104,7 @@ class Lineage(Instrument):
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.FULL)
 
     def _step_taken(self, course: Course) -> None:
+        self._since = next_order()
         if not self._operations.in_place:
             self.limited("the program took the function mode that sees operations off its stack")
 
@@ -159,6 +161,8 @@ class Lineage(Instrument):
                         self.parameter_written.relay(Recorded(output, made, inputs, operation))
                 continue
             foreign = self._foreign(output, made) if changes else 0
+            if changes and not connected and self._is_step_by_hand(output, made):
+                made.forget_values()
             self._connect(output, made, connected=connected, gradients=operation.grad_enabled)
             if changes:
                 self._changed(output, made, operation, foreign)
@@ -176,6 +180,11 @@ class Lineage(Instrument):
                 self._worked_on_data()
             if self._detail.closely:
                 self.recorded.relay(Recorded(output, made, inputs, operation))
+
+    def _is_step_by_hand(self, target: torch.Tensor, made: Made) -> bool:
+        """Whether gradients move what is older than this step, and no parameter: it learns in a way of its own."""
+        before = self._tensors.get(target)
+        return made.of_gradient and (before is None or before.born < self._since)
 
     def _connect(self, output: torch.Tensor, made: Made, *, connected: bool, gradients: bool) -> None:
         """Mark the backward node of an output with its lineage, or note which paths were cut."""

@@ -119,6 +119,11 @@ class Made:
             self.guessed = (self.guessed | guessed) & ~seen
         self.values |= values
 
+    def forget_values(self) -> None:
+        """What has flowed in counts as data from now on."""
+        self.values = self.guessed = self.connected = 0
+        self.cuts = _NO_CUTS
+
     def add_cut(self, point: CutPoint, parameters: int) -> None:
         if len(self.cuts) < _MOST_CUTS or point in self.cuts:
             self.cuts = {**self.cuts, point: self.cuts.get(point, 0) | parameters}

@@ -63,6 +63,10 @@ def test_what_is_done_to_it_before_does_not_matter(loss: Loss) -> None:
         pytest.param(lambda u, slope, x: functional.mse_loss(u, slope), id="a target"),
         pytest.param(lambda u, slope, x: (slope * u).square(), id="a weight"),
         pytest.param(lambda u, slope, x: (x + slope).square().sum() + u.square(), id="a move of data"),
+        pytest.param(lambda u, slope, x: (x - 0.1 * slope - u).square(), id="data that were moved"),
+        pytest.param(
+            lambda u, slope, x: (x.detach().clone().sub_(slope) - u).square(), id="data that were moved in place"
+        ),
         pytest.param(lambda u, slope, x: u.square() + 0.0 * (slope > 0), id="a choice"),
     ],
 )

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from autograd_doctor.events import InstrumentLimited, OptimizerStepped, ParameterCopied, ParameterFrozen
+from autograd_doctor.instruments.backward_runs import BackwardRuns
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.grad_modes import GradModes
 from autograd_doctor.instruments.ledger import Ledger
@@ -513,3 +514,24 @@ def test_freezing_what_is_frozen_is_not_told_of() -> None:
         parameter.requires_grad = True
         parameter.requires_grad = False
         assert len(run.of(ParameterFrozen)) == 2
+
+
+def test_state_that_gradients_move_by_hand_holds_no_values_of_parameters() -> None:
+    scale, state = nn.Parameter(torch.ones(2)), torch.zeros(2)
+    with watching(Lineage, BackwardRuns) as events:
+        optimizer = torch.optim.SGD([scale], lr=0.1)
+        tensors = events.find(Tensors)
+        for _ in range(2):
+            asked = state.clone().requires_grad_()
+            (by_state,) = torch.autograd.grad((asked * scale + asked.square()).sum(), asked)
+            state -= 0.1 * by_state
+            fresh = torch.zeros(2)
+            fresh += by_state
+            optimizer.zero_grad()
+            (scale * state).sum().backward()
+            optimizer.step()
+        moved, collected = tensors.get(state), tensors.get(fresh)
+    assert moved is not None
+    assert not moved.values
+    assert collected is not None
+    assert collected.values

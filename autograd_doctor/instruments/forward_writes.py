@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -13,12 +13,13 @@ from autograd_doctor.findings import Location
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.parameters import Parameters
-from autograd_doctor.reading.module_tree import parameters_in
+from autograd_doctor.reading.module_tree import modules_in, parameters_in, parameters_of
 from autograd_doctor.reading.operation_kinds import writes
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.regions import region_of
 from autograd_doctor.reading.subclasses import storage_address
 from autograd_doctor.reading.tensor_facts import fingerprints
+from autograd_doctor.reading.without_running import attributes, is_a
 from autograd_doctor.signals.operations import Operation
 
 _STEPS = 2
@@ -72,7 +73,7 @@ class ForwardWrites(Instrument):
     def begin(self, module: nn.Module, number: int, *, trains: bool) -> None:
         """A forward begins: remember versions, and listen to operations where they could be the ones that write."""
         self._disarm()
-        numbers = ((self._parameters.get(parameter), parameter) for _, parameter in parameters_in(module))
+        numbers = ((self._parameters.get(parameter), parameter) for parameter in _to_be_left_alone(module))
         known: Numbered = [(number, parameter) for number, parameter in numbers if number is not None]
         self._armed = _Armed(number, self._course.steps, known, _versions(known))
         if known and trains and (self._course.steps < _STEPS or number in self._suspects):
@@ -128,6 +129,17 @@ def _keeps_values(operation: Operation) -> bool:
         return False
     target, values = operation.args
     return isinstance(values, torch.Tensor) and region_of(target) == region_of(values)
+
+
+def _to_be_left_alone(module: nn.Module) -> Iterator[nn.Parameter]:
+    """The parameters of a module but for embeddings that were given a `max_norm`, to which they keep by themselves."""
+    renormalised = {
+        id(parameter)
+        for _, inner in modules_in(module)
+        if is_a(inner, (nn.Embedding, nn.EmbeddingBag)) and attributes(inner).get("max_norm") is not None
+        for parameter in parameters_of(inner).values()
+    }
+    return (parameter for _, parameter in parameters_in(module) if id(parameter) not in renormalised)
 
 
 def _versions(parameters: Iterable[tuple[int, torch.Tensor]]) -> dict[int, int]:

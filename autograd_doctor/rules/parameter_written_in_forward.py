@@ -115,6 +115,21 @@ def good_spectral_norm() -> None:
         optimizer.step()
 
 
+def good_max_norm() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    codes, decoder = nn.Embedding(20, 6, max_norm=1.0), nn.Linear(6, 2)
+    shapes = torch.randn(20, 2)
+    optimizer = torch.optim.Adam([*codes.parameters(), *decoder.parameters()], lr=0.05)
+    for _ in range(12):
+        chosen = torch.randint(0, 20, (16,))
+        optimizer.zero_grad()
+        nn.functional.mse_loss(decoder(codes(chosen)), shapes[chosen]).backward()
+        optimizer.step()
+
+
 def good_constraint() -> None:
     import torch
     from torch import nn
@@ -141,11 +156,12 @@ RULE = Rule(
     why="What the optimizer has learned is overwritten at the next forward pass.",
     fix="Initialise once, in `__init__`; derive masked or scaled weights as new tensors, or with "
     "`torch.nn.utils.parametrize`.",
-    fine="Weight and spectral normalisation, constraints applied after the step, copies that follow an "
-    "average. Where the values do not come back bit for bit (a projection in `forward`) it is a warning.",
+    fine="Weight and spectral normalisation, embeddings with a `max_norm`, constraints applied after the step, "
+    "copies that follow an average. Where the values do not come back bit for bit (a projection in `forward`) it is a "
+    "warning.",
     needs=(ForwardRan, ModuleSeen, BackwardRan, OptimizerBuilt, OptimizerStepped),
     examine=examine,
     bad=(bad,),
-    good=(good, good_spectral_norm, good_constraint),
+    good=(good, good_spectral_norm, good_max_norm, good_constraint),
     tunables={"minimum_steps": 2},
 )

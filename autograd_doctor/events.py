@@ -634,6 +634,21 @@ class PairsReduced(Event, frozen=True):
     even: bool = False
 
 
+class WeightedTooLate(Event, frozen=True):
+    """A loss function had made one number of `values` values when data of as many, or one for each sample, multiplied
+    it; a backward went through the product.
+
+    location: of the product. operation, reduced_at: the loss function.
+    """
+
+    backward: int
+    location: Location | None
+    operation: str
+    reduced_at: Location | None
+    values: int
+    weights: TensorFacts
+
+
 class TermIdle(Event, frozen=True):
     """A scalar with a graph is made of trained parameters once in a step, and nothing takes it in before it dies.
 

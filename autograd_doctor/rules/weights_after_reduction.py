@@ -1,0 +1,145 @@
+"""AD619 weights-after-reduction: weights for each value multiply a loss that is one number already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import BackwardRan, WeightedTooLate
+from autograd_doctor.findings import Finding, Location, Related
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+from autograd_doctor.views.losses import trains
+from autograd_doctor.wording import shape
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    lines: dict[Location | None, list[WeightedTooLate]] = {}
+    for event in trace.of(WeightedTooLate):
+        if trains(trace, event.backward):
+            lines.setdefault(event.location, []).append(event)
+    for events in lines.values():
+        if len({event.step for event in events}) >= min(int(tunables["minimum_steps"]), trace.steps_taken):
+            yield _finding(events)
+
+
+def _finding(events: list[WeightedTooLate]) -> Finding:
+    event, weights = events[0], events[0].weights
+    named = f"`{weights.name}`" if weights.name else "a tensor"
+    return RULE.finding(
+        f"{named} of shape {shape(weights.shape)} multiplies what `{event.operation}` has made of {event.values:,} "
+        "values: it is one number by now, so that none of them weighs more than another",
+        subject=weights.name or event.operation,
+        location=event.location,
+        help='compute the loss with `reduction="none"`, weigh it, and take the mean after that',
+        evidence={"values": event.values, "shape_of_weights": shape(weights.shape)},
+        related=(Related("the loss is reduced here", event.reduced_at),)
+        if event.reduced_at is not None and event.reduced_at != event.location
+        else (),
+        step_first=event.step + 1,
+        step_count=len({each.step for each in events}),
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, criterion = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 3)), nn.CrossEntropyLoss()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(32, 6)
+        labels, trust = x[:, :3].argmax(1), torch.rand(32)
+        losses = criterion(model(x), labels)
+        loss = (losses * trust).mean()  # <- AD619
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_mask() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Embedding(12, 16), nn.Linear(16, 12))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        tokens = torch.randint(1, 12, (8, 7))
+        tokens[:4, 4:] = 0
+        mask = (tokens != 0).float()
+        loss = nn.functional.cross_entropy(model(tokens).transpose(1, 2), tokens)
+        loss = (loss * mask).sum() / mask.sum()  # <- AD619
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 3))
+    criterion = nn.CrossEntropyLoss(reduction="none")
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(32, 6)
+        labels, trust = x[:, :3].argmax(1), torch.rand(32)
+        loss = (criterion(model(x), labels) * trust).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_one_by_one() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    policy = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 2))
+    optimizer = torch.optim.Adam(policy.parameters(), lr=0.01)
+    for _ in range(8):
+        states, actions, returns = torch.randn(12, 4), torch.randint(0, 2, (12,)), torch.randn(12)
+        losses = []
+        for state, action, reached in zip(states, actions, returns, strict=True):
+            losses.append(nn.functional.cross_entropy(policy(state[None]), action[None]) * reached)
+        optimizer.zero_grad()
+        torch.stack(losses).sum().backward()
+        optimizer.step()
+
+
+def good_weights_of_tasks() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(6, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    scales = torch.tensor([1.0, 0.5, 0.25])
+    for _ in range(8):
+        x = torch.randn(32, 6)
+        fit = nn.functional.mse_loss(model(x), x[:, :4].abs())
+        optimizer.zero_grad()
+        (fit * scales).sum().backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD619",
+    name="weights-after-reduction",
+    severity="warning",
+    title="weights multiply a loss that has been reduced already",
+    observes="Products of what a loss function of torch has reduced to one number with data of as many values as it "
+    "was computed from, or one for each sample, that are not all the same, when a backward runs through them.",
+    why="Loss functions take the mean unless they are told otherwise. A mask then masks nothing, and the returns or "
+    "weights of single samples count by their sum alone.",
+    fix='Pass `reduction="none"` to the loss function, and reduce after weighing.',
+    fine="Weights of other things than samples or values, and losses of one sample each.",
+    needs=(WeightedTooLate, BackwardRan),
+    examine=examine,
+    bad=(bad, bad_mask),
+    good=(good, good_one_by_one, good_weights_of_tasks),
+    tunables={"minimum_steps": 2},
+    about="loss",
+)

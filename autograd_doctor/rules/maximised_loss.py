@@ -10,10 +10,8 @@ from autograd_doctor.events import BackwardRan, LossSignSeen, OptimizerBuilt, Op
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.curves import Course, is_contested
 from autograd_doctor.wording import plural
-
-Course = list[tuple[int, float]]
-"""The values of a loss, each with the number of steps before it."""
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -23,7 +21,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for location, events in seen.items():
         runs = [ran for ran in trace.of(BackwardRan) if ran.location == location and ran.kind == "backward"]
         taught = {parameter for ran in runs for parameter in ran.reached}
-        if not all(event.negated for event in events) or _is_contested(trace, runs, taught):
+        if not all(event.negated for event in events) or is_contested(trace, runs, taught):
             continue
         course = [(ran.step, -ran.loss if _climbs(events) else ran.loss) for ran in runs if ran.loss is not None]
         course = [(step, loss) for step, loss in course if loss == loss]
@@ -33,16 +31,6 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 def _climbs(events: Sequence[LossSignSeen]) -> bool:
     return events[0].maximises is not None
-
-
-def _is_contested(trace: Trace, runs: Sequence[BackwardRan], taught: set[int]) -> bool:
-    """Whether something else has a say: a network that is held otherwise, or not at all, or another loss."""
-    if any(not taught <= held for held in trace.optimizer_parameters.values() if held & taught):
-        return True
-    if any(not taught.issuperset(ran.values or ()) for ran in runs) or not taught & trace.optimized:
-        return True
-    others = (ran for ran in trace.of(BackwardRan) if ran not in runs and ran.kind == "backward")
-    return any(not taught.isdisjoint(ran.reached) for ran in others)
 
 
 def _falls_on(course: Course, slowing: float) -> bool:
@@ -180,6 +168,6 @@ RULE = Rule(
     bad=(bad, bad_climbing),
     good=(good, good_variance, good_adversary),
     tunables={"minimum_steps": 8, "slowing": 0.5},
-    folds=("AD401", "AD402", "AD405", "AD406", "AD409", "AD412", "AD413"),
+    folds=("AD401", "AD402", "AD405", "AD406", "AD409", "AD412", "AD413", "AD620"),
     about="loss",
 )

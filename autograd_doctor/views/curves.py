@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autograd_doctor.events import BackwardRan, LossesFollowed
 from autograd_doctor.findings import Location
 from autograd_doctor.trace import Trace
+
+Course = list[tuple[int, float]]
+"""The values of a loss, each with the number of steps before it."""
 
 _FEW = 5
 
@@ -44,11 +48,16 @@ class Curve:
     def count(self) -> int:
         return sum(each.backwards for each in self.stretches)
 
-    def told(self, most: int = 8) -> str:
-        """Some points of it: "1.2, 35, 2.1e+04"."""
+    @property
+    def course(self) -> Course:
+        """Those that were recorded, and the last of each stretch."""
         recorded = [(each.step, each.loss) for each in self.backwards if each.loss is not None]
         followed = [(each.step, each.last) for each in self.stretches if each.last is not None]
-        points = [loss for _, loss in sorted([*recorded, *followed]) if math.isfinite(loss)]
+        return [(step, loss) for step, loss in sorted({*recorded, *followed}) if math.isfinite(loss)]
+
+    def told(self, most: int = 8) -> str:
+        """Some points of it: "1.2, 35, 2.1e+04"."""
+        points = [loss for _, loss in self.course]
         stride = max(1, -(-len(points) // most))
         return ", ".join(f"{point:.3g}" for point in [*points[:-1:stride], *points[-1:]])
 
@@ -61,3 +70,13 @@ def curves(trace: Trace) -> list[Curve]:
     for backward in trace.of(BackwardRan):
         ran.setdefault(backward.location, []).append(backward)
     return [Curve(line, tuple(events), tuple(ran.get(line, ()))) for line, events in by_line.items()]
+
+
+def is_contested(trace: Trace, runs: Sequence[BackwardRan], taught: set[int]) -> bool:
+    """Whether something else than a loss has a say: a network held otherwise, or not at all, or another loss."""
+    if any(not taught <= held for held in trace.optimizer_parameters.values() if held & taught):
+        return True
+    if any(not taught.issuperset(ran.values or ()) for ran in runs) or not taught & trace.optimized:
+        return True
+    others = (ran for ran in trace.of(BackwardRan) if ran not in runs and ran.kind == "backward")
+    return any(not taught.isdisjoint(ran.reached) for ran in others)

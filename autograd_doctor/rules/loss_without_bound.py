@@ -1,0 +1,151 @@
+"""AD620 loss-without-bound: what is minimised has no lowest value, and runs away to minus infinity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import median
+
+from autograd_doctor.events import BackwardRan, LossesFollowed, OptimizerBuilt, OptimizerStepped, ParameterSeen
+from autograd_doctor.findings import Finding, Related
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+from autograd_doctor.views.curves import Course, Curve, curves, is_contested
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    for curve in curves(trace):
+        runs, course = [ran for ran in curve.backwards if ran.kind == "backward"], curve.course
+        taught = {parameter for ran in runs for parameter in ran.reached}
+        if len(course) < tunables["minimum_points"] or is_contested(trace, runs, taught):
+            continue
+        if _runs_away(course, tunables["factor"], tunables["acceleration"]):
+            yield _finding(curve, runs, course, sorted(taught & trace.optimized))
+
+
+def _runs_away(course: Course, factor: float, acceleration: float) -> bool:
+    """Whether a loss ends that far below zero, in terms of what it was at first, and has fallen faster and faster: its
+    last third lies lower than the second by more than a steady fall would have it, which is by two thirds."""
+    losses = [loss for _, loss in course]
+    third = len(losses) // 3
+    first, second, last = losses[:third], losses[third:-third], losses[-third:]
+    size = max(1.0, median(map(abs, first)))
+    far = max(last) < min(first) and max(last[-3:]) < -factor * size
+    return far and median(last) < acceleration * median(second) < 0
+
+
+def _finding(curve: Curve, runs: list[BackwardRan], course: Course, parameters: list[int]) -> Finding:
+    (first_at, first), (last_at, last) = course[0], course[-1]
+    made_at = next((ran.root.made_at for ran in runs if ran.root.made_at is not None), None)
+    location = made_at or curve.location
+    return RULE.finding(
+        f"the loss went from {first:.3g} to {last:.3g} in {last_at - first_at + 1} steps, ever faster: there is no "
+        "lowest value that it could come to",
+        subject=next((ran.root.name for ran in runs if ran.root.name), "the loss"),
+        location=location,
+        help="look for the term that falls without end: a sign that is turned around, or a distance, variance or "
+        "divergence that is to be small and is made large",
+        evidence={"losses": curve.told()},
+        related=(Related("the backward ran here", curve.location),)
+        if curve.location is not None and curve.location != location
+        else (),
+        step_first=first_at + 1,
+        step_count=last_at - first_at + 1,
+        parameters=parameters,
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 4))
+    decoder = nn.Linear(2, 8)
+    optimizer = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.05)
+    for _ in range(30):
+        x = torch.randn(32, 8)
+        mean, log_variance = encoder(x).chunk(2, dim=1)
+        code = mean + torch.randn_like(mean) * (0.5 * log_variance).exp()
+        divergence = 0.5 * (1 + log_variance - mean.square() - log_variance.exp()).sum(1).mean()
+        loss = nn.functional.mse_loss(decoder(code), x) + divergence  # <- AD620
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, decoder = nn.Linear(8, 4), nn.Linear(2, 8)
+    optimizer = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.1)
+    for _ in range(60):
+        x = torch.randn(32, 8)
+        mean, log_variance = encoder(x).chunk(2, dim=1)
+        code = mean + torch.randn_like(mean) * (0.5 * log_variance).exp()
+        divergence = -0.5 * (1 + log_variance - mean.square() - log_variance.exp()).sum(1).mean()
+        loss = nn.functional.mse_loss(decoder(code), x) + 0.1 * divergence
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_likelihood() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, log_scale = nn.Linear(3, 200), nn.Parameter(torch.zeros(200))
+    optimizer = torch.optim.Adam([*model.parameters(), log_scale], lr=0.05)
+    for _ in range(60):
+        x = torch.randn(64, 3)
+        wanted = x.sum(1, keepdim=True) + 0.01 * torch.randn(64, 200)
+        given = torch.distributions.Normal(model(x), log_scale.exp())
+        loss = -given.log_prob(wanted).sum(1).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_actor() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    actor, critic = nn.Linear(4, 2), nn.Linear(6, 1)
+    acts = torch.optim.Adam(actor.parameters(), lr=0.01)
+    judges = torch.optim.Adam(critic.parameters(), lr=0.05)
+    for step in range(60):
+        state = torch.randn(32, 4)
+        value = critic(torch.cat([state, actor(state).detach()], 1))
+        judges.zero_grad()
+        (value - 0.4 * step).square().mean().backward()
+        judges.step()
+        acts.zero_grad()
+        (-critic(torch.cat([state, actor(state)], 1)).mean()).backward()
+        acts.step()
+
+
+RULE = Rule(
+    code="AD620",
+    name="loss-without-bound",
+    severity="warning",
+    title="a loss falls without end",
+    observes="The losses of a line, from step to step, where nothing but this loss teaches the parameters that it was "
+    "computed from: whether the last of them lie a thousand times as far below zero as the first lay from it, and "
+    "they fall faster in the end than at first.",
+    why="Minimising what has no lowest value makes the numbers large and nothing better: the part that can fall "
+    "without end is all that counts.",
+    fix="Turn the sign of that term around, or bound it.",
+    fine="Losses of adversaries, critics and actors, which something else holds back, and those that fall below zero "
+    "to some level. A negative log-likelihood falls by the logarithm of the scale only: by a factor of ten where a "
+    "scale of 1 has shrunk to a millionth.",
+    needs=(BackwardRan, LossesFollowed, OptimizerBuilt, OptimizerStepped, ParameterSeen),
+    examine=examine,
+    bad=(bad,),
+    good=(good, good_likelihood, good_actor),
+    tunables={"minimum_points": 9, "factor": 1000.0, "acceleration": 2.0},
+    folds=("AD401", "AD402", "AD404", "AD406", "AD409", "AD412", "AD413"),
+    about="loss",
+)

@@ -86,7 +86,7 @@ class FixedSlopes(Instrument):
         self.listen(self._lineage.operated, self._operation_ended, names=SUMS | PRODUCTS | REARRANGEMENTS)
         self.listen(signals.backward.began, self._backward_began, attention=Attention.CLOSE)
         self.listen(signals.backward.ended, self._backward_ended, attention=Attention.CLOSE)
-        self.listen(self._course.step_taken, self._step_taken)
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
         self.listen(self._detail.focused, self._turned)
 
     # --------------------------------------------------------------------------------------------------- derivatives

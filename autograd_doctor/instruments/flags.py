@@ -54,6 +54,8 @@ class Flags(Instrument):
             self._waiting.append(_Flag(weakref.ref(flag.holder), flag.name, flag.value, place()))
 
     def _step_taken(self, course: Course) -> None:
+        if not self._waiting:
+            return
         waiting, self._waiting = self._waiting, []
         unheeded: dict[tuple[Place | None, str, bool, str], list[int]] = {}
         for flag in waiting:

@@ -47,6 +47,7 @@ _NOTHING = Written([], None, [])
 class _Armed:
     """A forward that is being watched: its parameters, their versions before, and the writes that were seen."""
 
+    root: nn.Module
     module: int
     step: int
     parameters: Numbered
@@ -73,9 +74,9 @@ class ForwardWrites(Instrument):
     def begin(self, module: nn.Module, number: int, *, trains: bool) -> None:
         """A forward begins: remember versions, and listen to operations where they could be the ones that write."""
         self._disarm()
-        numbers = ((self._parameters.get(parameter), parameter) for parameter in _to_be_left_alone(module))
+        numbers = ((self._parameters.get(parameter), parameter) for _, parameter in parameters_in(module))
         known: Numbered = [(number, parameter) for number, parameter in numbers if number is not None]
-        self._armed = _Armed(number, self._course.steps, known, _versions(known))
+        self._armed = _Armed(module, number, self._course.steps, known, _versions(known))
         if known and trains and (self._course.steps < _STEPS or number in self._suspects):
             addresses = {storage_address(parameter): number for number, parameter in known}
             self._armed.addresses = {address: number for address, number in addresses.items() if address}
@@ -90,6 +91,8 @@ class ForwardWrites(Instrument):
         after = _versions(armed.parameters)
         written = {number for number, before in armed.versions.items() if after.get(number) != before}
         written |= set(armed.found)
+        if written:
+            written -= {self._parameters.get(parameter) for parameter in _renormalised(armed.root)}
         if not written:
             return _NOTHING
         self._suspects.add(armed.module)
@@ -131,15 +134,11 @@ def _keeps_values(operation: Operation) -> bool:
     return isinstance(values, torch.Tensor) and region_of(target) == region_of(values)
 
 
-def _to_be_left_alone(module: nn.Module) -> Iterator[nn.Parameter]:
-    """The parameters of a module but for embeddings that were given a `max_norm`, to which they keep by themselves."""
-    renormalised = {
-        id(parameter)
-        for _, inner in modules_in(module)
-        if is_a(inner, (nn.Embedding, nn.EmbeddingBag)) and attributes(inner).get("max_norm") is not None
-        for parameter in parameters_of(inner).values()
-    }
-    return (parameter for _, parameter in parameters_in(module) if id(parameter) not in renormalised)
+def _renormalised(module: nn.Module) -> Iterator[nn.Parameter]:
+    """The weights of embeddings that were given a `max_norm`, to which they keep by themselves."""
+    for _, inner in modules_in(module):
+        if is_a(inner, (nn.Embedding, nn.EmbeddingBag)) and attributes(inner).get("max_norm") is not None:
+            yield from parameters_of(inner).values()
 
 
 def _versions(parameters: Iterable[tuple[int, torch.Tensor]]) -> dict[int, int]:

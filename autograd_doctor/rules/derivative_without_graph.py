@@ -23,7 +23,7 @@ def _finding(trace: Trace, events: list[FixedSlopeAdded]) -> Finding:
     event = events[0]
     places = dict.fromkeys(event.added_at for event in events if event.added_at is not None)
     return RULE.finding(
-        f"this derivative has no graph, as `create_graph` was not given: the sum that it goes into teaches "
+        f"this derivative was taken without `create_graph=True`, so that the sum that it goes into teaches "
         f"{trace.parameter_names(event.parameters)} through its other summands alone",
         subject=trace.parameter_name(event.parameters[0]),
         location=event.taken_at,

@@ -77,7 +77,6 @@ class FixedSlopes(Instrument):
         self._tensors = tensors
         self._ledger = ledger
         self._lineage = lineage
-        self._backward_runs = backward_runs
         self._slopes: IdentityTable[_Slope] = IdentityTable()
         self._sums: WeakKeyDictionary[Made, _Sum] = WeakKeyDictionary()
         self._told: dict[Place | None, set[int]] = {}
@@ -117,12 +116,12 @@ class FixedSlopes(Instrument):
         if not slopes:
             return
         live = [tensor for tensor in operands if has_graph(tensor)]
-        if not live:
-            moves = operation.name in SUMS and any(address(tensor) == slopes[0].by for tensor in operands)
-            for output in tensors_in([operation.result]) if not moves else ():
+        if live:
+            if operation.name in SUMS - JOINS and isinstance(operation.result, torch.Tensor):
+                self._added(operation, operation.result, slopes[0], live)
+        elif not (operation.name in SUMS and any(address(tensor) == slopes[0].by for tensor in operands)):
+            for output in tensors_in([operation.result]):
                 self._slopes.put(output, slopes[0])
-        elif operation.name in SUMS - JOINS and isinstance(operation.result, torch.Tensor):
-            self._added(operation, operation.result, slopes[0], live)
 
     def _added(self, operation: Operation, result: torch.Tensor, slope: _Slope, live: Sequence[torch.Tensor]) -> None:
         made, connected = self._tensors.get(result), 0

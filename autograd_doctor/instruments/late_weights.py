@@ -6,7 +6,7 @@ values as it was computed from, or as there were samples, that are not all the s
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 from weakref import WeakKeyDictionary
 
 import torch
@@ -20,6 +20,7 @@ from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.looks import Looks
 from autograd_doctor.reading.loss_arguments import operands_of
+from autograd_doctor.reading.losses import COMPARING
 from autograd_doctor.reading.made import Made, has_graph
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.pairs import SCALING
@@ -30,11 +31,7 @@ from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.operations import Operation
 
-_LOSSES = frozenset({
-    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "gaussian_nll_loss", "huber_loss",
-    "kl_div", "l1_loss", "mse_loss", "multilabel_soft_margin_loss", "nll_loss", "poisson_nll_loss", "smooth_l1_loss",
-    "soft_margin_loss",
-})  # fmt: skip
+_LOSSES = COMPARING | {"soft_margin_loss"}
 _SIGNS = frozenset({"__neg__", "neg", "negative"})
 
 
@@ -148,5 +145,5 @@ class LateWeights(Instrument):
         )
 
 
-def _vary(data: torch.Tensor) -> Any:
-    return (data != data.reshape(-1)[0]).any().item()
+def _vary(data: torch.Tensor) -> bool:
+    return bool((data != data.reshape(-1)[0]).any())

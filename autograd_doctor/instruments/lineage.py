@@ -183,8 +183,10 @@ class Lineage(Instrument):
 
     def _is_step_by_hand(self, target: torch.Tensor, made: Made) -> bool:
         """Whether gradients move what is older than this step, and no parameter: it learns in a way of its own."""
+        if not made.of_gradient:
+            return False
         before = self._tensors.get(target)
-        return made.of_gradient and (before is None or before.born < self._since)
+        return before is None or before.born < self._since
 
     def _connect(self, output: torch.Tensor, made: Made, *, connected: bool, gradients: bool) -> None:
         """Mark the backward node of an output with its lineage, or note which paths were cut."""

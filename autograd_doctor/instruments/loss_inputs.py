@@ -31,6 +31,7 @@ from autograd_doctor.reading.loss_arguments import (
     picks_rows,
     usual_class_dim,
 )
+from autograd_doctor.reading.losses import COMPARING
 from autograd_doctor.reading.made import Made, has_graph
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.operand_values import Values, values_of
@@ -43,14 +44,10 @@ from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.operations import Operation
 
-_LOSSES = frozenset({
-    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "gaussian_nll_loss", "huber_loss",
-    "kl_div", "l1_loss", "mse_loss", "multilabel_soft_margin_loss", "nll_loss", "poisson_nll_loss", "smooth_l1_loss",
-})  # fmt: skip
 _CHOOSES = frozenset({"__getitem__", "gather", "index_select", "masked_select", "take_along_dim", "where"})
 """Operations that may leave values of their input out."""
 _LOGARITHMS = frozenset({"log", "log_softmax", "logsigmoid"})
-_BEGIN = _LOSSES | DIFFERENCES | PRODUCTS | PICKS
+_BEGIN = COMPARING | DIFFERENCES | PRODUCTS | PICKS
 """Operations that compare."""
 
 
@@ -121,7 +118,7 @@ class LossInputs(Instrument):
         name, result = operation.name, operation.result
         if not (name in _BEGIN or self._followed) or not isinstance(result, torch.Tensor) or not has_graph(result):
             return
-        if name in _LOSSES:
+        if name in COMPARING:
             self._function_called(operation, result)
         elif self._followed and self._is_followed(operation, result):
             return

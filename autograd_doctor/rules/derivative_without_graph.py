@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autograd_doctor.events import FixedSlopeAdded, OptimizerBuilt, ParameterSeen
-from autograd_doctor.findings import Finding, Location, Related
+from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.lines import in_several_steps
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    taken: dict[Location | None, list[FixedSlopeAdded]] = {}
-    for event in trace.of(FixedSlopeAdded):
-        taken.setdefault(event.taken_at, []).append(event)
-    for events in taken.values():
-        if len({event.step for event in events}) >= min(int(tunables["minimum_steps"]), trace.steps_taken):
-            yield _finding(trace, events)
+    added = trace.of(FixedSlopeAdded)
+    for events in in_several_steps(trace, added, lambda event: event.taken_at, tunables["minimum_steps"]):
+        yield _finding(trace, events)
 
 
 def _finding(trace: Trace, events: list[FixedSlopeAdded]) -> Finding:

@@ -6,18 +6,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autograd_doctor.events import BackwardRan, ParameterSeen, TargetLearned
-from autograd_doctor.findings import Finding, Location, Related
+from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.lines import in_several_steps
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    places: dict[Location | None, list[TargetLearned]] = {}
-    for event in trace.of(TargetLearned):
-        places.setdefault(event.target_at, []).append(event)
-    for events in places.values():
-        if len(events) >= min(int(tunables["minimum_steps"]), trace.steps_taken):
-            yield _finding(trace, events)
+    learned = trace.of(TargetLearned)
+    for events in in_several_steps(trace, learned, lambda event: event.target_at, tunables["minimum_steps"]):
+        yield _finding(trace, events)
 
 
 def _finding(trace: Trace, events: list[TargetLearned]) -> Finding:

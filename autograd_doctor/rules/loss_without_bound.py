@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from statistics import median
 
 from autograd_doctor.events import BackwardRan, LossesFollowed, OptimizerBuilt, OptimizerStepped, ParameterSeen
-from autograd_doctor.findings import Finding, Related
+from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.curves import Course, Curve, curves, is_contested
+from autograd_doctor.views.losses import elsewhere
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -45,9 +46,7 @@ def _finding(curve: Curve, runs: list[BackwardRan], course: Course, parameters: 
         help="look for the term that falls without end: a sign that is turned around, or a distance, variance or "
         "divergence that is to be small and is made large",
         evidence={"losses": curve.told()},
-        related=(Related("the backward ran here", curve.location),)
-        if curve.location is not None and curve.location != location
-        else (),
+        related=elsewhere("the backward ran here", curve.location, location),
         step_first=first_at + 1,
         step_count=last_at - first_at + 1,
         parameters=parameters,

@@ -5,36 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autograd_doctor.events import BackwardRan, WeightedTooLate
-from autograd_doctor.findings import Finding, Location, Related
+from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.losses import trains
+from autograd_doctor.views.lines import in_several_steps
+from autograd_doctor.views.losses import elsewhere, trains
+from autograd_doctor.views.pairs import described
 from autograd_doctor.wording import shape
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    lines: dict[Location | None, list[WeightedTooLate]] = {}
-    for event in trace.of(WeightedTooLate):
-        if trains(trace, event.backward):
-            lines.setdefault(event.location, []).append(event)
-    for events in lines.values():
-        if len({event.step for event in events}) >= min(int(tunables["minimum_steps"]), trace.steps_taken):
-            yield _finding(events)
+    taught = (event for event in trace.of(WeightedTooLate) if trains(trace, event.backward))
+    for events in in_several_steps(trace, taught, lambda event: event.location, tunables["minimum_steps"]):
+        yield _finding(events)
 
 
 def _finding(events: list[WeightedTooLate]) -> Finding:
     event, weights = events[0], events[0].weights
-    named = f"`{weights.name}`" if weights.name else "a tensor"
     return RULE.finding(
-        f"{named} of shape {shape(weights.shape)} multiplies what `{event.operation}` has made of {event.values:,} "
+        f"{described(weights)} multiplies what `{event.operation}` has made of {event.values:,} "
         "values: it is one number by now, so that none of them weighs more than another",
         subject=weights.name or event.operation,
         location=event.location,
         help='compute the loss with `reduction="none"`, weigh it, and take the mean after that',
         evidence={"values": event.values, "shape_of_weights": shape(weights.shape)},
-        related=(Related("the loss is reduced here", event.reduced_at),)
-        if event.reduced_at is not None and event.reduced_at != event.location
-        else (),
+        related=elsewhere("the loss is reduced here", event.reduced_at, event.location),
         step_first=event.step + 1,
         step_count=len({each.step for each in events}),
     )

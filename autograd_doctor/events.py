@@ -900,6 +900,20 @@ class BatchRepeated(Event, frozen=True):
     rest_used: bool = False
 
 
+class IteratorUsedUp(Event, frozen=True):
+    """A loop came back to an iterator that had come to its end, and no step was taken in it any more.
+
+    name: of the variable that holds the iterator. kind: its type. location: the loop over it. fed: whether steps were
+    taken while it had something to give. rounds: how often the loop came back in vain, at least.
+    """
+
+    name: str
+    kind: str
+    location: Location | None
+    fed: bool
+    rounds: int
+
+
 class TargetsSeen(Event, frozen=True):
     """What the targets of a loss were at one line, over all steps that were looked at so far.
 

@@ -146,7 +146,7 @@ class BatchLeaks(Instrument):
     # ------------------------------------------------------------------------------------------------------- judging
 
     def _step_taken(self, course: Course) -> None:
-        if self._course.running is not None:
+        if self._course.running is not None or not self._taken:
             return
         for module, taken in self._taken.items():
             if taken.varied or taken.again or taken.obstacle or course.steps >= taken.step + _STEPS_TO_WAIT:

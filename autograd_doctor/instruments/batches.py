@@ -162,8 +162,7 @@ class Batches(Instrument):
         trains = call.grad_enabled and call.module.training
         tensors = began.given[:_MOST_FIELDS]
         for position, tensor in enumerate(tensors):
-            is_nothing_new = self._unknown and tensor._base is None and not self._sources.knows(tensor)
-            if tensor.requires_grad or is_nothing_new:
+            if tensor.requires_grad or (self._unknown and self._sources.is_unknown(tensor)):
                 continue
             sources = self._sources.of(tensor)
             for source in sources:

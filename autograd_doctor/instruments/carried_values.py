@@ -170,6 +170,8 @@ class CarriedValues(Instrument):
         self._computed.clear()
         self._closed, self._began = 0, next_order()
         looked = [(bit, value) for bit, value in self._values.items() if value.sizes]
+        if not looked:
+            return
         sizes = read_together([torch.stack(value.sizes).amax() for _, value in looked])
         given = iter(read_together([torch.stack(value.given).amax() for _, value in looked if value.given]))
         for (bit, value), size in zip(looked, sizes, strict=True):

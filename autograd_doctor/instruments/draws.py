@@ -125,6 +125,8 @@ class Draws(Instrument):
 
     def _root_began(self, began: RootBegan) -> None:
         call = began.call
+        if self._unknown or (call.grad_enabled and not self._wholes):
+            return
         for tensor in began.given:
             if tensor.requires_grad or not tensor.dim():
                 continue

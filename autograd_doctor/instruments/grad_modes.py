@@ -32,7 +32,8 @@ class GradModes(Instrument):
     """Keeps `switch` right at every moment, for each thread; sends `changed` when it may have changed.
 
     The context managers of torch restore what they found when they were entered (`set_grad_enabled`: when it was
-    built). So the switch that was in force then is remembered per manager, and comes back when the manager exits.
+    built). So the switch that was in force then is remembered per manager, and comes back when the manager exits; one
+    that was entered unseen, by torch for itself, has changed nothing.
     """
 
     def __init__(self, site: Site) -> None:
@@ -72,8 +73,9 @@ class GradModes(Instrument):
             self.changed.relay(self)
 
     def _restored(self, switched: GradSwitched) -> None:
-        self._thread.switch = None if switched.enabled else self._before.get(switched.manager)
-        self.changed.relay(self)
+        if switched.enabled or switched.manager in self._before:
+            self._thread.switch = None if switched.enabled else self._before.get(switched.manager)
+            self.changed.relay(self)
 
     def _set(self, switched: GradSwitched, form: Form) -> None:
         """A framework that switches off what the user had switched off already changes nothing."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Collection
 from statistics import median
 from typing import ClassVar
 
@@ -62,9 +63,9 @@ class GradientSpikes(Instrument):
             return
         number = self._optimizers.known(call.optimizer)
         losses = self._losses.setdefault(number, deque(maxlen=_WINDOW))
-        before = list(losses)
+        is_ordinary = self._detail.full or self._looks >= _MOST_LOOKS or not _stands_out(loss, losses)
         losses.append(loss)
-        if self._detail.full or self._looks >= _MOST_LOOKS or not _stands_out(loss, before) or self._is_skipped(call):
+        if is_ordinary or self._is_skipped(call):
             return
         self._looks += 1
         self._measure(number, call, loss)
@@ -88,7 +89,7 @@ class GradientSpikes(Instrument):
         )
 
 
-def _stands_out(loss: float, before: list[float]) -> bool:
+def _stands_out(loss: float, before: Collection[float]) -> bool:
     """The median is looked for only where the smallest one leaves it possible: that is asked in every light step."""
     return (
         len(before) >= _ENOUGH

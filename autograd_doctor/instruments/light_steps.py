@@ -84,7 +84,7 @@ class LightSteps(Instrument):
     def _is_to_be_walked(self, call: BackwardCall) -> bool:
         """Whether the number of nodes that were made since the last backward leaves it open what the graph is like."""
         nodes = [root.grad_fn for root in call.roots]
-        newest = max((node._sequence_nr() for node in nodes if node is not None), default=0)
+        newest = max([node._sequence_nr() for node in nodes if node is not None], default=0)
         size = (call.kind, newest - self._newest, *map(type, nodes))
         self._newest = newest
         if len(self._sizes) >= _MOST_KNOWN and size not in self._sizes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import weakref
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from time import perf_counter
@@ -42,6 +43,8 @@ from autograd_doctor.signals.signal import Signal
 
 _PASSES_IN_A_STEP = 64
 """Passes without gradients under the same conditions, of an evaluation or a rollout, to look at closely."""
+_CALLS_IN_A_STEP = 8
+"""Forwards with gradients at one place, of a recurrent cell or a policy, to hear of in a light step."""
 _CHECKPOINT = torch.utils.checkpoint.__file__
 
 
@@ -101,7 +104,7 @@ class RootBegan:
     @cached_property
     def given(self) -> list[torch.Tensor]:
         """The tensors among its arguments, looked for once for all who listen."""
-        return tensors_in((self.call.args, self.call.kwargs), 2)
+        return tensors_in((*self.call.args, *self.call.kwargs.values()))
 
 
 @dataclass(eq=False, slots=True)
@@ -152,6 +155,8 @@ class ModuleCalls(Instrument):
         self._known: dict[int, tuple[weakref.ref[nn.Module], bool]] = {}
         self._reported: set[Conditions] = set()
         self._reported_in = 0
+        self._repeated: Counter[tuple[int, bool, Place | None]] = Counter()
+        self._repeated_in = 0
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.modules.began, self._began)
@@ -164,7 +169,9 @@ class ModuleCalls(Instrument):
         running.calls.append(call)
         root = running.root
         if root is None:
-            if _is_root(call.module):
+            if not self._detail.full and self._is_one_of_many(call):
+                call.alone = True
+            elif _is_root(call.module):
                 with self._guard.looking():
                     running.root = self._root_began(call)
             return
@@ -191,6 +198,17 @@ class ModuleCalls(Instrument):
                 self._writes.end(root.step)
             else:
                 self._root_ended(root)
+
+    def _is_one_of_many(self, call: ModuleCall) -> bool:
+        """Whether this step has heard of enough forwards of the same kind."""
+        if not call.grad_enabled:
+            return False
+        if self._repeated_in != self._course.steps:
+            self._repeated_in = self._course.steps
+            self._repeated.clear()
+        kind = id(call.module), call.module.training, place()
+        self._repeated[kind] += 1
+        return self._repeated[kind] > _CALLS_IN_A_STEP
 
     # ------------------------------------------------------------------------------------------------------- roots
 

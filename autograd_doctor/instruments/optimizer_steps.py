@@ -126,9 +126,9 @@ class OptimizerSteps(Instrument):
         return [number for number in after if after[number] != step.before[number]], undone
 
     def _ended(self, call: StepCall) -> None:
-        step = self._running.pop(self._optimizers.known(call.optimizer), None) if self._running else None
-        running = self._course.step_of(call.optimizer)
         # One that began in a light step was not looked at.
+        step = self._running.pop(self._optimizers.known(call.optimizer), None) if self._running else None
+        running = self._course.step_of(call.optimizer) if step is not None else None
         if step is not None and running is not None and not running.only_calls_others:
             self._record(call.optimizer, step, running.skipped)
 

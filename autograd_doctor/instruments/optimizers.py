@@ -79,7 +79,8 @@ class Optimizers(Instrument):
     def known(self, optimizer: torch.optim.Optimizer) -> int:
         """The number of an optimizer that is in use, named if it can be by now."""
         number = self.number(optimizer)
-        self.name_when_held(number, optimizer)
+        if self._built:
+            self.name_when_held(number, optimizer)
         return number
 
     def holds(self, parameter: int) -> bool:

@@ -130,8 +130,8 @@ class Samples(Instrument):
         self._estimated: Drawn = 0
 
     def connect(self, signals: Signals) -> None:
-        self.listen(signals.distributions.drawn, self._drawn)
-        self.listen(signals.distributions.evaluated, self._evaluated)
+        self.listen(signals.distributions.drawn, self._drawn, attention=Attention.FULL)
+        self.listen(signals.distributions.evaluated, self._evaluated, attention=Attention.FULL)
         self.listen(signals.backward.began, self._backward_began, attention=Attention.FULL)
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.FULL)
         self.listen(self._detail.turned, self._turned)
@@ -143,7 +143,7 @@ class Samples(Instrument):
 
     def _drawn(self, draw: Draw) -> None:
         drawn = draw.result
-        if not (self._is_following and draw.grad_enabled and isinstance(drawn, torch.Tensor)):
+        if self._is_recomputing or not (draw.grad_enabled and isinstance(drawn, torch.Tensor)):
             return
         if drawn.requires_grad or len(self._samples) == _MOST_SAMPLES or not can_be_differentiated(draw.distribution):
             return
@@ -158,9 +158,9 @@ class Samples(Instrument):
             self.listen(self._functions.ended, self._function_ended)
 
     @property
-    def _is_following(self) -> bool:
-        """Whether operations are seen: what a checkpoint computes again in a backward was seen before."""
-        return self._detail.full and self._course.running is None
+    def _is_recomputing(self) -> bool:
+        """Whether a backward is running: what a checkpoint computes again in it was seen before."""
+        return self._course.running is not None
 
     def _connected(self, tensor: torch.Tensor) -> int:
         """The parameters to which a tensor has a graph."""
@@ -169,7 +169,7 @@ class Samples(Instrument):
     def _evaluated(self, call: Evaluation) -> None:
         """What was followed of the result while it was computed is put right: it is no use of the value."""
         result = call.result
-        if not (self._is_following and isinstance(result, torch.Tensor)):
+        if self._is_recomputing or not isinstance(result, torch.Tensor):
             return
         at = self._known([call.value])
         if has_graph(result):

@@ -84,9 +84,9 @@ class Sources(Instrument):
         """The number of a tensor that parts were taken of."""
         return self._wholes.get(tensor)
 
-    def knows(self, tensor: torch.Tensor) -> bool:
-        """Whether something came of it, or it came of something, other than what it is a view of."""
-        return tensor in self._known or tensor in self._wholes
+    def is_unknown(self, tensor: torch.Tensor) -> bool:
+        """Whether nothing came of it, and it came of nothing that is known."""
+        return tensor._base is None and not (tensor in self._known or tensor in self._wholes)
 
     def base_of(self, number: int) -> int:
         """The number of the tensor that a tensor which parts were taken of is a view of; its own for others."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import sys
+from functools import cache
 from types import FrameType
 
 import torch
@@ -19,10 +20,16 @@ _DOORS = frozenset({torch._tensor.__file__, torch.autograd.__file__, graph.__fil
 _TORCH = os.path.dirname(torch.__file__) + os.sep
 
 
+@cache
+def is_of_torch(path: str) -> bool:
+    """Whether a file belongs to torch."""
+    return path.startswith(_TORCH)
+
+
 def is_call_of_library() -> bool:
     """Whether it is a library that calls the function of torch which is looked at."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and (is_ours(frame.f_code.co_filename) or frame.f_code.co_filename.startswith(_TORCH)):
+    while frame is not None and (is_ours(frame.f_code.co_filename) or is_of_torch(frame.f_code.co_filename)):
         frame = frame.f_back
     return frame is not None and not is_own(frame.f_code.co_filename)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import wraps
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch._C import _functorch
@@ -16,6 +16,8 @@ from torch.distributions import Distribution
 from autograd_doctor.signals.guard import Guard
 from autograd_doctor.signals.patches import Patches
 from autograd_doctor.signals.signal import Seam, Signal
+
+P = TypeVar("P")
 
 
 @dataclass(eq=False, slots=True)
@@ -56,32 +58,38 @@ class Distributions(Seam):
 
     def patch(self, patches: Patches) -> None:
         for kind in _kinds(Distribution):
-            for name, tell in (("sample", self._tell_of_sample), ("log_prob", self._tell_of_log_prob)):
-                original = vars(kind).get(name)
-                if type(original) is FunctionType:
-                    patches.replace(kind, name, self._telling(original, tell))
+            self._replace(patches, kind, "sample", self.drawn, _drawn)
+            self._replace(patches, kind, "log_prob", self.evaluated, _evaluated)
 
-    def _telling(self, original: Callable[..., Any], tell: Callable[..., None]) -> Callable[..., Any]:
+    def _replace(
+        self, patches: Patches, kind: type[Distribution], name: str, signal: Signal[P], told: Callable[..., P]
+    ) -> None:
+        original = vars(kind).get(name)
+        if type(original) is FunctionType:
+            patches.replace(kind, name, self._telling(original, signal, told))
+
+    def _telling(self, original: Callable[..., Any], signal: Signal[P], told: Callable[..., P]) -> Callable[..., Any]:
         @wraps(original)
         def call(distribution: Distribution, *args: Any, **kwargs: Any) -> Any:
-            is_heard = not self._depth.calls and self.guard.idle and _functorch.peek_interpreter_stack() is None
-            if not is_heard:
+            if not signal or self._depth.calls or _functorch.peek_interpreter_stack() is not None:
                 return original(distribution, *args, **kwargs)
             self._depth.calls += 1
             try:
                 result = original(distribution, *args, **kwargs)
             finally:
                 self._depth.calls -= 1
-            tell(distribution, result, *args, **kwargs)
+            signal.send(told(distribution, result, *args, **kwargs))
             return result
 
         return call
 
-    def _tell_of_sample(self, distribution: Distribution, result: Any, *args: Any, **kwargs: Any) -> None:
-        self.drawn.send(Draw(distribution, torch.is_grad_enabled(), result))
 
-    def _tell_of_log_prob(self, distribution: Distribution, result: Any, *args: Any, **kwargs: Any) -> None:
-        self.evaluated.send(Evaluation(distribution, next(iter((*args, *kwargs.values())), None), result))
+def _drawn(distribution: Distribution, result: Any, *args: Any, **kwargs: Any) -> Draw:
+    return Draw(distribution, torch.is_grad_enabled(), result)
+
+
+def _evaluated(distribution: Distribution, result: Any, *args: Any, **kwargs: Any) -> Evaluation:
+    return Evaluation(distribution, next(iter((*args, *kwargs.values())), None), result)
 
 
 def _kinds(kind: type) -> Iterator[type]:

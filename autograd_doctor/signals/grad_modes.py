@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch.utils import _contextlib
 
+from autograd_doctor.reading.asked_for import is_of_torch
 from autograd_doctor.signals.guard import Guard
 from autograd_doctor.signals.patches import Patches
 from autograd_doctor.signals.signal import Seam, Signal
@@ -40,7 +41,8 @@ class GradModes(Seam):
     """`applied` when a manager is used as a decorator; `entered` and `exited` with a block.
 
     `called` when `set_grad_enabled(…)` is built, which switches at once; `decorated` when that is then used as a
-    decorator, which switches back.
+    decorator, which switches back. What torch switches for itself, as distributions do in each draw, is not signalled
+    in light steps.
     """
 
     def __init__(self, guard: Guard) -> None:
@@ -75,7 +77,14 @@ class GradModes(Seam):
             result = original(manager, *args, **kwargs)
             # Optimizers of torch switch gradients off and on again inside each step, where nothing is looked at.
             if signal and not self.guard.muted and self.guard.idle:
-                signal.send(GradSwitched(manager, torch.is_grad_enabled(), sys._getframe(1)))
+                frame = sys._getframe(1)
+                if self.guard.attention or not _is_torchs_own(frame.f_code.co_filename):
+                    signal.send(GradSwitched(manager, torch.is_grad_enabled(), frame))
             return result
 
         return switching
+
+
+def _is_torchs_own(path: str) -> bool:
+    """Whether torch switches for itself: its decorators do so for whatever they decorate."""
+    return is_of_torch(path) and path != _contextlib.__file__

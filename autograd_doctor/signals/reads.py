@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from functools import wraps
 from inspect import getattr_static
-from types import FrameType
 from typing import Any
 
 import torch
 
+from autograd_doctor.reading.asked_for import is_of_torch
 from autograd_doctor.signals.guard import Guard
 from autograd_doctor.signals.patches import Patches
 from autograd_doctor.signals.signal import Seam, Signal
 
-_TORCH = os.path.dirname(torch.__file__) + os.sep
 _CHECKS = ("isfinite", "isinf", "isnan")
 _VALUES = (
     *("item", "tolist", "numpy", "cpu", "detach", "data", *_CHECKS),
@@ -63,15 +61,11 @@ class ValueReads(_Reads):
     def _checking(self, original: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
         @wraps(original)
         def check(*args: Any, **kwargs: Any) -> torch.Tensor:
-            if args and isinstance(args[0], torch.Tensor) and not _is_torch(sys._getframe(1)):
+            if args and isinstance(args[0], torch.Tensor) and not is_of_torch(sys._getframe(1).f_code.co_filename):
                 self.read.send(args[0])
             return original(*args, **kwargs)
 
         return check
-
-
-def _is_torch(frame: FrameType) -> bool:
-    return frame.f_code.co_filename.startswith(_TORCH)
 
 
 class _Attribute:
@@ -87,7 +81,7 @@ class _Attribute:
         self._read = read
 
     def __get__(self, tensor: torch.Tensor | None, kind: type | None = None) -> Any:
-        if tensor is not None and not _is_torch(sys._getframe(1)):
+        if tensor is not None and not is_of_torch(sys._getframe(1).f_code.co_filename):
             self._read.send(tensor)
         return self._original.__get__(tensor, kind)
 

@@ -118,13 +118,14 @@ class Signal(Generic[P]):
         behind: only those after this one. If a listener has the program watched more closely from now on, those behind
         it that wake hear it, too.
         """
-        attention, listeners = self._guard.attention, self._hearing(what)
+        guard, listeners = self._guard, self._hearing(what)
+        attention = guard.attention
         for listener in listeners if behind is None else [each for each in listeners if each > behind]:
             try:
                 listener.handle(what)
             except Exception as error:
-                self._guard.failed(listener.owner, listener.handle.__name__, error)
-            if self._guard.attention > attention:
+                guard.failed(listener.owner, listener.handle.__name__, error)
+            if guard.attention > attention:
                 self.relay(what, behind=listener)
                 return
 

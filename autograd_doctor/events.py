@@ -288,12 +288,13 @@ class ParameterFrozen(Event, frozen=True):
 
 
 class ParameterGroup(Struct, frozen=True):
-    """What an optimizer does to one group of parameters."""
+    """What an optimizer does to one group of parameters. eps: what keeps its divisors from 0, None if it has none."""
 
     parameters: list[int]
     lr: float | None
     momentum: float = 0.0
     weight_decay: float = 0.0
+    eps: float | None = None
 
 
 class OptimizerBuilt(Event, frozen=True):
@@ -653,7 +654,8 @@ class TermIdle(Event, frozen=True):
     """A scalar with a graph is made of trained parameters once in a step, and nothing takes it in before it dies.
 
     idle: in how many steps so far, of so many that were listened to since it was first made (`steps`). name: the user's
-    variable, if a backward found it there. parameters: those that it was computed from, with a gradient.
+    variable, if a backward found it there. named_at: where that took it from a function that made it. parameters: those
+    that it was computed from, with a gradient.
     """
 
     location: Location | None
@@ -662,18 +664,21 @@ class TermIdle(Event, frozen=True):
     parameters: list[int]
     idle: int
     steps: int
+    named_at: Location | None = None
 
 
 class LossDropped(Event, frozen=True):
     """A scalar with a graph, made of trained parameters once in a step, was read and died: no operation with a graph
     took it in, and no backward came through it. Said once for each operation and line. The fields are those of
-    `TermIdle`.
+    `TermIdle`. derived: a derivative that was taken with `create_graph=True` is in it.
     """
 
     location: Location | None
     operation: str
     name: str
     parameters: list[int]
+    named_at: Location | None = None
+    derived: bool = False
 
 
 class TermUsed(Event, frozen=True):
@@ -1680,8 +1685,8 @@ class FixedSlopeAdded(Event, frozen=True):
 class OutputStoodStill(Event, frozen=True):
     """What a module returned had the same values, to the bit, for all samples of a batch, whose inputs differed.
 
-    operation, at: the last one that made such a result of samples that differed; empty if none did.
-    Told for each step that was seen, up to a few.
+    operation, at: the last one that made such a result of samples that differed; empty if none did. zero: its weights,
+    if all of them are 0. zeroed_at: what gave them this value. Told for each step that was seen, up to a few.
     """
 
     module: int
@@ -1690,6 +1695,8 @@ class OutputStoodStill(Event, frozen=True):
     shape: list[int]
     operation: str = ""
     at: Location | None = None
+    zero: list[int] = []
+    zeroed_at: Location | None = None
 
 
 class OutputMoved(Event, frozen=True):

@@ -113,12 +113,15 @@ class Draws(Instrument):
         source = next((each for each in self._sources.of(result) if each.number == number), None)
         if source is None or source.kind != "chosen":
             return
-        index = next((each for each in tensors_in(operation.args[1:]) if each in self._indices), None)
+        indices = tensors_in(operation.args[1:])
+        index = next((each for each in indices if each in self._indices), None)
         known = self._wholes.get(source.number)
         if known is None:
             name = variable_name(whole)
             known = self._wholes[source.number] = _Whole(name, source.rows, source.low, source.high)
         known.low, known.high = min(known.low, source.low), max(known.high, source.high)
+        if indices and index is None:  # computed from others, as those of the next word are: they may be any
+            known.low, known.high = 0, known.rows
         if index is not None:
             known.drawn, known.chosen_at = self._indices.get(index), operation.place
             known.samples += index.numel()

@@ -32,7 +32,7 @@ from autograd_doctor.reading.made import Made, has_graph, numbers_in
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.operation_kinds import Kind
-from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.places import Place, locate, own_frame, stack
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
@@ -56,10 +56,15 @@ _TRACKERS = frozenset({"wandb", "comet_ml", "clearml", "neptune", "mlflow"})
 
 @dataclass(eq=False, slots=True)
 class _Origin:
-    """An operation at a place. told: the number of idle steps that was stated last. dropped: one was stated to be."""
+    """An operation at a place. told: the number of idle steps that was stated last. dropped: one was stated to be.
+
+    derived: a derivative that was taken with a graph of its own is in what it makes. calls: the lines under way when it
+    was met first, outermost first. named_at: that of them which gave the variable `name` to what a function returned.
+    """
 
     operation: str
     place: Place | None
+    calls: tuple[Place, ...]
     first: int
     step: int = -1
     idle: int = 0
@@ -67,7 +72,9 @@ class _Origin:
     used: bool = False
     dropped: bool = False
     name: str = ""
+    named_at: Place | None = None
     parameters: int = 0
+    derived: bool = False
     structures: set[int] = field(default_factory=set)
 
 
@@ -111,6 +118,7 @@ class IdleTerms(Instrument):
         self._pending: list[_Term] = []
         self._read_only: list[_Term] = []
         self._operations = site.signals.operations
+        self._derivatives: set[int] = set()
         self._steps, self._heard = 0, -1
         self._listens = self._evaluates = self._suspects = False
 
@@ -119,6 +127,7 @@ class IdleTerms(Instrument):
         self.listen(signals.custom_functions.began, self._function_began)
         self.listen(signals.states.pickling, self._put_away)
         self.listen(signals.backward.began, self._backward_began, attention=Attention.FULL)
+        self.listen(signals.backward.ended, self._backward_ended, attention=Attention.FULL)
         self.listen(self._module_calls.root_passed, self._root_passed)
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.FULL)
         self.listen(self._detail.turned, self._turned)
@@ -184,7 +193,7 @@ class IdleTerms(Instrument):
         if origin is None:
             if made is None or not made.connected or len(self._origins) >= _MOST_ORIGINS:
                 return
-            origin = self._origins[key] = _Origin(operation.name, operation.place, self._steps)
+            origin = self._origins[key] = _Origin(operation.name, operation.place, stack(), self._steps)
         if origin.used or made is None:
             return
         if origin.step == self._course.steps and not summed:  # one of many, as the losses of batches and layers are
@@ -193,7 +202,9 @@ class IdleTerms(Instrument):
         self._pending = [term for term in self._pending if term not in summed]
         origin.step = self._course.steps
         if len(origin.structures) < _STRUCTURES:
-            origin.structures.add(structure_of(nodes_of([scalar])))
+            nodes = nodes_of([scalar])
+            origin.structures.add(structure_of(nodes))
+            origin.derived |= any(node._sequence_nr() in self._derivatives for node in nodes)
         term = _Term(origin, made, weakref.ref(scalar))
         self._open.put(scalar, term)
         self._pending.append(term)
@@ -213,7 +224,7 @@ class IdleTerms(Instrument):
         term = self._open.get(tensor)
         if term is not None:
             if reads and not term.origin.used:
-                term.origin.name = variable_name(tensor)
+                _name(term.origin, tensor)
                 self._read_only.append(term)
             elif not reads:
                 self._read_only = [other for other in self._read_only if other is not term]
@@ -243,7 +254,7 @@ class IdleTerms(Instrument):
             if id(term.made) in met or not whole:
                 self._now_used(term.origin)
             elif tensor is not None and not term.origin.name:
-                term.origin.name = variable_name(tensor)
+                _name(term.origin, tensor)
         self._pending = [term for term in self._pending if not term.origin.used]
         self._read_only = [term for term in self._read_only if whole and id(term.made) not in met]
         dropped = [(key, origin) for key, origin in self._origins.items() if origin.dropped]
@@ -252,6 +263,12 @@ class IdleTerms(Instrument):
             if key in through:
                 origin.dropped = False
                 self._say_used(origin)
+
+    def _backward_ended(self, call: BackwardCall) -> None:
+        """Remember derivatives with a graph by the numbers of their nodes, which keep nothing alive."""
+        if call.kind == "grad" and call.create_graph:
+            nodes = [tensor.grad_fn for tensor in call.result if isinstance(tensor, torch.Tensor)]
+            self._derivatives.update(node._sequence_nr() for node in nodes if node is not None)
 
     def _read(self, tensor: torch.Tensor) -> None:
         with self._guard.looking():
@@ -270,6 +287,7 @@ class IdleTerms(Instrument):
 
     def _step_taken(self, course: Course) -> None:
         self._evaluates = False
+        self._derivatives.clear()
         self._settle()
         self._suspects = any(origin.idle >= _SUSPICIOUS and not origin.used for origin in self._origins.values())
         if self._suspects:
@@ -301,7 +319,9 @@ class IdleTerms(Instrument):
                         location=locate(origin.place),
                         operation=origin.operation,
                         name=origin.name,
+                        named_at=locate(origin.named_at),
                         parameters=parameters,
+                        derived=origin.derived,
                     )
                 )
         self._read_only = [term for term in self._read_only if term.tensor() is not None]
@@ -316,8 +336,18 @@ class IdleTerms(Instrument):
                 location=locate(origin.place),
                 operation=origin.operation,
                 name=origin.name,
+                named_at=locate(origin.named_at),
                 parameters=[number for number in numbers_in(origin.parameters) if self._optimizers.holds(number)],
                 idle=origin.idle,
                 steps=self._steps - origin.first + 1,
             )
         )
+
+
+def _name(origin: _Origin, tensor: torch.Tensor) -> None:
+    """Give it the name of the variable that holds a term, in the innermost frame of the program."""
+    frame, origin.name = own_frame(), variable_name(tensor)
+    if frame is not None and origin.name.isidentifier():
+        inner = [code for code, _ in origin.calls[-1:]]
+        calls = [call for call in origin.calls if call[0] is frame.f_code and frame.f_code not in inner]
+        origin.named_at = calls[-1] if calls else None

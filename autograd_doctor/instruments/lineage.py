@@ -318,7 +318,8 @@ class Lineage(Instrument):
 
     def _parameter_written(self, number: int, made: Made) -> None:
         """A parameter was given values that may be an update, or those of other parameters, as a target network is."""
-        if self._course.steps == 0:
+        is_moved = made.operation == "data" and bool(made.values >> number & 1)  # as `module.to(device)` does
+        if self._course.steps == 0 and not (is_moved and number in self.filled):
             self.filled[number] = made.place
         others = made.values & ~made.guessed & ~(1 << number)
         if made.of_gradient or not others:

@@ -108,7 +108,7 @@ class NonFinite(Instrument):
         if not self._active or origin is None or (origin.operation, origin.place) in self._reported:
             return
         if not bool(torch.isfinite(call.roots[0]).all()):
-            if origin.is_spoiled_leaf and self._course.steps:  # what spoiled it happened unseen
+            if origin.is_of_spoiled_weights and self._course.steps:  # what spoiled it happened unseen
                 self._detail.missed()
                 return
             self.emit(self._with_operands(origin, call).event(self._course.steps))

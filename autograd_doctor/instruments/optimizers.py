@@ -143,6 +143,7 @@ class Optimizers(Instrument):
             lr=learning_rate(group),
             momentum=setting(group, "momentum") if "momentum" in group else float(next(iter(betas)) or 0.0),
             weight_decay=setting(group, "weight_decay"),
+            eps=setting(group, "eps") if "eps" in group else None,
         )
 
     def _rebuilds(self, number: int) -> int | None:

@@ -6,7 +6,7 @@ Once a module has returned different values for different samples, it is looked 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import nn
@@ -17,6 +17,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.lineage import Lineage, Recorded
 from autograd_doctor.instruments.module_calls import ModuleCalls, RootPassed
 from autograd_doctor.instruments.module_register import ModuleRegister
+from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.subclasses import is_parameter
@@ -28,6 +29,14 @@ _MOST_STEPS = 8
 _MOST_MODULES = 8
 
 
+class _Loss(NamedTuple):
+    """An operation that made the same of samples that differ. zero: its weights, by numbers, if all of them are 0."""
+
+    operation: str
+    place: Place | None
+    zero: list[int]
+
+
 class StillOutputs(Instrument):
     """Looks at the root modules that build a graph, in full steps."""
 
@@ -37,18 +46,20 @@ class StillOutputs(Instrument):
         self,
         site: Site,
         course: Course,
+        parameters: Parameters,
         lineage: Lineage,
         module_register: ModuleRegister,
         module_calls: ModuleCalls,
     ) -> None:
         super().__init__(site)
         self._course = course
+        self._parameters = parameters
         self._lineage = lineage
         self._register = module_register
         self._module_calls = module_calls
         self._still: IdentityTable[set[int]] = IdentityTable()
         self._moved: IdentityTable[None] = IdentityTable()
-        self._lost: tuple[str, Place | None] | None = None
+        self._lost: _Loss | None = None
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._module_calls.root_passed, self._root_passed)
@@ -84,7 +95,7 @@ class StillOutputs(Instrument):
         module: nn.Module,
         passed: RootPassed,
         outputs: Sequence[torch.Tensor],
-        lost: tuple[str, Place | None] | None,
+        lost: _Loss | None,
     ) -> None:
         steps = self._still.get(module)
         if steps is None:
@@ -96,7 +107,7 @@ class StillOutputs(Instrument):
         if self._course.steps in steps or len(steps) >= _MOST_STEPS:
             return
         steps.add(self._course.steps)
-        operation, at = lost or ("", None)
+        lost = lost or _Loss("", None, [])
         self.emit(
             OutputStoodStill(
                 step=self._course.steps,
@@ -104,8 +115,10 @@ class StillOutputs(Instrument):
                 location=locate(passed.call.conditions.where),
                 samples=outputs[0].shape[0],
                 shape=list(outputs[0].shape),
-                operation=operation,
-                at=locate(at),
+                operation=lost.operation,
+                at=locate(lost.place),
+                zero=lost.zero,
+                zeroed_at=next(iter([locate(self._lineage.filled.get(number)) for number in lost.zero]), None),
             )
         )
 
@@ -120,7 +133,10 @@ class StillOutputs(Instrument):
             if not is_parameter(tensor) and tensor.dim() and tensor.shape[0] == output.shape[0]
         ]
         if any(map(_vary, inputs)) and not _vary(output):
-            self._lost = recorded.made.operation, recorded.made.place
+            weights = [tensor for tensor in recorded.inputs if is_parameter(tensor) and tensor.dim() > 1]
+            is_zero = bool(weights) and not any(bool(weight.detach().any()) for weight in weights)
+            zero = [self._parameters.number(weight) for weight in weights] if is_zero else []
+            self._lost = _Loss(recorded.made.operation, recorded.made.place, zero)
 
 
 def _vary(tensor: torch.Tensor) -> bool:

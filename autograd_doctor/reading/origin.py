@@ -32,9 +32,9 @@ class Origin:
         return self.operation in MASKS and self.output.nan == 0
 
     @property
-    def is_spoiled_leaf(self) -> bool:
-        """A parameter, or another leaf that is trained, that was spoiled before anybody looked."""
-        return self.operation is None and self.output.is_leaf and self.output.requires_grad
+    def is_of_spoiled_weights(self) -> bool:
+        """What is trained, or a view of it, that was spoiled before anybody looked."""
+        return self.operation is None and self.output.requires_grad
 
     def event(self, step: int, reached: Literal["loss", "gradient", "read"] = "loss") -> Event:
         if self.operation is None:

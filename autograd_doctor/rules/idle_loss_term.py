@@ -4,50 +4,69 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import BackwardRan, OptimizerBuilt, OptimizerStepped, RunEnded, TermIdle, TermUsed
+from autograd_doctor.events import (
+    BackwardRan,
+    LossDropped,
+    OptimizerBuilt,
+    OptimizerStepped,
+    RunEnded,
+    TermIdle,
+    TermUsed,
+)
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.cuts import called
-from autograd_doctor.views.dropped_losses import ADVICE
+from autograd_doctor.views.dropped_losses import ADVICE, Dropped, words
 from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     used = {(event.location, event.operation) for event in trace.of(TermUsed)}
     newest = {(event.location, event.operation): event for event in trace.of(TermIdle)}
-    stepped = {step.optimizer for step in trace.steps}
-    held = {
-        p for optimizer, parameters in trace.optimizer_parameters.items() if optimizer in stepped for p in parameters
-    }
+    learning = _learning(trace)
     for key, term in newest.items():
         often = term.idle >= tunables["minimum_steps"] and 2 * term.idle >= term.steps
-        learned = held.intersection(term.parameters) - trace.frozen
-        if key not in used and often and learned:
-            yield _finding(trace, term, sorted(learned))
+        if key not in used and often and not learning.isdisjoint(term.parameters):
+            effect = f"in {plural(term.idle, 'recorded step')}; no loss took it in, and nothing read it"
+            yield _finding(trace, term, sorted(learning.intersection(term.parameters)), effect, term.idle)
+    # Of parameters that get no gradient at all, another rule says so, and names the loss.
+    taught = {parameter for event in trace.of(BackwardRan) for parameter in event.wrote}
+    for dropped in trace.of(LossDropped) if trace.steps_taken >= tunables["minimum_steps"] else ():
+        concerned = learning.intersection(dropped.parameters)
+        is_used = (dropped.location, dropped.operation) in used
+        if dropped.derived and not is_used and concerned and concerned <= taught:
+            effect = "with a derivative that was taken with `create_graph=True`; no backward came through it"
+            yield _finding(trace, dropped, sorted(concerned), effect, trace.steps_taken)
 
 
-def _finding(trace: Trace, term: TermIdle, learned: list[int]) -> Finding:
-    words = f"`{term.name}`" if term.name else f"the scalar that {called(term.operation)} made"
+def _learning(trace: Trace) -> set[int]:
+    """The parameters that optimizers step on."""
+    stepped = {step.optimizer for step in trace.steps}
+    held = (parameters for optimizer, parameters in trace.optimizer_parameters.items() if optimizer in stepped)
+    return {parameter for parameters in held for parameter in parameters} - trace.frozen
+
+
+def _finding(trace: Trace, term: Dropped, learned: list[int], effect: str, steps: int) -> Finding:
     backward = _backward(trace, learned)
     stopped = trace.end is None or trace.end.reason not in ("finished", "exited")
+    related = [Related("it is computed here", term.location)] if term.named_at and term.location else []
+    related += [Related("this backward does not come through it", backward)] if backward is not None else []
     return RULE.finding(
-        f"{words} was computed from {trace.parameter_names(learned)} in {plural(term.idle, 'recorded step')}; no loss "
-        "took it in, and nothing read it",
+        f"{words(term)} was computed from {trace.parameter_names(learned)} {effect}",
         subject=term.name or term.operation,
-        location=term.location,
+        location=term.named_at or term.location,
         help=ADVICE if trace.without_gradient.intersection(learned) else "add it to the loss, or leave it out",
         severity="info" if stopped else None,
         confidence="medium" if stopped else "high",
         notes=("the run was stopped: a later step may still read or use it",) if stopped else (),
         evidence={
-            "steps": term.idle,
+            "steps": steps,
             "computed_from": [trace.parameter_name(parameter) for parameter in learned[:20]],
             "number_of_parameters": len(learned),
         },
-        related=(Related("this backward does not come through it", backward),) if backward is not None else (),
+        related=tuple(related),
         step_first=1,
-        step_count=term.idle,
+        step_count=steps,
         parameters=learned,
     )
 
@@ -208,23 +227,68 @@ def good_early_stopping() -> None:
             best = float(held_out)
 
 
+def bad_residual_that_is_only_logged() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(1, 16), nn.Tanh(), nn.Linear(16, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    edges, logged = torch.tensor([[0.0], [1.0]]), []
+    for _ in range(12):
+        x = torch.rand(32, 1, requires_grad=True)
+        u = model(x)
+        slope = torch.autograd.grad(u.sum(), x, create_graph=True)[0]
+        residual = (slope + u).square().mean()  # <- AD219
+        boundary = (model(edges) - 1.0).square().mean()
+        optimizer.zero_grad()
+        boundary.backward()
+        optimizer.step()
+        logged.append(residual.item())
+
+
+def good_residual_measured_elsewhere() -> None:
+    import torch
+    from torch import nn
+
+    def residual(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
+        u = model(x.requires_grad_())
+        slope = torch.autograd.grad(u.sum(), x, create_graph=True)[0]
+        return (slope + u).square().mean()  # type: ignore[no-any-return]
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(1, 16), nn.Tanh(), nn.Linear(16, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    grid = torch.linspace(0, 1, 20)[:, None]
+    for _ in range(12):
+        loss = residual(model, torch.rand(32, 1)) + (model(torch.zeros(1, 1)) - 1.0).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        print(residual(model, grid).item())
+
+
 RULE = Rule(
     code="AD219",
     name="idle-loss-term",
     severity="warning",
     title="a term for the loss is computed and not used",
     observes="A scalar with a graph, computed from parameters that are trained, once in each step at the same line, "
-    "that no later operation took in, no backward came through, and nobody read or printed.",
+    "that no later operation took in, no backward came through, and nobody read or printed; and one that was only "
+    "read, though it holds a derivative that was taken with `create_graph=True`, which nothing but a backward needs.",
     why="A penalty, an entropy bonus or a divergence that was left out of the loss changes nothing that is learned, "
     "however its weight is tuned; it only costs time.",
     fix="Add it to the loss that goes backward, or delete the line.",
     fine="Metrics that are read or shown, if only now and then; losses that take turns, or are kept for a later "
     "backward; evaluation. Where the run was stopped before the end of the program, which may use it in a later step, "
     "this is an `info`.",
-    needs=(BackwardRan, OptimizerBuilt, OptimizerStepped, RunEnded, TermIdle, TermUsed),
+    needs=(BackwardRan, LossDropped, OptimizerBuilt, OptimizerStepped, RunEnded, TermIdle, TermUsed),
     examine=examine,
-    bad=(bad, bad_kept_by_a_layer, bad_sum),
-    good=(good, good_shown_now_and_then, good_losses_that_take_turns, good_backward_later, good_early_stopping),
+    bad=(bad, bad_kept_by_a_layer, bad_sum, bad_residual_that_is_only_logged),
+    good=(
+        *(good, good_shown_now_and_then, good_losses_that_take_turns, good_backward_later, good_early_stopping),
+        good_residual_measured_elsewhere,
+    ),
     folds=("AD203",),
     # Fewer may be the beginning of something else, such as a warm-up after which the term joins the loss.
     tunables={"minimum_steps": 3},

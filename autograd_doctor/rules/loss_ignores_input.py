@@ -11,6 +11,15 @@ from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural, shape
 
+_LOOK = (
+    "look for where the input gets lost on its way through the forward: overwritten, multiplied by zero, cast to whole "
+    "numbers, or not used at all"
+)
+_DRAW = (
+    "draw the first weights at random, as layers do by themselves (`nn.init.kaiming_uniform_`): weights of 0 hold back "
+    "the input, and the gradients of what lies before them"
+)
+
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     moved = {event.module for event in trace.of(OutputMoved)}
@@ -42,16 +51,20 @@ def _finding(trace: Trace, module: int, events: list[OutputStoodStill]) -> Findi
     event = events[0]
     name = trace.module_name(module)
     lost = next((each for each in reversed(events) if each.at is not None), None)
-    where = f"; `{lost.operation}` makes the same of samples that differ" if lost is not None else ""
-    called = event.location if lost is not None and event.location != lost.at else None
+    where, help, location = "", _LOOK, event.location
+    if lost is not None:
+        weights = f": {trace.parameter_names(lost.zero)} is 0 everywhere" if lost.zero else ""
+        where = f"; `{lost.operation}` makes the same of samples that differ{weights}"
+        location = lost.zeroed_at or lost.at
+        help = _DRAW if lost.zero else _LOOK
+    called = event.location if event.location != location else None
     return RULE.finding(
         f"`{name}` returned the same values of shape {shape(event.shape)} for all {event.samples} samples of a batch, "
         f"to the bit, in {plural(len(events), 'step')} out of {len(events)} that were compared, though their inputs "
         f"differed{where}",
         subject=name,
-        location=lost.at if lost is not None else event.location,
-        help="look for where the input gets lost on its way through the forward: overwritten, multiplied by zero, cast "
-        "to whole numbers, or not used at all",
+        location=location,
+        help=help,
         evidence={"samples": event.samples, "steps": len(events), "output": shape(event.shape)},
         related=(Related("the module was called here", called),) if called is not None else (),
         step_first=event.step + 1,
@@ -154,6 +167,29 @@ def good_spread_of_its_own() -> None:
         optimizer.step()
 
 
+def bad_zero_weights():
+    import torch
+    from torch import nn
+
+    def start_small(module):
+        if isinstance(module, nn.Linear):
+            nn.init.zeros_(module.weight)  # <- AD606
+            nn.init.zeros_(module.bias)
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 16), nn.Tanh(), nn.Linear(16, 3)).apply(
+        start_small
+    )
+    model.to("cpu")
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(32, 4)
+        loss = nn.functional.cross_entropy(model(x), x[:, :3].argmax(1))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 RULE = Rule(
     code="AD606",
     name="loss-ignores-input",
@@ -167,7 +203,7 @@ RULE = Rule(
     "is a parameter.",
     needs=(BackwardRan, BatchLeakJudged, ModuleSeen, OutputMoved, OutputStoodStill),
     examine=examine,
-    bad=(bad, bad_input_unused),
+    bad=(bad, bad_zero_weights, bad_input_unused),
     good=(good, good_spread_of_its_own),
     tunables={"minimum_steps": 4},
     folds=("AD203", "AD410", "AD116", "AD205"),

@@ -9,6 +9,7 @@ from autograd_doctor.events import (
     BackwardRan,
     NonFiniteGradient,
     NonFiniteProduced,
+    OptimizerBuilt,
     OptimizerStepped,
     ScalerUsed,
     TensorFacts,
@@ -67,8 +68,11 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 def _finding(trace: Trace, born: NonFiniteProduced) -> Finding:
     output, grown = born.output, any(_magnitude(operand) > _HUGE for operand in born.operands)
     reason, help = _REASONS.get(_LIKE.get(born.operation, born.operation), ("", ""))
+    built = None
     if born.reached == "parameter":
-        reason, help = _of_update(trace, born)
+        step = _step(trace, born)
+        built = _built_without_eps(trace, step)
+        reason, help = _of_update(step, built)
     if grown:
         reason, help = (
             "the operands had already grown out of all proportion",
@@ -88,7 +92,7 @@ def _finding(trace: Trace, born: NonFiniteProduced) -> Finding:
         f"`{born.operation}` made {kind or 'NaN or Inf'} out of {'infinities' if infinite else 'finite values'}"
         + (f": {from_what}" if from_what else ""),
         subject=output.name or born.operation,
-        location=born.location,
+        location=built.location if built is not None else born.location,
         help=help or "bound what goes into the operation, and look at the rows named here",
         severity="warning" if born.reached == "read" and _goes_on(trace, born) else None,
         confidence="medium" if grown else "high",
@@ -100,7 +104,7 @@ def _finding(trace: Trace, born: NonFiniteProduced) -> Finding:
             **rows(born),
             **operands,
         },
-        related=(*origins(born), *_written(born)),
+        related=(*origins(born), *_written(born), *_taken(born, built)),
         notes=tuple(filter(None, (reason, f"it happened in `{born.module}`" if born.module else "", _how(born)))),
         step_first=born.step + 1,
         step_count=1,
@@ -111,12 +115,31 @@ def _written(born: NonFiniteProduced) -> tuple[Related, ...]:
     return (Related("the infinities were written down here", born.written_at),) if born.written_at else ()
 
 
-def _of_update(trace: Trace, born: NonFiniteProduced) -> tuple[str, str]:
+def _step(trace: Trace, born: NonFiniteProduced) -> OptimizerStepped | None:
+    """The step of an optimizer that was the operation."""
+    return next((each for each in trace.steps if each.step == born.step and each.location == born.location), None)
+
+
+def _built_without_eps(trace: Trace, step: OptimizerStepped | None) -> OptimizerBuilt | None:
+    """The optimizer of a step, if it was built to divide by what may be 0, and the line that did so is known."""
+    built = trace.optimizers.get(step.optimizer) if step is not None and step.optimizer is not None else None
+    if built is None or built.location is None or all(group.eps != 0 for group in built.groups):
+        return None
+    return built
+
+
+def _taken(born: NonFiniteProduced, built: OptimizerBuilt | None) -> tuple[Related, ...]:
+    """The step, where the finding is at the line that built its optimizer."""
+    return (Related("the step was taken here", born.location),) if built is not None and born.location else ()
+
+
+def _of_update(step: OptimizerStepped | None, built: OptimizerBuilt | None) -> tuple[str, str]:
     """Why a step with finite gradients spoils parameters, and what to do about it."""
-    step = next((each for each in trace.steps if each.step == born.step and each.location == born.location), None)
     rates = [rate for rate in known(step.learning_rates) if not math.isfinite(rate)] if step is not None else []
     if rates:
         return f"the learning rate was {rates[0]}", "look at what computes the learning rate"
+    if built is not None:
+        return "its `eps` is 0, so that a gradient of 0 is divided by 0", "give it an `eps` above 0, as the default is"
     return (
         "the gradients were finite",
         "look at what the optimizer divides by: `eps` keeps the divisor away from 0 where gradients are 0",
@@ -253,7 +276,7 @@ RULE = Rule(
     "noticed, usually in the printed loss, its origin is gone.",
     fix="Bound the argument of the operation, or use the numerically stable function of torch for all of it.",
     fine="Masks of `-inf` that a softmax absorbs, and infinities that `where` or `clamp` removes before the loss.",
-    needs=(NonFiniteProduced, NonFiniteGradient, BackwardRan, OptimizerStepped, ScalerUsed),
+    needs=(NonFiniteProduced, NonFiniteGradient, BackwardRan, OptimizerBuilt, OptimizerStepped, ScalerUsed),
     examine=examine,
     bad=(bad, bad_division, bad_empty_softmax),
     good=(good, good_mask_of_infinities, good_infinity_removed),

@@ -19,13 +19,13 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for event in trace.of(RowsNeverDrawn):
         if event.samples >= tunables["samples"] and event.location not in told:
             told.add(event.location)
-            yield _finding(event)
+            yield _finding(event, is_little=event.rows - (event.high - event.low) <= tunables["rows"])
     for sampler in trace.of(SamplerRepeats):
         if sampler.passes >= tunables["passes"] and sampler.drawn <= tunables["share"] * sampler.rows:
             yield _sampler(sampler)
 
 
-def _finding(event: RowsNeverDrawn) -> Finding:
+def _finding(event: RowsNeverDrawn, *, is_little: bool) -> Finding:
     name = f"`{event.name}`" if event.name else "the data"
     left_out = event.rows - (event.high - event.low)
     related = Related("takes the rows", event.chosen_at) if event.chosen_at else None
@@ -35,7 +35,7 @@ def _finding(event: RowsNeverDrawn) -> Finding:
         f"{left_out:,} of them can never come, and the program {otherwise}",
         subject=event.name or "indices",
         location=event.location,
-        severity="info" if event.evaluated else None,
+        severity="info" if event.evaluated or is_little else None,
         confidence="low" if event.evaluated else "medium",
         help="draw from all rows, `torch.randint(len(x), …)`, whose upper end is left out already",
         evidence={"low": event.low, "high": event.high, "rows": event.rows, "left_out": left_out},
@@ -172,8 +172,8 @@ def good_what_comes_next() -> None:
     x = torch.randn(500, 8).cumsum(0) / 20
     model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 8))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    for _ in range(40):
-        rows = torch.randint(0, 499, (200,))
+    for _ in range(12):
+        rows = torch.randint(0, 499, (16,))
         loss = nn.functional.mse_loss(model(x[rows]), x[rows + 1])
         optimizer.zero_grad()
         loss.backward()
@@ -197,6 +197,7 @@ RULE = Rule(
     good=(good, good_rest_held_out, good_what_comes_next, good_validation_sampler),
     # A pass alone does not tell a part that a sampler always draws from one that it draws by chance.
     # What does not fill a batch or a block is left out at the end.
-    tunables={"samples": 32, "passes": 2, "share": 0.9},
+    # One row is left out by mistake, too, as where an upper end is taken for the last index, and hardly missed.
+    tunables={"samples": 32, "passes": 2, "share": 0.9, "rows": 1},
     about="data",
 )

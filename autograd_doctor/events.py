@@ -1164,7 +1164,8 @@ class StatisticsLeft(Event, frozen=True):
     """Normalisations were used with running statistics as they are at first, and with weights of others.
 
     module: the root that was called; used_at: where. norms: the first few of them, of so many (`count`). location: the
-    line that copied the weights, or loaded them without statistics (`loaded`), None where that was not seen. source:
+    line that copied the weights, has them follow (`averaged`), or loaded them without statistics (`loaded`), None where
+    that was not seen. source:
     whose weights they are, "" where that is not known; mean: the largest mean there, without its sign; lowest, highest:
     the extremes of its variances.
     """
@@ -1175,6 +1176,7 @@ class StatisticsLeft(Event, frozen=True):
     norms: list[str]
     count: int
     loaded: bool = False
+    averaged: bool = False
     source: str = ""
     mean: float | None = None
     lowest: float | None = None
@@ -1240,7 +1242,9 @@ class SnapshotKept(Event, frozen=True):
     """A `state_dict()` (or list of parameters) taken `taken_in_step` still shares storage with weights that changed.
 
     used_at_once: it was saved to a file or loaded into a module in the very step in which it was taken.
-    loaded_back: the program loaded it into the module whose weights it is.
+    loaded_back: the program loaded it into the module whose weights it is; also told where none has changed since.
+    regular: the line took the last few at even distances, so that each may be a candidate that the next one replaces.
+    others_used: some that the line took were used at once.
     """
 
     holder: str
@@ -1249,6 +1253,8 @@ class SnapshotKept(Event, frozen=True):
     parameters: list[int]
     used_at_once: bool = False
     loaded_back: bool = False
+    regular: bool = False
+    others_used: bool = False
 
 
 class WeightsMetThemselves(Event, frozen=True):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from autograd_doctor.reading.side_effects import side_effect
+from autograd_doctor.reading.side_effects import first_change, side_effect
 
 LOG: list[Any] = []
 TABLE = {"gain": 2.0}
@@ -246,3 +246,15 @@ def test_looking_runs_nothing_of_the_program() -> None:
         return x * trap.gain * trap.missing[0]
 
     assert side_effect(as_function(forward)) == ""
+
+
+class Holder:
+    def __init__(self) -> None:
+        self.plain = lambda x: x * TABLE["gain"]
+        self.noting = lambda x: LOG.append(x) or x  # type: ignore[func-returns-value]
+
+
+def test_the_statement_that_keeps_a_lambda_is_not_part_of_it() -> None:
+    holder = Holder()
+    assert first_change(holder.plain) == ""  # type: ignore[arg-type]
+    assert "LOG" in first_change(holder.noting)  # type: ignore[arg-type]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import torch
 from torch.optim import Optimizer
 
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.without_running import attributes
@@ -36,6 +38,7 @@ class Course(Instrument):
         self.running: int | None = None
         self.last_loss: float | None = None
         self._updated_at: Place | None = None
+        self._steps_at: IdentityTable[Place | None] = IdentityTable()
         self.by_hand = False
         self._backward_since_step = True
         self._stepped_since_backward: set[int | None] = set()
@@ -51,9 +54,11 @@ class Course(Instrument):
         self.listen(signals.steps.closure_ended, self._closure_ended)
         self.listen(signals.steps.ended, self._step_ended, last=True)
 
-    @property
-    def updated_at(self) -> Location | None:
-        """Where an optimizer has taken the last step."""
+    def updated_at(self, parameter: torch.Tensor) -> Location | None:
+        """Where an optimizer that holds this parameter has taken its last step; any, where that one is gone."""
+        for optimizer, where in self._steps_at.items():
+            if any(each is parameter for each in parameters_of(optimizer)):
+                return locate(where)
         return locate(self._updated_at)
 
     # ---------------------------------------------------------------------------------------------------- backwards
@@ -138,6 +143,8 @@ class Course(Instrument):
             self._stepping[-1].updated_inside |= step.parameters()
         if not (step.only_calls_others or step.skipped):
             self._updated_at = place()
+            if self._steps_at.get(call.optimizer) != self._updated_at:
+                self._steps_at.put(call.optimizer, self._updated_at)
             self._updated(id(call.optimizer))
 
     def _mute(self, reasons: int) -> None:

@@ -15,10 +15,14 @@ from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.module_register import ModuleRegister
+from autograd_doctor.instruments.parameters import Parameters
+from autograd_doctor.instruments.tensors import Tensors
+from autograd_doctor.reading.made import numbers_in
 from autograd_doctor.reading.module_tree import modules_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.tensor_facts import fingerprints, readable
+from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.without_running import attributes, is_a
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -27,6 +31,8 @@ from autograd_doctor.signals.registration import Registered
 from autograd_doctor.signals.states import StateLoad
 
 _WRITES = frozenset({"copy_", "data.__set__", "__setitem__"})
+_AVERAGES = frozenset({"add_", "copy_", "lerp_", "_foreach_add_", "_foreach_lerp_"})
+"""Operations with which weights follow those of others, step by step."""
 _MOST_LOOKS = 4
 """At each module that runs in evaluation mode."""
 _MOST_NORMS = 1000
@@ -34,7 +40,10 @@ _MOST_NAMED = 4
 
 
 class _Copied(NamedTuple):
-    """Where a weight got the values of a normalisation whose statistics had moved. values: their fingerprint."""
+    """Where a weight got the values of a normalisation whose statistics had moved.
+
+    values: their fingerprint, None for a weight that follows those values in ever smaller steps, as an average.
+    """
 
     place: Place | None
     source: weakref.ref[nn.Module]
@@ -47,6 +56,7 @@ class _Left(NamedTuple):
     norm: nn.Module
     place: Place | None
     source: nn.Module | None
+    averaged: bool = False
 
 
 class LeftStatistics(Instrument):
@@ -58,9 +68,18 @@ class LeftStatistics(Instrument):
     emits: ClassVar[tuple[type[Event], ...]] = (StatisticsLeft,)
 
     def __init__(
-        self, site: Site, course: Course, detail: Detail, module_calls: ModuleCalls, module_register: ModuleRegister
+        self,
+        site: Site,
+        course: Course,
+        detail: Detail,
+        parameters: Parameters,
+        tensors: Tensors,
+        module_calls: ModuleCalls,
+        module_register: ModuleRegister,
     ) -> None:
         super().__init__(site)
+        self._parameters = parameters
+        self._tensors = tensors
         self._course = course
         self._detail = detail
         self._module_calls = module_calls
@@ -70,10 +89,13 @@ class LeftStatistics(Instrument):
         self._looks: dict[int, int] = {}
         self._copied: dict[int, _Copied] = {}
         self._loaded: IdentityTable[Place | None] = IdentityTable()
+        self._weights: dict[int, nn.Module] = {}
+        self._weights_of = -1
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._module_calls.root_began, self._root_began, attention=Attention.FULL)
         self.listen(signals.operations.ended, self._operation_ended, names=_WRITES, attention=Attention.FULL)
+        self.listen(signals.operations.ended, self._averaged, names=_AVERAGES, attention=Attention.FULL)
         self.listen(signals.registration.submodule, self._registered)
         self.listen(signals.states.loaded, self._state_loaded)
 
@@ -94,6 +116,31 @@ class LeftStatistics(Instrument):
         if source is not None:
             values = fingerprints([target])[0]
             self._copied[target.data_ptr()] = _Copied(operation.place, weakref.ref(source), values)
+
+    def _averaged(self, operation: Operation) -> None:
+        """Weights move towards those of a normalisation whose statistics have moved."""
+        if not self._norms or not self._course.steps or len(operation.args) < 2:
+            return
+        targets, others = (tensors_in(operation.args[:1]), tensors_in(operation.args[1:2]))
+        for target, other in zip(targets, others, strict=False):
+            if target.dim() == 1 and target.shape == other.shape and _is_read(target):
+                source = self._followed(other)
+                if source is not None and _weight(source) is not target:
+                    self._copied.setdefault(target.data_ptr(), _Copied(operation.place, weakref.ref(source), None))
+
+    def _followed(self, other: torch.Tensor) -> nn.Module | None:
+        """The normalisation whose weight this is, or flows into this by value."""
+        if self._weights_of != self._course.steps:
+            self._weights_of = self._course.steps
+            weights = ((_weight(norm), norm) for norm, _ in self._norms.items())
+            self._weights = {weight.data_ptr(): norm for weight, norm in weights if weight is not None}
+        source = self._weights.get(other.data_ptr())
+        made = self._tensors.get(other) if source is None else None
+        if made is not None and made.values:
+            flowing = ((_weight(norm), norm) for norm in self._weights.values())
+            numbers = {self._parameters.get(weight): norm for weight, norm in flowing if weight is not None}
+            source = next((numbers[number] for number in numbers_in(made.values) if number in numbers), None)
+        return source if source is not None and not _is_untouched(source) else None
 
     def _source(self, weight: torch.Tensor) -> nn.Module | None:
         """The normalisation that a weight is a copy of, if its statistics have moved; all new weights are alike."""
@@ -143,15 +190,15 @@ class LeftStatistics(Instrument):
         if weight is None or not _is_untouched(norm):
             return None
         copied = self._copied.get(weight.data_ptr())
-        if copied is not None and copied.values == fingerprints([weight])[0]:
-            return _Left(norm, copied.place, copied.source())
+        if copied is not None and (copied.values is None or copied.values == fingerprints([weight])[0]):
+            return _Left(norm, copied.place, copied.source(), averaged=copied.values is None)
         source = self._source(weight) if self._course.steps else None
         if norm in self._loaded:
             return _Left(norm, self._loaded.get(norm), source)
         return None if source is None else _Left(norm, None, source)
 
     def _tell(self, began: RootBegan, left: list[_Left]) -> None:
-        root, (first, where, source) = began.call.module, left[0]
+        root, (first, where, source, averaged) = began.call.module, left[0]
         names = self._register.names(root, [found.norm for found in left[:_MOST_NAMED]])
         held = self._norms.get(source) if source is not None else None
         whole = held() if held is not None else None
@@ -165,6 +212,7 @@ class LeftStatistics(Instrument):
                 norms=names,
                 count=len(left),
                 loaded=first in self._loaded,
+                averaged=averaged,
                 source=self._register.names(whole, [source])[0] if whole is not None and source is not None else "",
                 mean=None if mean is None else float(mean.abs().max()),
                 lowest=None if var is None else float(var.min()),

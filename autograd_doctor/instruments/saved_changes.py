@@ -156,7 +156,9 @@ class SavedChanges(Instrument):
             if leaf._version == complaint.version and sorted(leaf.shape) == sorted(complaint.shape):
                 number = self._parameters.get(leaf)
                 name = "" if number is None else self._parameters.name_of(number)
-                return describe(leaf, name=name), InPlaceChange("step", self._course.updated_at, complaint.version)
+                return describe(leaf, name=name), InPlaceChange(
+                    "step", self._course.updated_at(leaf), complaint.version
+                )
         return None
 
     def _hidden(self, walk: GraphWalk, root: torch.Tensor) -> SavedTensorChanged | None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import weakref
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice, pairwise
 from types import FunctionType, ModuleType
 from typing import Any, ClassVar
 
@@ -17,6 +19,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.reading.frame_locals import variables
 from autograd_doctor.reading.holders import Holders
+from autograd_doctor.reading.looks import is_drawn
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.places import Place, locate, own_frames, place
 from autograd_doctor.reading.subclasses import storage_address
@@ -30,6 +33,10 @@ _ENTRIES = 64
 """Members of a container to look into: longer ones hold data."""
 _NESTING = 2
 """Containers within containers: a list of checkpoints, each of which is a dict of states."""
+_LARGER = 4
+"""Times as many entries as a snapshot has parameters: in longer ones, such as a replay memory, there is none."""
+_REGULAR = 3
+"""Snapshots at a line, evenly spaced, that show it to run in any case, and not only for weights that are the best."""
 _SETTLED = 2
 """Steps after which a snapshot has missed its use: one that is saved or loaded back at once does no harm."""
 _MOST_SEARCHES = 3
@@ -64,7 +71,7 @@ class _Snapshot:
 
 
 class Snapshots(Instrument):
-    """Looks, after each step, through the variables of the user's frames for what shares storage with the weights.
+    """Looks, ever more rarely, through the variables of the user's frames for what shares storage with the weights.
 
     Storage decides, not identity: `dict(state)`, `{k: v.cpu() for …}` on a CPU and `v.detach()` are aliases as well.
     """
@@ -76,6 +83,8 @@ class Snapshots(Instrument):
         self._course = course
         self._parameters = parameters
         self._snapshots: list[_Snapshot] = []
+        self._taken_in: dict[Place | None, deque[int]] = {}
+        self._used_at: set[Place | None] = set()
         self._owners: dict[int, tuple[weakref.ref[torch.Tensor], _Snapshot]] = {}
         self._depth = 0
         self._searches = 0
@@ -113,6 +122,7 @@ class Snapshots(Instrument):
             if address in held and not parameter.is_inference():
                 snapshot.parameters[address] = (weakref.ref(parameter), parameter._version)
         if snapshot.parameters:
+            self._taken_in.setdefault(snapshot.where, deque(maxlen=_REGULAR)).append(snapshot.step)
             self._snapshots = [*self._snapshots, snapshot][-_REMEMBERED:]
 
     def _used(self, state: Any) -> None:
@@ -121,13 +131,14 @@ class Snapshots(Instrument):
         for snapshot in self._snapshots:
             if snapshot.step == self._course.steps and addresses & snapshot.parameters.keys():
                 snapshot.used_at_once = True
+                self._used_at.add(snapshot.where)
 
     def _loaded_back(self, module: nn.Module, state: Any) -> None:
         """A state that is the module's own storage is loaded to bring back what it was, and changes nothing."""
         own = _addresses(parameter for _, parameter in parameters_in(module))
         if not isinstance(state, Mapping) or not own <= _addresses(state.values()):
             return
-        for name, container, tensors in _collections():
+        for name, container, tensors in _collections(self._most):
             if container is state:
                 snapshot = self._owner(container, tensors)
                 if snapshot is not None and own <= snapshot.parameters.keys():
@@ -135,15 +146,20 @@ class Snapshots(Instrument):
                 return
 
     def _stepped(self, course: Course) -> None:
-        if not self._snapshots:
+        if not any(is_drawn(max(1, course.steps - each.step)) for each in self._snapshots if not each.used_at_once):
             return
         reported: set[tuple[int, _Snapshot]] = set()
-        for name, container, tensors in _collections():
+        for name, container, tensors in _collections(self._most):
             snapshot = self._owner(container, tensors)
             if snapshot is not None and (id(container), snapshot) not in reported:
                 reported.add((id(container), snapshot))
                 self._report(name, snapshot)
         self._report_hidden({snapshot for _, snapshot in reported})
+
+    @property
+    def _most(self) -> int:
+        """Entries of a container that may hold one of the snapshots."""
+        return max(_ENTRIES, _LARGER * max(len(snapshot.parameters) for snapshot in self._snapshots))
 
     def _report_hidden(self, in_sight: set[_Snapshot]) -> None:
         """Report those that live on in an object that only a framework refers to, such as a callback."""
@@ -173,7 +189,7 @@ class Snapshots(Instrument):
 
     def _report(self, name: str, snapshot: _Snapshot, *, loaded_back: bool = False) -> None:
         changed = [self._parameters.number(parameter) for parameter in snapshot.changed()]
-        if changed and self._course.steps > snapshot.step:
+        if self._course.steps > snapshot.step and (changed or loaded_back):
             self.emit(
                 SnapshotKept(
                     step=self._course.steps,
@@ -183,26 +199,37 @@ class Snapshots(Instrument):
                     parameters=changed,
                     used_at_once=snapshot.used_at_once,
                     loaded_back=loaded_back,
+                    regular=self._is_regular(snapshot.where),
+                    others_used=snapshot.where in self._used_at,
                 )
             )
 
+    def _is_regular(self, where: Place | None) -> bool:
+        steps = self._taken_in.get(where, ())
+        return len(steps) == _REGULAR and len({later - earlier for earlier, later in pairwise(steps)}) == 1
 
-def _collections() -> Iterator[tuple[str, object, list[torch.Tensor]]]:
-    """Containers of tensors that the variables of the user's frames reach, with what the user would type."""
+
+def _collections(most: int) -> Iterator[tuple[str, object, list[torch.Tensor]]]:
+    """Containers of tensors that the variables of the user's frames reach, with what the user would type.
+
+    most: entries; longer ones are passed by.
+    """
     for frame in own_frames():
         for name, value in variables(frame):
             if name.removeprefix("self.") not in _INTERNALS:
-                yield from _within(name, value, _NESTING)
+                yield from _within(name, value, _NESTING, most)
 
 
-def _within(name: str, value: object, depth: int) -> Iterator[tuple[str, object, list[torch.Tensor]]]:
-    members = list(_members(name, value))
+def _within(name: str, value: object, depth: int, most: int) -> Iterator[tuple[str, object, list[torch.Tensor]]]:
+    members = list(islice(_members(name, value), most + 1))
+    if len(members) > most:
+        return
     tensors = [member for _, member in members if is_a(member, torch.Tensor) and not is_a(member, nn.Parameter)]
     if tensors:
         yield name, value, tensors  # type: ignore[misc]
     for inner, member in members[: _ENTRIES if depth else 0]:
         if not is_a(member, torch.Tensor):
-            yield from _within(inner, member, depth - 1)
+            yield from _within(inner, member, depth - 1, most)
 
 
 def _members(name: str, value: object) -> Iterator[tuple[str, object]]:

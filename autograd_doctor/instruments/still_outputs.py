@@ -133,8 +133,9 @@ class StillOutputs(Instrument):
             if not is_parameter(tensor) and tensor.dim() and tensor.shape[0] == output.shape[0]
         ]
         if any(map(_vary, inputs)) and not _vary(output):
-            weights = [tensor for tensor in recorded.inputs if is_parameter(tensor) and tensor.dim() > 1]
-            is_zero = bool(weights) and not any(bool(weight.detach().any()) for weight in weights)
+            whole = (tensor if tensor._base is None else tensor._base for tensor in recorded.inputs if tensor.dim() > 1)
+            weights = [tensor for tensor in whole if is_parameter(tensor)]
+            is_zero = not any(bool(weight.detach().any()) for weight in weights)
             zero = [self._parameters.number(weight) for weight in weights] if is_zero else []
             self._lost = _Loss(recorded.made.operation, recorded.made.place, zero)
 

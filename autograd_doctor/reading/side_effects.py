@@ -59,6 +59,14 @@ def first_change(function: FunctionType) -> str:
         return "its source cannot be read"
 
 
+def _parsed(function: FunctionType) -> ast.Module:
+    """Its syntax; of a lambda, whose source is the whole statement around it, that of all lambdas there."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    if function.__name__ != "<lambda>":
+        return tree
+    return ast.Module([ast.Expr(node) for node in ast.walk(tree) if isinstance(node, ast.Lambda)], [])
+
+
 class _Reading:
     """One function of the program: its syntax, and what its names stand for.
 
@@ -68,7 +76,7 @@ class _Reading:
     def __init__(self, function: FunctionType, depth: int, outside: Mapping[str, Any] | None = None) -> None:
         self._function = function
         self._depth = depth
-        self._tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+        self._tree = _parsed(function)
         self._shared = {name for node in self._of(ast.Global, ast.Nonlocal) for name in node.names}
         self._outside = {**_closure(function), **(outside or {})}
         code = function.__code__

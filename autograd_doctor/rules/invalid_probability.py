@@ -10,7 +10,7 @@ from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.crash import Crash, died_of
 from autograd_doctor.views.losses import elsewhere, faulty_losses, named
-from autograd_doctor.wording import value_range
+from autograd_doctor.wording import shape, value_range
 
 _LOSSES = ("binary_cross_entropy", "binary_cross_entropy_with_logits")
 
@@ -21,6 +21,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         yield _of_target(events)
     for events in faulty_losses(trace, "cross_entropy", where=lambda event: _has_negative_weights(event, slack)):
         yield _of_target(events)
+    for events in faulty_losses(trace, "cross_entropy", where=_has_several_labels):
+        yield _several(events)
     crash = died_of(trace, "not_a_probability")
     refused = _refused_operand(crash) if crash is not None else None
     if crash is not None and refused is not None:
@@ -54,6 +56,15 @@ def _has_negative_weights(event: LossComputed, slack: float) -> bool:
     return target.facts.shape == event.prediction.facts.shape and not _are_equal(target.sums, [low, high])
 
 
+def _has_several_labels(event: LossComputed) -> bool:
+    """Whether classes share a row, or samples do where there is but one. Those of a batch may have several partners."""
+    target, sizes = event.target, event.prediction.facts.shape
+    are_pairs = len(sizes) == 2 and sizes[0] == sizes[1]
+    return (
+        target.facts.shape == sizes and target.binary and len(target.sums) == 2 and target.sums[1] > 1 and not are_pairs
+    )
+
+
 def _are_equal(one: list[float], other: list[float]) -> bool:
     return all(abs(a - b) <= 1e-3 * max(1.0, abs(a)) for a, b in zip(one, other, strict=True))
 
@@ -74,6 +85,33 @@ def _of_target(events: list[LossComputed]) -> Finding:
             "target_high": target.facts.high or 0.0,
             "losses": len(events),
         },
+        related=elsewhere("the target comes from here", target.facts.made_at, first.location),
+        step_first=first.step + 1,
+        step_count=len(events),
+    )
+
+
+def _several(events: list[LossComputed]) -> Finding:
+    first = events[0]
+    target, sizes = first.target, first.prediction.facts.shape
+    most = f"{target.sums[1]:.0f} ones"
+    if len(sizes) == 1:
+        effect = (
+            f"takes scores of shape {shape(sizes)} for those of one sample and {sizes[0]} classes, and its target has "
+            f"{most}: the samples of the batch compete with one another"
+        )
+        help = "for one score per sample use `binary_cross_entropy_with_logits`; for two classes let the model give two"
+    else:
+        effect = f"takes one distribution for each row, and {named(target, 'its target')} has rows with {most}"
+        help = "for labels that hold together use `binary_cross_entropy_with_logits`, or divide each row by its sum"
+    return RULE.finding(
+        f"`{first.operation}` {effect}",
+        subject=target.facts.name,
+        location=first.location,
+        severity="warning",
+        confidence="medium",
+        help=help,
+        evidence={"scores": shape(sizes), "most_ones": target.sums[1], "losses": len(events)},
         related=elsewhere("the target comes from here", target.facts.made_at, first.location),
         step_first=first.step + 1,
         step_count=len(events),
@@ -153,6 +191,37 @@ def bad_scores_of_a_teacher() -> None:
         optimizer.step()
 
 
+def bad_one_score() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, criterion = nn.Linear(6, 1), nn.CrossEntropyLoss()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(32, 6)
+        label = (x.sum(1) > 0).float()
+        loss = criterion(model(x).squeeze(1), label)  # <- AD611
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_labels_that_hold_together() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(6, 4)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(32, 6)
+        loss = nn.functional.cross_entropy(model(x), (x[:, :4] > 0).float())  # <- AD611
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 def good() -> None:
     import torch
     from torch import nn
@@ -193,14 +262,34 @@ def good_policy() -> None:
         optimizer.step()
 
 
+def good_shared_rows() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(6, 4)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(32, 6)
+        label = (x[:, :4] > 0).float()
+        shared = label / label.sum(1, keepdim=True).clamp_min(1.0)
+        loss = nn.functional.cross_entropy(model(x), shared)
+        same = label.argmax(1)[:, None] == label.argmax(1)[None, :]
+        likeness = model(x) @ model(x + 0.1).T
+        loss = loss + 0.1 * nn.functional.cross_entropy(likeness, same.float())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 RULE = Rule(
     code="AD611",
     name="invalid-probability",
     severity="error",
     title="a loss of probabilities got numbers that are none",
     observes="Targets of `binary_cross_entropy` or `binary_cross_entropy_with_logits` lie outside of 0 to 1 in every "
-    "call that was looked at, targets by class of `cross_entropy` lie below 0, or `binary_cross_entropy` refused a "
-    "prediction or a target that does.",
+    "call that was looked at, targets by class of `cross_entropy` lie below 0, or are zeros and several ones in a row, "
+    "or `binary_cross_entropy` refused a prediction or a target beyond 0 and 1.",
     why="With such targets the loss is no longer bounded below: it falls without end while predictions are driven "
     "to the extremes. Labels of -1 and 1, classes 0 to 9 and pixels up to 255 do that without a word from torch.",
     fix="Map labels to 0 and 1 and divide pixels by 255. Take the sigmoid of scores, or use the loss with logits.",
@@ -208,8 +297,8 @@ RULE = Rule(
     "are weighted or left out before the mean. Advantages of the actions that were taken.",
     needs=(BackwardRan, LossComputed, OperationFailed, ProgramRaised),
     examine=examine,
-    bad=(bad, bad_scores, bad_scores_of_a_teacher),
-    good=(good, good_policy),
+    bad=(bad, bad_scores, bad_scores_of_a_teacher, bad_one_score, bad_labels_that_hold_together),
+    good=(good, good_policy, good_shared_rows),
     tunables={"slack": 0.25},
     folds=("AD116", "AD401", "AD402", "AD405", "AD406", "AD409", "AD410", "AD412", "AD599", "AD609"),
     about="loss",

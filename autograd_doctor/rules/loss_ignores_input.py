@@ -31,7 +31,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         trained = set(trace.module_parameters(module)) & _reached(trace, events)
         if module in moved | mixing or len(events) < tunables["minimum_steps"] or not trained:
             continue
-        if not _is_zeroed(trace, trained):
+        if any(event.zero for event in events) or not _is_zeroed(trace, trained):
             yield _finding(trace, module, events)
 
 

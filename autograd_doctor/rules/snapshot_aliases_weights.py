@@ -16,10 +16,13 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     lasting: dict[object, SnapshotKept] = {}
     for event in trace.of(SnapshotKept):
         lasted = not event.used_at_once and event.step - event.taken_in_step >= tunables["steps"]
-        if event.loaded_back or lasted:
+        if event.parameters and event.step > event.taken_in_step and (event.loaded_back or lasted):
             lasting[event.holder, event.location] = event
+    loaded = {event.location for event in trace.of(SnapshotKept) if event.loaded_back}
     for event in lasting.values():
-        yield _finding(trace, event)
+        is_used = event.location in loaded
+        if is_used or not _is_candidate(trace, event):
+            yield _finding(trace, event, is_used=is_used)
     averaged: dict[Location | None, list[WeightsMetThemselves]] = {}
     for met in trace.of(WeightsMetThemselves):
         averaged.setdefault(met.location, []).append(met)
@@ -28,7 +31,13 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             yield _average(trace, updates)
 
 
-def _finding(trace: Trace, event: SnapshotKept) -> Finding:
+def _is_candidate(trace: Trace, event: SnapshotKept) -> bool:
+    """Whether it is one of those that are made in any case, and written to a file if they are the best."""
+    has_ended = trace.end is not None and trace.end.reason == "finished"
+    return event.others_used or (event.regular and has_ended)
+
+
+def _finding(trace: Trace, event: SnapshotKept, *, is_used: bool) -> Finding:
     age = event.step - event.taken_in_step
     taken = f"after {plural(event.taken_in_step, 'step')}" if event.taken_in_step else "before the first step"
     return RULE.finding(
@@ -38,7 +47,9 @@ def _finding(trace: Trace, event: SnapshotKept) -> Finding:
         location=event.location,
         help="take a copy: `copy.deepcopy(model.state_dict())`, or `{k: v.detach().clone() for k, v in ...}`",
         evidence={"taken_after_steps": event.taken_in_step, "steps_since": age, "parameters": len(event.parameters)},
-        notes=("loading it back into the model changed nothing",) if event.loaded_back else (),
+        severity=None if is_used else "warning",
+        confidence="high" if is_used else "medium",
+        notes=("loading it back into the model changed nothing",) if is_used else (),
         step_first=event.taken_in_step,
         step_count=age,
         parameters=event.parameters,
@@ -211,6 +222,29 @@ def good_saved_to_disk_at_once() -> None:
             torch.save(checkpoint, f"{folder}/checkpoint.pt")
 
 
+def good_candidates_for_a_checkpoint() -> None:
+    import tempfile
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    path, best = tempfile.mktemp(), float("inf")
+    for _ in range(8):
+        for _ in range(6):
+            x = torch.randn(16, 8)
+            loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        state, error = {"model": model.state_dict()}, loss.item()
+        if error < best:
+            best = error
+            torch.save(state, path)
+
+
 def good_read_in_the_same_step() -> None:
     import torch
     from torch import nn
@@ -279,13 +313,15 @@ RULE = Rule(
     why='`state_dict()` copies nothing: "the best weights" follow every later step, and loading them in the end '
     "restores the last weights instead",
     fix="copy the snapshot when it is taken",
-    fine="snapshots saved to disk at once, copied, or only read in the step in which they were taken",
+    fine="snapshots saved to disk at once, copied, or only read in the step in which they were taken; candidates for a "
+    "checkpoint that are made in each epoch. One that nothing was seen to load back is a warning",
     needs=(SnapshotKept, WeightsMetThemselves, ParameterSeen),
     examine=examine,
     bad=(bad, bad_loaded_back_soon, bad_early_stopping_attribute, bad_average, bad_shallow_copy),
     good=(
         good,
         good_saved_to_disk_at_once,
+        good_candidates_for_a_checkpoint,
         good_read_in_the_same_step,
         good_list_of_parameters_for_clipping,
         good_average_and_decay_by_hand,

@@ -10,6 +10,15 @@ from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural
 
+_COPY = (
+    "copy buffers as well, with `load_state_dict(other.state_dict())`: `parameters()` is without `running_mean` and "
+    "`running_var`"
+)
+_AVERAGE = (
+    "copy or average buffers as well, as `AveragedModel(…, use_buffers=True)` does, or pass data through it once in "
+    "training mode (`torch.optim.swa_utils.update_bn`): `parameters()` is without `running_mean` and `running_var`"
+)
+
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     latest = {event.module: event for event in trace.of(StateLoaded)}
@@ -94,7 +103,7 @@ def _help(event: StateLoaded) -> str:
 
 def _left_behind(event: StatisticsLeft) -> Finding:
     names = f"`{event.norms[0]}`" + (f" and {event.count - 1} more" if event.count > 1 else "")
-    came = "loaded without them" if event.loaded else "copied by hand"
+    came = "loaded without them" if event.loaded else "averaged" if event.averaged else "copied by hand"
     whose = f", those of `{event.source}`" if event.source else ""
     theirs = (
         f"; there, means go up to {event.mean:.4g}, and variances from {event.lowest:.4g} to {event.highest:.4g}"
@@ -109,8 +118,7 @@ def _left_behind(event: StatisticsLeft) -> Finding:
         location=location,
         severity="error" if event.source else "warning",
         confidence="high" if event.source and event.location is not None else "medium",
-        help="copy buffers as well, with `load_state_dict(other.state_dict())`: `parameters()` is without "
-        "`running_mean` and `running_var`",
+        help=_AVERAGE if event.averaged else _COPY,
         evidence={"normalisations": event.count, "source": event.source},
         related=(Related("used in evaluation mode", event.used_at),) if event.used_at not in (None, location) else (),
         step_first=event.step + 1,
@@ -335,6 +343,52 @@ def good_target_with_statistics_of_its_own() -> None:
         print(online.eval()(torch.randn(4, 8)), target.eval()(torch.randn(4, 8)))
 
 
+def bad_average_without_buffers() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 1))
+    average = copy.deepcopy(model).requires_grad_(False).eval()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(10):
+        x = torch.randn(32, 8) + 1.0
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        for slow, fast in zip(average.parameters(), model.parameters(), strict=True):
+            slow.data.mul_(0.9).add_(fast.data, alpha=0.1)  # <- AD710
+        with torch.no_grad():
+            print(average(x).mean().item())
+
+
+def good_average_with_buffers() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 1))
+    average = copy.deepcopy(model).requires_grad_(False).eval()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(10):
+        x = torch.randn(32, 8) + 1.0
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        with torch.no_grad():
+            for slow, fast in zip(average.parameters(), model.parameters(), strict=True):
+                slow.lerp_(fast, 0.1)
+            for kept, moved in zip(average.buffers(), model.buffers(), strict=True):
+                kept.copy_(moved)
+            print(average(x).mean().item())
+
+
 RULE = Rule(
     code="AD710",
     name="state-dict-mismatch",
@@ -352,13 +406,14 @@ RULE = Rule(
     "own in training mode, as averaged encoders and target networks do.",
     needs=(StateLoaded, StatisticsLeft),
     examine=examine,
-    bad=(bad, bad_whole_checkpoint, bad_nothing_chosen, bad_buffers_left_behind),
+    bad=(bad, bad_whole_checkpoint, bad_nothing_chosen, bad_buffers_left_behind, bad_average_without_buffers),
     good=(
         good,
         good_backbone_of_another_head,
         good_adapters_only,
         good_loaded_again_after_a_look,
         good_buffers_copied,
+        good_average_with_buffers,
         good_target_with_statistics_of_its_own,
     ),
     # Of the elements of the model and of those of the state: where either is reached, a part was loaded that fits.

@@ -428,6 +428,13 @@ def test_too_few_steps_are_not_judged() -> None:
     assert judged(training(3), rule(), min_steps=3).exit_code == ExitCode.OK
 
 
+def test_one_step_is_enough_only_for_a_program_that_takes_no_more() -> None:
+    assert judged(training(1, reason="finished"), rule()).exit_code == ExitCode.OK
+    report = judged(training(1, reason="time"), rule())
+    assert (report.exit_code, report.exit_reason) == (4, "only 1 step of training seen, 2 are needed to judge")
+    assert judged(training(2, reason="time"), rule()).exit_code == ExitCode.OK
+
+
 def test_findings_count_even_in_too_few_steps() -> None:
     assert judged(training(0), finding_rule("AD104", needs_phases=())).exit_code == ExitCode.FINDINGS
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
-from autograd_doctor.events import ModelAssumed
+from autograd_doctor.events import ForwardRan, ModelAssumed
 from autograd_doctor.findings import Finding, Number
 from autograd_doctor.judging.coverage import Coverage, Obstacle
 from autograd_doctor.rules import Rule
@@ -61,7 +61,7 @@ def _apply(rule: Rule, trace: Trace, tunables: Mapping[str, Number], examination
     missing = [phase for phase in rule.needs_phases if phase not in trace.phases]
     # A program that died before its first backward still has a cause, which the rules for training may know.
     if missing and not (trace.crash and missing == ["training"]):
-        examination.skipped[rule.code] = f"no {missing[0]} was seen"
+        examination.skipped[rule.code] = _not_seen(missing[0], trace)
         return
     findings: list[Finding] = []
     try:
@@ -72,10 +72,16 @@ def _apply(rule: Rule, trace: Trace, tunables: Mapping[str, Number], examination
         findings.append(_rule_crashed(rule, error))
     else:
         if missing and not findings:
-            examination.skipped[rule.code] = f"no {missing[0]} was seen"
+            examination.skipped[rule.code] = _not_seen(missing[0], trace)
         else:
             examination.ran.append(rule.code)
     examination.findings += findings
+
+
+def _not_seen(phase: str, trace: Trace) -> str:
+    """Forwards in evaluation mode alone are no evaluation: those of frozen parts are part of training."""
+    ran_in_eval = phase == "evaluation" and any(not event.training for event in trace.of(ForwardRan))
+    return f"no {phase} without gradients was seen" if ran_in_eval else f"no {phase} was seen"
 
 
 def _rule_crashed(rule: Rule, error: Exception) -> Finding:

@@ -15,6 +15,8 @@ from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural, tensor
 
 Decision = tuple[Verdict, ExitCode, str]
+_CUT_OFF_AFTER = 2
+"""Steps that must be seen where it is us who cut the run off: in one alone, nothing is done for a second time."""
 
 
 class Doubts(NamedTuple):
@@ -61,8 +63,9 @@ def decide(
         return "not-judged", ExitCode.NOT_JUDGED, doubt
     if awaited:
         return "not-judged", ExitCode.NOT_JUDGED, awaited
-    if run.steps < max(1, min_steps):
-        return "not-judged", ExitCode.NOT_JUDGED, _too_few(run, min_steps)
+    needed = max(min_steps, _CUT_OFF_AFTER if run.stopped_by == "time" else 1)
+    if run.steps < needed:
+        return "not-judged", ExitCode.NOT_JUDGED, _too_few(run, needed)
     return "passed", ExitCode.OK, f"no finding at or above `{fail_on}` in {plural(run.steps, 'step')} of training"
 
 
@@ -159,6 +162,8 @@ def _too_few(run: Run, min_steps: int) -> str:
         return f"only {plural(run.steps, 'step')} of training seen, {min_steps} are needed to judge"
     if run.stopped_by in ("hung", "timeout"):
         return "no training step was seen before the program hung"
+    if run.micro_batches:
+        return f"{plural(run.micro_batches, 'backward')} ran, and no step of an optimizer came to its end"
     if run.processes_started:
         others = "another process" if run.processes_started == 1 else f"{run.processes_started} other processes"
         return f"no training step was seen in this process, and the program started {others}, which nothing watches"

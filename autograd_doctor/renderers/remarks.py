@@ -89,4 +89,7 @@ def _next(report: Report) -> Iterator[tuple[str, str]]:
         yield "next", "make the program run by itself: what it wrote before it ended says why it failed"
     elif report.verdict == "not-judged" and not report.run.steps:
         alone = "have the program train in one process" if report.run.processes_started else "pass its arguments"
-        yield "next", f"let the program reach its training: {alone}, raise `--max-seconds`"
+        aim = "let a step come to its end" if report.run.micro_batches else "let the program reach its training"
+        yield "next", f"{aim}: {alone}, raise `--max-seconds`"
+    elif report.verdict == "not-judged" and report.run.stopped_by == "time":
+        yield "next", "raise `--max-seconds`, so that more steps are seen"

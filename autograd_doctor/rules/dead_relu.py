@@ -24,9 +24,12 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 
 def _latest(trace: Trace) -> list[UnitsCounted]:
-    """The last word on each layer."""
+    """The last word on each layer; of one that is used at several lines, where the fewest units are dead."""
     found = {(event.location, event.operation, *event.parameters): event for event in trace.of(UnitsCounted)}
-    return list(found.values())
+    layers: dict[tuple[object, ...], list[UnitsCounted]] = {}
+    for event in found.values():
+        layers.setdefault((event.operation, *event.parameters), []).append(event)
+    return [min(lines, key=lambda event: event.silent + event.lost) for lines in layers.values()]
 
 
 def _finding(trace: Trace, counted: UnitsCounted, dead: int) -> Finding:

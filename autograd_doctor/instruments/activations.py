@@ -27,6 +27,7 @@ from autograd_doctor.reading.squashing import (
 )
 from autograd_doctor.reading.tensor_facts import read_together, readable
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 
 LAST_LOOKS = 3
 """Looks in a row in which a unit must not be active to count as lost: steps of a sample each."""
@@ -107,7 +108,7 @@ class Activations(Instrument):
     def connect(self, signals: Signals) -> None:
         self.listen(self._lineage.recorded, self._recorded, names=RECTIFIERS | SQUASHERS)
         self.listen(self._backward_runs.gradients_seen, self._gradients_seen)
-        self.listen(self._course.step_taken, self._step_taken)
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.FULL)
 
     def _recorded(self, recorded: Recorded) -> None:
         operation, output = recorded.made.operation, recorded.output

@@ -23,6 +23,7 @@ from autograd_doctor.reading.operation_kinds import OVERWRITES, STAYS_FINITE
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.tensor_facts import read_together, readable
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 
 _MOST_CALLS = 2000
@@ -75,7 +76,7 @@ class CarriedValues(Instrument):
     def connect(self, signals: Signals) -> None:
         self.listen(self._lineage.recorded, self._recorded)
         self.listen(signals.backward.began, self._backward_began)
-        self.listen(self._course.step_taken, self._step_taken)
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.FULL)
 
     # ------------------------------------------------------------------------------------------------- what flows in
 

@@ -139,7 +139,9 @@ class Detail(Instrument):
         self._near = self._young or self._is_repeated or first_of_sample or self._asked == _IN_A_ROW
         self._fresh = self._young = False
         self._asked = max(0, self._asked - 1)
-        self._turn(full=new or sampled or self._is_wanted)
+        full = new or sampled or self._is_wanted
+        if full or self.full or not self._operations.resting:
+            self._turn(full=full)
 
     @property
     def _is_wanted(self) -> bool:

@@ -69,7 +69,7 @@ class DiscardedAverages(Instrument):
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._operations.ended, self._averaged, attention=Attention.FULL, names=_AVERAGES)
-        self.listen(self._course.step_taken, self._step_taken)
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.FULL)
 
     def finish(self) -> None:
         """State what the last step has lost."""

@@ -47,15 +47,14 @@ class Flags(Instrument):
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.flags.set, self._set)
-        self.listen(self._course.step_taken, self._step_taken, last=True)
 
     def _set(self, flag: FlagSet) -> None:
         if type(flag.value) is bool and len(self._waiting) < _MOST_WAITING and not _is_set_by_itself(flag.holder):
+            self.listen(self._course.step_taken, self._step_taken, last=True)
             self._waiting.append(_Flag(weakref.ref(flag.holder), flag.name, flag.value, place()))
 
     def _step_taken(self, course: Course) -> None:
-        if not self._waiting:
-            return
+        self.unlisten(self._course.step_taken, self._step_taken)
         waiting, self._waiting = self._waiting, []
         unheeded: dict[tuple[Place | None, str, bool, str], list[int]] = {}
         for flag in waiting:

@@ -155,6 +155,7 @@ class ModuleCalls(Instrument):
         self._known: dict[int, tuple[weakref.ref[nn.Module], bool]] = {}
         self._reported: set[Conditions] = set()
         self._reported_in = 0
+        self._roots_in_step = 0
         self._repeated: Counter[tuple[int, bool, Place | None]] = Counter()
         self._repeated_in = 0
 
@@ -201,11 +202,12 @@ class ModuleCalls(Instrument):
 
     def _is_one_of_many(self, call: ModuleCall) -> bool:
         """Whether this step has heard of enough forwards of the same kind."""
-        if not call.grad_enabled:
-            return False
         if self._repeated_in != self._course.steps:
-            self._repeated_in = self._course.steps
+            self._repeated_in, self._roots_in_step = self._course.steps, 0
             self._repeated.clear()
+        self._roots_in_step += 1
+        if self._roots_in_step <= _CALLS_IN_A_STEP or not call.grad_enabled:
+            return False
         kind = id(call.module), call.module.training, place()
         self._repeated[kind] += 1
         return self._repeated[kind] > _CALLS_IN_A_STEP

@@ -41,7 +41,7 @@ class SelfAverages(Instrument):
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.operations.ended, self._operation_ended, attention=Attention.FULL, names=_UPDATES)
-        self.listen(self._course.step_taken, self._step_taken)
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.FULL)
 
     def _operation_ended(self, operation: Operation) -> None:
         target = operation.args[0] if operation.args else None

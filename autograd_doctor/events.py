@@ -1688,6 +1688,37 @@ class FixedSlopeAdded(Event, frozen=True):
     parameters: list[int]
 
 
+class TargetsAhead(Event, frozen=True):
+    """The targets of a loss were the tokens that a root took in, so many positions further along (`ahead`).
+
+    module: the root. location: of the loss; called_at: of the root. dim: along which time runs. backward: the next one.
+    """
+
+    module: int
+    ahead: int
+    dim: int
+    location: Location | None
+    called_at: Location | None
+    backward: int
+
+
+class LookAheadJudged(Event, frozen=True):
+    """A copy of a root that predicts the next token was called in evaluation mode with other tokens in the last place.
+
+    verdict: "blind" (what it returned for earlier positions stayed the same), "looks ahead", "not judged" (with
+    `reason`). change: of these, relative to the largest value. inner: the innermost module that made a difference;
+    location: the line that calls it. called_at: that of the root.
+    """
+
+    module: int
+    verdict: Literal["blind", "looks ahead", "not judged"]
+    reason: str = ""
+    change: float = 0.0
+    inner: str = ""
+    location: Location | None = None
+    called_at: Location | None = None
+
+
 class OutputStoodStill(Event, frozen=True):
     """What a module returned had the same values, to the bit, for all samples of a batch, whose inputs differed.
 

@@ -18,12 +18,13 @@ from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.module_calls import ModuleCalls, RootPassed
 from autograd_doctor.instruments.module_register import ModuleRegister
-from autograd_doctor.reading.mixing import Mixed, Undecided, tried
+from autograd_doctor.reading.mixing import Mixed, tried
 from autograd_doctor.reading.module_copies import copies_of, copy_of, obstacle
 from autograd_doctor.reading.module_tree import modules_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
+from autograd_doctor.reading.trials import Undecided
 from autograd_doctor.reading.without_running import attributes
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.loaders import BatchAsked

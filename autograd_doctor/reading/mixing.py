@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -12,15 +10,12 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
-from autograd_doctor.reading.mode_stack import default_device, modes_on_stack, restack
 from autograd_doctor.reading.module_tree import modules_in
 from autograd_doctor.reading.operation_kinds import Kind, classify
 from autograd_doctor.reading.places import Place, place
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
-from autograd_doctor.reading.unnoticed import unnoticed
+from autograd_doctor.reading.trials import TOLERANCE, Undecided, alone, apart, fresh
 
-_TOLERANCE = 1e-4
-"""Relative to the largest value: rounding of float32 in sums of a thousand terms in another order is below 1e-5."""
 _MOST_RECORDED = 4000
 """Operations of one call."""
 
@@ -37,10 +32,6 @@ class Mixed(NamedTuple):
     place: Place | None
     axes: int
     output: list[int]
-
-
-class Undecided(Exception):
-    """The trial tells nothing."""
 
 
 @dataclass
@@ -68,7 +59,7 @@ def tried(module: nn.Module, args: Any, kwargs: Any, samples: int) -> Mixed | No
         change = _difference(first.outputs, other.outputs)
         if change == float("inf"):
             raise Undecided("the shapes of what it returns depend on the values of its inputs")
-        if change > _TOLERANCE:
+        if change > TOLERANCE:
             return _blamed(first, other, change)
     return None
 
@@ -77,10 +68,8 @@ def _called(module: nn.Module, args: Any, kwargs: Any, row: int, samples: int) -
     call = _Call()
     hooks = [inner.register_forward_hook(_noting(call, path, row, samples)) for path, inner in modules_in(module)]
     try:
-        with unnoticed(), torch._C._EnableTorchFunction(), _without_modes(), _Recording(call, row, samples):
-            torch.manual_seed(0)
-            random.seed(0)
-            output = module(*_fresh(args), **_fresh(kwargs))
+        with alone(), _Recording(call, row, samples):
+            output = module(*fresh(args), **fresh(kwargs))
     finally:
         for hook in hooks:
             hook.remove()
@@ -88,17 +77,6 @@ def _called(module: nn.Module, args: Any, kwargs: Any, row: int, samples: int) -
     call.outputs = list(_rows(results, row, samples))
     call.shape = next((list(result.shape) for result in results if _has(result, samples)), [])
     return call
-
-
-@contextlib.contextmanager
-def _without_modes() -> Iterator[None]:
-    """A block without function modes, but for torch's default device: those of the program are to see nothing."""
-    modes = modes_on_stack()
-    restack(modes[: default_device(modes)])
-    try:
-        yield
-    finally:
-        restack(modes)
 
 
 def _noting(call: _Call, path: str, row: int, samples: int) -> Any:
@@ -140,14 +118,6 @@ def _has(tensor: torch.Tensor, samples: int) -> bool:
     return type(tensor) in (torch.Tensor, nn.Parameter) and tensor.dim() > 0 and tensor.shape[0] == samples
 
 
-def _fresh(value: Any) -> Any:
-    if isinstance(value, torch.Tensor):
-        return value.clone()
-    if type(value) in (list, tuple):
-        return type(value)(map(_fresh, value))
-    return {key: _fresh(each) for key, each in value.items()} if type(value) is dict else value
-
-
 def _repeated(value: Any, row: int, samples: int) -> Any:
     """The same with each row the one."""
     if isinstance(value, torch.Tensor):
@@ -163,18 +133,7 @@ def _difference(some: list[torch.Tensor], others: list[torch.Tensor]) -> float:
     """The largest relative difference; infinite where they are not alike, 0 where there are no numbers to compare."""
     if [each.shape for each in some] != [each.shape for each in others]:
         return float("inf")
-    return max((_apart(a, b) for a, b in zip(some, others, strict=True)), default=0.0)
-
-
-def _apart(a: torch.Tensor, b: torch.Tensor) -> float:
-    if not a.numel():
-        return 0.0
-    if a.dtype == torch.bool or a.is_complex():
-        return float(not torch.equal(a, b))
-    a, b = a.double(), b.double()
-    scale = max(float(a.abs().max()), float(b.abs().max()))
-    apart = float((a - b).abs().max())
-    return apart / scale if scale > 0 and apart == apart else 0.0
+    return max((apart(a, b) for a, b in zip(some, others, strict=True)), default=0.0)
 
 
 def _blamed(first: _Call, other: _Call, change: float) -> Mixed:
@@ -183,7 +142,7 @@ def _blamed(first: _Call, other: _Call, change: float) -> Mixed:
     for (name, at, rows), (again, _, others) in zip(first.operations, other.operations, strict=False):
         if name != again:
             break
-        if _difference(rows, others) > _TOLERANCE:
+        if _difference(rows, others) > TOLERANCE:
             operation = name, at
             break
     mixing = (
@@ -191,7 +150,7 @@ def _blamed(first: _Call, other: _Call, change: float) -> Mixed:
         for (path, axes, inside, outside), (_, _, inside_now, outside_now) in zip(
             first.modules, other.modules, strict=False
         )
-        if _difference(outside, outside_now) > _TOLERANCE >= _difference(inside, inside_now)
+        if _difference(outside, outside_now) > TOLERANCE >= _difference(inside, inside_now)
     )
     path, axes = next(mixing, ("", 0))
     return Mixed(change, path, *operation, axes, first.shape)

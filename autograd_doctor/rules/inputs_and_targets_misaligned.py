@@ -4,16 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import PairsMisaligned
+from autograd_doctor.events import ModuleSeen, PairsMisaligned, TargetsAhead
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+
+_TWICE = 2
+"""Positions by which targets are ahead where both the data and the model have shifted them."""
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     found = [event for event in trace.of(PairsMisaligned) if event.steps >= tunables["share"] * event.of]
     causes = {(event.input_at, event.target_at): event for event in reversed(found) if event.steps >= tunables["steps"]}
     yield from map(_finding, causes.values())
+    shifted = {event.module: event for event in trace.of(TargetsAhead)}
+    nearer = {event.module for event in trace.of(TargetsAhead) if event.ahead < _TWICE}
+    for module, event in shifted.items():
+        if module not in nearer:
+            yield _shifted(trace, event)
+
+
+def _shifted(trace: Trace, event: TargetsAhead) -> Finding:
+    name = trace.module_name(event.module)
+    related = (Related("the model is called here", event.called_at),) if event.called_at else ()
+    return RULE.finding(
+        f"the targets are the tokens that `{name}` takes in, {event.ahead} positions on: at each position it learns "
+        "the token after the next one",
+        subject=name,
+        location=event.location,
+        confidence="medium",
+        help="shift inputs and targets against one another once: models that compute their own loss from `labels` do "
+        "so themselves, and want `labels` as `input_ids` are",
+        evidence={"positions_ahead": event.ahead},
+        related=tuple(each for each in related if each.location != event.location),
+        step_first=event.step + 1,
+    )
 
 
 def _finding(event: PairsMisaligned) -> Finding:
@@ -147,6 +172,44 @@ def good_lagged_targets() -> None:
         optimizer.step()
 
 
+def bad_shifted_twice() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    text = torch.randint(0, 20, (200, 14))
+    model = nn.Sequential(nn.Embedding(20, 16), nn.Linear(16, 20))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(8):
+        rows = text[torch.randint(0, 200, (16,))]
+        inputs, labels = rows[:, :-1], rows[:, 1:]
+        scores = model(inputs)
+        loss = nn.functional.cross_entropy(scores[:, :-1].reshape(-1, 20), labels[:, 1:].reshape(-1))  # <- AD708
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_two_heads() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, heads = nn.Embedding(20, 16), nn.ModuleList(nn.Linear(16, 20) for _ in range(2))
+    model = nn.Sequential(body, nn.Tanh())
+    optimizer = torch.optim.Adam([*model.parameters(), *heads.parameters()], lr=1e-2)
+    for _ in range(8):
+        tokens = torch.randint(0, 20, (16, 14))
+        hidden = model(tokens)
+        loss = sum(
+            nn.functional.cross_entropy(head(hidden)[:, : -1 - far].flatten(0, 1), tokens[:, 1 + far :].flatten())
+            for far, head in enumerate(heads)
+        )
+        optimizer.zero_grad()
+        torch.as_tensor(loss).backward()
+        optimizer.step()
+
+
 RULE = Rule(
     code="AD708",
     name="inputs-and-targets-misaligned",
@@ -154,15 +217,16 @@ RULE = Rule(
     title="inputs and targets come in different orders",
     observes="The indices by which inputs and targets were taken from tensors of as many rows, and which of them meet "
     "in a loss. Or slices meet of tensors, or arrays, one of which is in another order than in an earlier epoch, "
-    "while the other is as it was.",
+    "while the other is as it was. And how many positions further along the targets of a loss are than the tokens "
+    "that the model took in.",
     why="Each sample is taught the target of another. The model learns the mean of all targets at best, and nothing "
     "crashes.",
     fix="Draw the indices once, and take both sides by them.",
     fine="Mixtures of samples, negatives of contrastive losses, targets that are so many rows further on, and slices.",
-    needs=(PairsMisaligned,),
+    needs=(ModuleSeen, PairsMisaligned, TargetsAhead),
     examine=examine,
-    bad=(bad, bad_two_draws),
-    good=(good, good_mixup, good_labels_without_an_order, good_lagged_targets),
+    bad=(bad, bad_two_draws, bad_shifted_twice),
+    good=(good, good_mixup, good_labels_without_an_order, good_lagged_targets, good_two_heads),
     tunables={"steps": 2, "share": 0.7},
     about="data",
 )

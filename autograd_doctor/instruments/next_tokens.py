@@ -1,0 +1,190 @@
+"""Losses whose targets are the tokens that a module took in, further along, and whether it looks at these already."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, ClassVar
+
+import torch
+from torch import nn
+
+from autograd_doctor.events import Event, LookAheadJudged, TargetsAhead
+from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.detail import Detail
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.lineage import Lineage
+from autograd_doctor.instruments.module_calls import ModuleCalls, RootBegan, RootPassed
+from autograd_doctor.instruments.module_register import ModuleRegister
+from autograd_doctor.reading.later import Ahead, Shift, is_tokens, looks_ahead, shift_of
+from autograd_doctor.reading.loss_arguments import operands_of
+from autograd_doctor.reading.losses import CLASSES
+from autograd_doctor.reading.module_copies import copies_of, copy_of, obstacle
+from autograd_doctor.reading.module_tree import modules_in, parameters_in
+from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
+from autograd_doctor.reading.trials import Undecided
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
+from autograd_doctor.signals.operations import Operation
+from autograd_doctor.wording import first_line
+
+_MOST_MODULES = 4
+_MOST_SECONDS = 0.2
+"""Of one call, under our eyes; a trial makes three."""
+_TOLD = 3
+"""Losses of a module to tell of: what is shifted is so from the start."""
+
+
+@dataclass(eq=False, slots=True)
+class _Call:
+    """The newest call of a root in training. others: tokens among its arguments that are not the same. began: when.
+    shift: of targets, once that is known. alone: the others, if there are any, are these targets.
+    """
+
+    module: nn.Module
+    number: int
+    place: Place | None
+    tokens: torch.Tensor
+    others: list[torch.Tensor]
+    args: Any
+    kwargs: Any
+    began: float
+    seconds: float = 0.0
+    shift: Shift | None = None
+    alone: bool = False
+
+
+class NextTokens(Instrument):
+    """Tries, after a step, the first roots whose targets are their own tokens, one position further along.
+
+    Only those that take in no other tokens but the targets: these may be a source that is known as a whole.
+    """
+
+    emits: ClassVar[tuple[type[Event], ...]] = (TargetsAhead, LookAheadJudged)
+
+    def __init__(
+        self,
+        site: Site,
+        course: Course,
+        detail: Detail,
+        lineage: Lineage,
+        module_calls: ModuleCalls,
+        module_register: ModuleRegister,
+    ) -> None:
+        super().__init__(site)
+        self._guard = site.signals.guard
+        self._course = course
+        self._detail = detail
+        self._lineage = lineage
+        self._module_calls = module_calls
+        self._register = module_register
+        self._calls: dict[int, _Call] = {}
+        self._told: IdentityTable[int] = IdentityTable()
+        self._judged: IdentityTable[None] = IdentityTable()
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(self._module_calls.root_began, self._root_began, attention=Attention.CLOSE)
+        self.listen(self._module_calls.root_passed, self._root_passed, attention=Attention.CLOSE)
+        self.listen(self._lineage.operated, self._operation_ended, names=CLASSES)
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
+
+    # --------------------------------------------------------------------------------------------------------- calls
+
+    def _root_began(self, began: RootBegan) -> None:
+        """A module that computes its own loss does so inside its forward."""
+        call, module = began.call, began.call.module
+        known = len(self._told) >= _MOST_MODULES and module not in self._told
+        if not (call.grad_enabled and module.training) or known or (self._told.get(module) or 0) >= _TOLD:
+            return
+        if next(parameters_in(module), None) is None:
+            return
+        given = tensors_in((call.args, call.kwargs), EVERYTHING)
+        tokens = [tensor for tensor in given if tensor.device.type == "cpu" and is_tokens(tensor)]
+        if tokens:
+            first = tokens[0].clone()
+            others = [each for each in tokens if not torch.equal(each, first)]
+            self._calls[began.module] = _Call(
+                module, began.module, began.where, first, others, call.args, call.kwargs, perf_counter()
+            )
+
+    def _root_passed(self, passed: RootPassed) -> None:
+        known = self._calls.get(passed.call.conditions.module)
+        if known is not None and not known.seconds:
+            known.seconds = perf_counter() - known.began
+
+    def _operation_ended(self, operation: Operation) -> None:
+        operands = operands_of(operation.args, operation.kwargs)
+        if operands is None or not self._calls or self._course.running is not None:
+            return
+        target = operands[1]
+        if target.is_floating_point() or target.device.type != "cpu":
+            return
+        for call in self._calls.values():
+            shift = shift_of(call.tokens, target)
+            if shift is not None:
+                call.shift = shift
+                call.alone = all(torch.equal(each.flatten(), target.flatten()) for each in call.others)
+                self._told.put(call.module, (self._told.get(call.module) or 0) + 1)
+                self.emit(
+                    TargetsAhead(
+                        step=self._course.steps,
+                        module=call.number,
+                        ahead=shift.ahead,
+                        dim=shift.dim,
+                        location=locate(operation.place),
+                        called_at=locate(call.place),
+                        backward=self._course.backwards,
+                    )
+                )
+
+    # ------------------------------------------------------------------------------------------------------- judging
+
+    def _step_taken(self, course: Course) -> None:
+        calls, self._calls = self._calls, {}
+        for call in calls.values():
+            if call.shift is not None and call.shift.ahead == 1 and call.alone and call.module not in self._judged:
+                self._judged.put(call.module, None)
+                self._judge(call, call.shift.dim)
+
+    def _judge(self, call: _Call, dim: int) -> None:
+        reason = obstacle(call.module) or ("one call takes too long" if call.seconds > _MOST_SECONDS else "")
+        found: Ahead | None = None
+        args, kwargs = (None, None) if reason else (copies_of(call.args), copies_of(call.kwargs))
+        copied = [] if reason else tensors_in((args or (), kwargs or {}), EVERYTHING)
+        tokens = next(
+            (each for each in copied if each.shape == call.tokens.shape and torch.equal(each, call.tokens)), None
+        )
+        if not reason and tokens is None:
+            reason = "its inputs are too large, no plain tensors, or were changed"
+        if not reason and tokens is not None:
+            try:
+                with self._guard.looking():
+                    found = looks_ahead(copy_of(call.module), args, kwargs, tokens, dim)
+            except Undecided as undecided:
+                reason = str(undecided)
+            except Exception as error:
+                reason = f"a copy of it fails: {type(error).__name__}: {first_line(str(error)).rstrip('.')}"
+        self.emit(self._event(call, reason, found))
+
+    def _event(self, call: _Call, reason: str, found: Ahead | None) -> LookAheadJudged:
+        where = locate(call.place)
+        if found is None:
+            return LookAheadJudged(
+                step=self._course.steps,
+                module=call.number,
+                verdict="not judged" if reason else "blind",
+                reason=reason,
+                called_at=where,
+            )
+        inner = dict(modules_in(call.module)).get(found.path, call.module)
+        return LookAheadJudged(
+            step=self._course.steps,
+            module=call.number,
+            verdict="looks ahead",
+            change=found.change,
+            inner=next(iter(self._register.names(call.module, [inner])), type(inner).__name__),
+            location=locate(found.place),
+            called_at=where,
+        )

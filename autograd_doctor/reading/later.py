@@ -1,0 +1,177 @@
+"""Sequences of tokens whose targets are the tokens that follow, and whether a module looks at these already.
+
+Tried on a copy: what it returns for earlier positions must stay as it is when the last token is another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+
+from autograd_doctor.reading.module_tree import modules_in
+from autograd_doctor.reading.places import Place, place
+from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
+from autograd_doctor.reading.trials import TOLERANCE, Undecided, alone, apart, fresh
+
+_FURTHEST = 2
+"""Positions by which targets may be ahead: one in a language model, two if something shifted them twice."""
+_LEAST = 8
+"""Tokens that are compared: fewer agree by chance."""
+_ALIKE = 0.99
+
+
+class Shift(NamedTuple):
+    """Targets are the tokens so many positions further along a dimension."""
+
+    dim: int
+    ahead: int
+
+
+def is_tokens(tensor: torch.Tensor) -> bool:
+    """Whether it may be a batch of sequences of tokens: whole numbers, not all below 2 as those of a mask are."""
+    if tensor.dtype not in (torch.int32, torch.int64) or tensor.dim() != 2 or min(tensor.shape) < 1:
+        return False
+    return max(tensor.shape) > _FURTHEST + 1 and int(tensor.max()) > 1 and int(tensor.min()) >= 0
+
+
+def shift_of(tokens: torch.Tensor, target: torch.Tensor) -> Shift | None:
+    """By how much the targets of a loss are ahead of the tokens; None if they are not, or it cannot be told.
+
+    tokens: of shape (batch, time) or (time, batch). target: of the same shape, one shorter in time, or either in one
+    dimension. Negative targets stand for none.
+    """
+    found = {
+        Shift(dim, ahead) for dim in (0, 1) for ahead in range(_FURTHEST + 1) if _is_ahead(tokens, target, dim, ahead)
+    }
+    return found.pop() if len(found) == 1 and not any(shift.ahead == 0 for shift in found) else None
+
+
+def _is_ahead(tokens: torch.Tensor, target: torch.Tensor, dim: int, ahead: int) -> bool:
+    shorter = list(tokens.shape)
+    shorter[dim] -= 1
+    shape = next((each for each in (list(tokens.shape), shorter) if target.numel() == each[0] * each[1]), None)
+    if shape is None or (target.dim() > 1 and list(target.shape) != shape):
+        return False
+    wanted = target.reshape(shape)
+    count = min(shape[dim], tokens.shape[dim] - ahead)
+    if count < 1:
+        return False
+    wanted, later = wanted.narrow(dim, 0, count), tokens.narrow(dim, ahead, count)
+    counts = wanted >= 0
+    return int(counts.sum()) >= _LEAST and float((wanted == later)[counts].double().mean()) >= _ALIKE
+
+
+class Ahead(NamedTuple):
+    """What looked at the last token: by how much earlier outputs changed, the innermost module, and who calls it."""
+
+    change: float
+    path: str
+    place: Place | None
+
+
+@dataclass
+class _Call:
+    """Of a call of the module, and of each module inside: what belongs to all positions but the last.
+
+    summaries: tensors without a time axis that modules returned.
+    """
+
+    outputs: list[torch.Tensor] = field(default_factory=list)
+    inner: list[tuple[str, Place | None, list[torch.Tensor], list[torch.Tensor]]] = field(default_factory=list)
+    summaries: list[torch.Tensor] = field(default_factory=list)
+
+
+def looks_ahead(module: nn.Module, args: Any, kwargs: Any, tokens: torch.Tensor, dim: int) -> Ahead | None:
+    """Call a copy with sequences, and with others in their last places; None if earlier positions do not notice.
+
+    tokens: the one of the arguments that holds the sequences; time runs along `dim`. Raises `Undecided` where the copy
+    makes a summary of each sequence, as an autoencoder does: that may be meant to know all of it.
+    """
+    first, again = (_called(module, args, kwargs, tokens.shape, dim) for _ in range(2))
+    if not first.outputs or _difference(first.outputs, again.outputs) > 0:
+        raise Undecided("what it returns for a position cannot be told apart, or is another each time")
+    before = tokens.clone()
+    tokens.select(dim, -1).copy_(_others(tokens, dim))
+    try:
+        other = _called(module, args, kwargs, tokens.shape, dim)
+    finally:
+        tokens.copy_(before)
+    change = _difference(first.outputs, other.outputs)
+    if change <= TOLERANCE:
+        return None
+    if _difference(first.summaries, other.summaries) > TOLERANCE:
+        raise Undecided("it makes a summary of each sequence")
+    blamed = (
+        (path, where)
+        for (path, where, given, returned), (_, _, given_now, returned_now) in zip(
+            first.inner, other.inner, strict=False
+        )
+        if _difference(returned, returned_now) > TOLERANCE >= _difference(given, given_now)
+    )
+    return Ahead(change, *next(blamed, ("", None)))
+
+
+def _others(tokens: torch.Tensor, dim: int) -> torch.Tensor:
+    """For the last place, tokens that the sequences hold elsewhere, each another than the one that is there."""
+    last = tokens.select(dim, -1)
+    for position in range(tokens.shape[dim] - 1):
+        others = tokens.select(dim, position)
+        if bool((others != last).any()):
+            return others
+    raise Undecided("its sequences hold one token only")
+
+
+def _called(module: nn.Module, args: Any, kwargs: Any, shape: torch.Size, dim: int) -> _Call:
+    call = _Call()
+    outside = place()
+    hooks = [
+        inner.register_forward_hook(_noting(call, path, shape, dim, outside)) for path, inner in modules_in(module)
+    ]
+    try:
+        with alone():
+            output = module(*fresh(args), **fresh(kwargs))
+    finally:
+        for hook in hooks:
+            hook.remove()
+    call.outputs = list(_earlier(tensors_in([output], EVERYTHING), shape, dim))
+    return call
+
+
+def _noting(call: _Call, path: str, shape: torch.Size, dim: int, outside: Place | None) -> Callable[..., None]:
+    def note(module: nn.Module, args: Any, output: Any) -> None:
+        returned = tensors_in([output], EVERYTHING)
+        returned = returned[:1] if isinstance(module, nn.RNNBase) else returned  # the others are its last states
+        where = place()
+        given = list(_earlier(tensors_in([args], EVERYTHING), shape, dim))
+        call.inner.append((path, where if where != outside else None, given, list(_earlier(returned, shape, dim))))
+        call.summaries += (each.clone() for each in returned if _is_summary(each, shape, dim))
+
+    return note
+
+
+def _earlier(tensors: list[torch.Tensor], shape: torch.Size, dim: int) -> Iterator[torch.Tensor]:
+    """Copies of what belongs to all positions but the last, of tensors with a value or more for each token."""
+    for tensor in tensors:
+        flat = tensor.dim() == 2 and tensor.shape[0] == shape.numel()
+        whole = tensor.reshape(*shape, -1) if flat else tensor
+        for axes in (tuple(shape), tuple(reversed(shape))):
+            if tuple(whole.shape[:2]) == axes and whole.is_floating_point():
+                along = dim if axes == tuple(shape) else 1 - dim
+                yield whole.narrow(along, 0, whole.shape[along] - 1).clone()
+                break
+
+
+def _is_summary(tensor: torch.Tensor, shape: torch.Size, dim: int) -> bool:
+    """Whether it has values for each sequence, and no axis for time."""
+    batch, time = shape[1 - dim], shape[dim]
+    return batch in tensor.shape and time not in tensor.shape and tensor.shape[0] != shape.numel()
+
+
+def _difference(some: list[torch.Tensor], others: list[torch.Tensor]) -> float:
+    if [each.shape for each in some] != [each.shape for each in others]:
+        raise Undecided("the shapes of what it computes depend on the tokens")
+    return max((apart(a, b) for a, b in zip(some, others, strict=True)), default=0.0)

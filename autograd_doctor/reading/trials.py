@@ -1,0 +1,61 @@
+"""Calls of copies of modules, by which something is tried out: nobody else sees them, and they can be repeated."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from autograd_doctor.reading.mode_stack import default_device, modes_on_stack, restack
+from autograd_doctor.reading.unnoticed import unnoticed
+
+TOLERANCE = 1e-4
+"""Relative to the largest value: rounding of float32 in sums of a thousand terms in another order is below 1e-5."""
+
+
+class Undecided(Exception):
+    """The trial tells nothing."""
+
+
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """A block in which a copy is called: without modes of the program, and with the same random numbers each time."""
+    with unnoticed(), torch._C._EnableTorchFunction(), _without_modes():
+        torch.manual_seed(0)
+        random.seed(0)
+        yield
+
+
+@contextlib.contextmanager
+def _without_modes() -> Iterator[None]:
+    """A block without function modes, but for torch's default device: those of the program are to see nothing."""
+    modes = modes_on_stack()
+    restack(modes[: default_device(modes)])
+    try:
+        yield
+    finally:
+        restack(modes)
+
+
+def fresh(value: Any) -> Any:
+    """Arguments with copies of their tensors: a forward may write to what it is given."""
+    if isinstance(value, torch.Tensor):
+        return value.clone()
+    if type(value) in (list, tuple):
+        return type(value)(map(fresh, value))
+    return {key: fresh(each) for key, each in value.items()} if type(value) is dict else value
+
+
+def apart(a: torch.Tensor, b: torch.Tensor) -> float:
+    """The largest difference between two tensors of one shape, relative to the largest value; 0 where it is NaN."""
+    if not a.numel():
+        return 0.0
+    if a.dtype == torch.bool or a.is_complex():
+        return float(not torch.equal(a, b))
+    a, b = a.double(), b.double()
+    scale = max(float(a.abs().max()), float(b.abs().max()))
+    difference = float((a - b).abs().max())
+    return difference / scale if scale > 0 and difference == difference else 0.0

@@ -1,0 +1,198 @@
+"""AD621 answer-in-input: a model that is to predict the next token looks at it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import BackwardRan, LookAheadJudged, ModuleSeen, TargetsAhead
+from autograd_doctor.findings import Finding, Related
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    losses = {event.module: event for event in trace.of(TargetsAhead) if event.ahead == 1}
+    for event in trace.of(LookAheadJudged):
+        loss = losses.get(event.module)
+        if event.verdict == "looks ahead" and event.change >= tunables["change"] and loss is not None:
+            yield _finding(trace, event, loss)
+
+
+def _finding(trace: Trace, event: LookAheadJudged, loss: TargetsAhead) -> Finding:
+    name = trace.module_name(event.module)
+    where = event.location or event.called_at
+    places = (
+        ("the loss takes the next tokens for targets", loss.location),
+        ("the model is called here", event.called_at),
+    )
+    inner = f"; `{event.inner}` lets them in" if event.inner and event.inner != name else ""
+    return RULE.finding(
+        f"the targets are the tokens of the input, one position on, and `{name}` looks at them: when the last token "
+        f"was another, what a copy returned for earlier positions changed by {event.change:.2g} of its size{inner}",
+        subject=name,
+        location=where,
+        help="let each position see those before it alone: a causal mask (`is_causal=True`, "
+        "`nn.Transformer.generate_square_subsequent_mask(length)`), or a recurrent layer that runs one way",
+        evidence={"change": event.change, "inner": event.inner},
+        related=tuple(Related(text, place) for text, place in places if place is not None and place != where),
+        step_first=1,
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed = nn.Embedding(20, 16)
+            self.layer = nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, batch_first=True)
+            self.head = nn.Linear(16, 20)
+
+        def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+            return self.head(self.layer(self.embed(tokens)))  # type: ignore[no-any-return]  # <- AD621
+
+    torch.manual_seed(0)
+    model = Model()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(8):
+        tokens = torch.randint(0, 20, (16, 13))
+        scores = model(tokens[:, :-1])
+        loss = nn.functional.cross_entropy(scores.flatten(0, 1), tokens[:, 1:].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_both_ways() -> None:
+    import torch
+    from torch import nn
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed = nn.Embedding(20, 16)
+            self.lstm = nn.LSTM(16, 16, bidirectional=True)
+            self.head = nn.Linear(32, 20)
+
+        def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+            states, _ = self.lstm(self.embed(tokens))  # <- AD621
+            return self.head(states)  # type: ignore[no-any-return]
+
+    torch.manual_seed(0)
+    model, criterion = Model(), nn.CrossEntropyLoss()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(8):
+        tokens = torch.randint(0, 20, (13, 16))
+        scores = model(tokens[:-1])
+        loss = criterion(scores.view(-1, 20), tokens[1:].reshape(-1))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed = nn.Embedding(20, 16)
+            self.layer = nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, batch_first=True)
+            self.lstm = nn.LSTM(16, 16, batch_first=True)
+            self.head = nn.Linear(16, 20)
+
+        def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+            mask = nn.Transformer.generate_square_subsequent_mask(tokens.shape[1])
+            hidden, _ = self.lstm(self.layer(self.embed(tokens), src_mask=mask, is_causal=True))
+            return self.head(hidden)  # type: ignore[no-any-return]
+
+    torch.manual_seed(0)
+    model = Model()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(8):
+        tokens = torch.randint(0, 20, (16, 13))
+        scores = model(tokens[:, :-1])
+        loss = nn.functional.cross_entropy(scores.flatten(0, 1), tokens[:, 1:].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_masked_tokens() -> None:
+    import torch
+    from torch import nn
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed = nn.Embedding(21, 16)
+            self.layer = nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, batch_first=True)
+            self.head = nn.Linear(16, 20)
+
+        def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+            return self.head(self.layer(self.embed(tokens)))  # type: ignore[no-any-return]
+
+    torch.manual_seed(0)
+    model = Model()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(8):
+        tokens = torch.randint(0, 20, (16, 12))
+        hidden = torch.rand(16, 12) < 0.2
+        scores = model(tokens.masked_fill(hidden, 20))
+        loss = nn.functional.cross_entropy(scores.flatten(0, 1), tokens.masked_fill(~hidden, -100).flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_autoencoder() -> None:
+    import torch
+    from torch import nn
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed = nn.Embedding(20, 16)
+            self.reader, self.writer = nn.GRU(16, 16, batch_first=True), nn.GRU(16, 16, batch_first=True)
+            self.code, self.head = nn.Linear(16, 16), nn.Linear(16, 20)
+
+        def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+            embedded = self.embed(tokens)
+            _, last = self.reader(embedded)
+            states, _ = self.writer(embedded, self.code(last))
+            return self.head(states)  # type: ignore[no-any-return]
+
+    torch.manual_seed(0)
+    model = Model()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(8):
+        tokens = torch.randint(0, 20, (16, 13))
+        loss = nn.functional.cross_entropy(model(tokens)[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD621",
+    name="answer-in-input",
+    severity="error",
+    title="a model that predicts the next token looks at it",
+    observes="Whether the targets of a loss are the tokens that a model took in, one position further along, and "
+    "whether what a copy of it returns for earlier positions changes when the last token is another one.",
+    why="The loss falls to next to nothing, because the answer is copied rather than predicted; where there is no next "
+    "token yet, as in generation, the model knows nothing.",
+    fix="Mask what comes later in attention, and let recurrent layers and convolutions run one way.",
+    fine="Models of masked tokens, encoders with a decoder, and autoencoders that make a summary of each sequence.",
+    needs=(BackwardRan, LookAheadJudged, ModuleSeen, TargetsAhead),
+    examine=examine,
+    bad=(bad, bad_both_ways),
+    good=(good, good_masked_tokens, good_autoencoder),
+    # Relative to the largest value, where rounding is below 1e-5.
+    tunables={"change": 1e-3},
+    about="model",
+    references=("https://docs.pytorch.org/docs/stable/generated/torch.nn.Transformer.html",),
+)

@@ -1,0 +1,98 @@
+"""Targets that are the tokens of the input, further along, and models that look at them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+from autograd_doctor.events import LookAheadJudged, TargetsAhead
+from autograd_doctor.instruments.next_tokens import NextTokens
+from autograd_doctor.reading.later import Shift, shift_of
+from tests.watching import Recorded, watching
+
+
+@given(
+    batch=st.integers(2, 5),
+    time=st.integers(8, 14),
+    ahead=st.integers(0, 2),
+    dim=st.integers(0, 1),
+    shorter=st.booleans(),
+    flat=st.booleans(),
+    seed=st.integers(0, 10**6),
+)
+def test_the_shift_of_targets_is_found(
+    batch: int, time: int, ahead: int, dim: int, shorter: bool, flat: bool, seed: int
+) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    text = torch.randint(0, 1000, (batch, time + 2), generator=generator)
+    target = text[:, ahead : ahead + time - shorter].clone()
+    target[torch.rand(target.shape, generator=generator) < 0.2] = -100
+    tokens = text[:, :time]
+    if dim == 0:
+        tokens, target = tokens.t(), target.t()
+    found = shift_of(tokens, target.flatten() if flat else target)
+    assert found == (Shift(dim, ahead) if ahead else None)
+
+
+def test_no_shift_is_found_where_there_is_none() -> None:
+    torch.manual_seed(0)
+    tokens = torch.randint(0, 1000, (4, 9))
+    assert shift_of(tokens, torch.randint(0, 1000, (4, 9))) is None
+    assert shift_of(tokens, torch.zeros(4, dtype=torch.int64)) is None
+    assert shift_of(torch.ones(4, 9, dtype=torch.int64), torch.ones(4, 9, dtype=torch.int64)) is None
+
+
+class Model(nn.Module):
+    def __init__(self, compute: Callable[[Model, torch.Tensor], torch.Tensor]) -> None:
+        super().__init__()
+        self.compute = compute
+        self.embed, self.head = nn.Embedding(12, 8), nn.Linear(8, 12)
+        self.layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.3, batch_first=True)
+
+    def forward(self, tokens: torch.Tensor, source: torch.Tensor | None = None) -> torch.Tensor:
+        return self.head(self.compute(self, self.embed(tokens)))  # type: ignore[no-any-return]
+
+
+def trained(compute: Callable[[Any, torch.Tensor], torch.Tensor], *more: torch.Tensor, steps: int = 3) -> Recorded:
+    torch.manual_seed(0)
+    model = Model(compute)
+    before = torch.get_rng_state()
+    with watching(NextTokens) as events:
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        for _ in range(steps):
+            text = torch.randint(0, 12, (6, 10))
+            loss = nn.functional.cross_entropy(model(text[:, :-1], *more).flatten(0, 1), text[:, 1:].flatten())
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    assert not events.failures
+    assert not torch.equal(before, torch.get_rng_state())
+    return events
+
+
+def masked(model: Any, x: torch.Tensor) -> torch.Tensor:
+    mask = nn.Transformer.generate_square_subsequent_mask(x.shape[1])
+    return model.layer(x, src_mask=mask)  # type: ignore[no-any-return]
+
+
+def unmasked(model: Any, x: torch.Tensor) -> torch.Tensor:
+    return model.layer(x)  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(("compute", "verdict"), [(masked, "blind"), (unmasked, "looks ahead")])
+def test_each_module_is_judged_once(compute: Callable[[Any, torch.Tensor], torch.Tensor], verdict: str) -> None:
+    events = trained(compute)
+    (judged,) = events.of(LookAheadJudged)
+    assert judged.verdict == verdict
+    assert judged.inner == ("model.layer.self_attn" if verdict == "looks ahead" else "")
+    assert {event.ahead for event in events.of(TargetsAhead)} == {1}
+
+
+def test_what_knows_a_source_is_not_judged() -> None:
+    assert trained(unmasked, torch.randint(0, 12, (6, 9))).of(LookAheadJudged) == []

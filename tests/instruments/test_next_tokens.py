@@ -19,7 +19,7 @@ from tests.watching import Recorded, watching
 
 @given(
     batch=st.integers(2, 5),
-    time=st.integers(8, 14),
+    time=st.integers(9, 14),
     ahead=st.integers(0, 2),
     dim=st.integers(0, 1),
     shorter=st.booleans(),
@@ -32,7 +32,7 @@ def test_the_shift_of_targets_is_found(
     generator = torch.Generator().manual_seed(seed)
     text = torch.randint(0, 1000, (batch, time + 2), generator=generator)
     target = text[:, ahead : ahead + time - shorter].clone()
-    target[torch.rand(target.shape, generator=generator) < 0.2] = -100
+    target[:, ::4] = -100
     tokens = text[:, :time]
     if dim == 0:
         tokens, target = tokens.t(), target.t()

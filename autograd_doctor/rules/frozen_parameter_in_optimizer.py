@@ -26,7 +26,46 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         if moved:
             yield _finding(trace, optimizer, moved, steps, moved=True)
         elif always and len(steps) >= tunables["minimum_steps"]:
-            yield _finding(trace, optimizer, always, steps, moved=False)
+            earlier = _taught_the_rest(trace, optimizer, always)
+            if earlier is not None:
+                yield _not_thawed(trace, optimizer, earlier, always, steps)
+            else:
+                yield _finding(trace, optimizer, always, steps, moved=False)
+
+
+def _taught_the_rest(trace: Trace, optimizer: int, frozen: list[int]) -> int | None:
+    """An optimizer that had stepped before this one was built, on all that this one holds but what is frozen."""
+    held, built = trace.optimizer_parameters, trace.optimizers[optimizer]
+    stepped = {step.optimizer for step in trace.steps if step.step < built.step}
+    rest = held[optimizer] - set(frozen)
+    return next((other for other in stepped if other is not None and other != optimizer and held[other] == rest), None)
+
+
+def _not_thawed(
+    trace: Trace, optimizer: int, earlier: int, frozen: list[int], steps: list[OptimizerStepped]
+) -> Finding:
+    """What is given to a new optimizer beside what another one has taught is to learn now, as in a second stage."""
+    name, before = trace.optimizer_name(optimizer), trace.optimizer_name(earlier)
+    taught = f"`{before}`" if before != name else "the one before"
+    places = [Related("they were frozen here", place) for place in _frozen_at(trace, frozen, until=steps[-1].step)]
+    return RULE.finding(
+        f"`{name}` was given {trace.parameter_names(frozen)} beside what {taught} had taught; they are still frozen, "
+        "so that it teaches the same as before",
+        subject=trace.parameter_name(frozen[0]),
+        location=trace.optimizers[optimizer].location,
+        severity="warning",
+        confidence="medium",
+        help="thaw them before the second stage: `module.requires_grad_(True)`",
+        evidence={
+            "frozen": [trace.parameter_name(parameter) for parameter in frozen[:20]],
+            "number_of_parameters": len(frozen),
+            "steps": len(steps),
+        },
+        related=tuple(places),
+        step_first=trace.optimizers[optimizer].step + 1,
+        step_count=len(steps),
+        parameters=frozen,
+    )
 
 
 def _finding(
@@ -103,6 +142,28 @@ def bad_still_moving() -> None:
         optimizer.step()
 
 
+def bad_second_stage() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, head = nn.Sequential(nn.Linear(6, 8), nn.ReLU()), nn.Linear(8, 1)
+    model = nn.Sequential(body, head)
+    x = torch.randn(32, 6)
+    y = x.sum(1, keepdim=True)
+    body.requires_grad_(False)
+    probe = torch.optim.SGD(head.parameters(), lr=0.05)
+    for _ in range(6):
+        probe.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        probe.step()
+    whole = torch.optim.SGD(model.parameters(), lr=0.01)  # <- AD206
+    for _ in range(6):
+        whole.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        whole.step()
+
+
 def bad_made_frozen() -> None:
     import torch
     from torch import nn
@@ -167,14 +228,14 @@ RULE = Rule(
     severity="info",
     title="an optimizer holds frozen parameters",
     observes="Parameters of an optimizer that do not require a gradient in any step; a warning when their values "
-    "change all the same.",
+    "change all the same, and when an optimizer is given them beside what an earlier one has taught without them.",
     why="They are skipped as long as they have no gradient. One that is left over from before the freezing, even if it "
     "was set to zero, keeps momentum and weight decay at work on them.",
     fix="Build the optimizer from the parameters that require a gradient, and set the others' `.grad` to None.",
     fine="Staged unfreezing, where the parameters are frozen for some steps only.",
     needs=(OptimizerBuilt, OptimizerStepped, ParameterFrozen),
     examine=examine,
-    bad=(bad, bad_still_moving, bad_made_frozen),
+    bad=(bad, bad_second_stage, bad_still_moving, bad_made_frozen),
     good=(good, good_staged_unfreezing),
     tunables={"minimum_steps": 3},
 )

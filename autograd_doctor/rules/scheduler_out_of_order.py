@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import OptimizerBuilt, OptimizerStepped, ScalerUsed, SchedulerStepped
+from autograd_doctor.events import LightStepsCounted, OptimizerBuilt, OptimizerStepped, ScalerUsed, SchedulerStepped
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
@@ -38,12 +38,15 @@ def _early(trace: Trace, calls: list[SchedulerStepped], optimizer: int) -> list[
     """Calls before the optimizer's first step, at a line that is reached again after it.
 
     A line that only ever runs before winds a schedule forward, as programs that resume do. A step that a gradient
-    scaler skipped counts: the program did ask for it.
+    scaler skipped counts: the program did ask for it; and so does one that was not recorded, as the first step of an
+    optimizer may be that is built while others train.
     """
     early: list[SchedulerStepped] = []
     for event in trace.events:
         if isinstance(event, SchedulerStepped) and event in calls:
             early.append(event)
+        elif isinstance(event, LightStepsCounted) and event.by_optimizer.get(optimizer):
+            break
         elif (isinstance(event, OptimizerStepped) or (isinstance(event, ScalerUsed) and event.call == "step")) and (
             event.optimizer == optimizer
         ):
@@ -237,7 +240,7 @@ RULE = Rule(
         "Wrappers that step a scheduler several times per step, schedules wound forward before training resumes, and "
         "first steps that a gradient scaler skipped are not reported."
     ),
-    needs=(OptimizerBuilt, OptimizerStepped, ScalerUsed, SchedulerStepped),
+    needs=(LightStepsCounted, OptimizerBuilt, OptimizerStepped, ScalerUsed, SchedulerStepped),
     examine=examine,
     bad=(bad, bad_drives_the_old_optimizer),
     good=(good, good_several_times_per_step, good_resumed_at_epoch_two),

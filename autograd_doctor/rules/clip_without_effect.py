@@ -102,7 +102,7 @@ def _finding(trace: Trace, location: Location | None, clips: list[GradientsClipp
             "calls": len(clips),
             "limit": first.limit,
             "without_gradient": len(first.missing),
-            "clipped": len(first.parameters),
+            "parameters": len(first.parameters),
         },
         related=related(
             ("the gradients are computed here", backward.location if backward else None),

@@ -38,7 +38,7 @@ def _finding(trace: Trace, location: Location | None, retained: Sequence[GraphRe
         evidence={"graphs": len(retained), "bytes_held": most},
         notes=("parameter and `.grad` hold each other through the new graph until `.grad` is reset",) if cycle else (),
         step_first=retained[0].step + 1,
-        step_count=len(retained),
+        step_count=len({event.step for event in retained}),
     )
 
 

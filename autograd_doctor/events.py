@@ -670,7 +670,7 @@ class TermIdle(Event, frozen=True):
 class LossDropped(Event, frozen=True):
     """A scalar with a graph, made of trained parameters once in a step, was read and died: no operation with a graph
     took it in, and no backward came through it. Said once for each operation and line. The fields are those of
-    `TermIdle`. derived: a derivative that was taken with `create_graph=True` is in it.
+    `TermIdle`. derived: a second derivative that was taken with `create_graph=True` is in it.
     """
 
     location: Location | None

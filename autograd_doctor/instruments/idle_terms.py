@@ -58,8 +58,9 @@ _TRACKERS = frozenset({"wandb", "comet_ml", "clearml", "neptune", "mlflow"})
 class _Origin:
     """An operation at a place. told: the number of idle steps that was stated last. dropped: one was stated to be.
 
-    derived: a derivative that was taken with a graph of its own is in what it makes. calls: the lines under way when it
-    was met first, outermost first. named_at: that of them which gave the variable `name` to what a function returned.
+    derived: a second derivative that was taken with a graph of its own is in what it makes. calls: the lines under way
+    when it was met first, outermost first. named_at: that of them which gave the variable `name` to what a function
+    returned.
     """
 
     operation: str
@@ -119,6 +120,7 @@ class IdleTerms(Instrument):
         self._read_only: list[_Term] = []
         self._operations = site.signals.operations
         self._derivatives: set[int] = set()
+        self._second_derivatives: set[int] = set()
         self._steps, self._heard = 0, -1
         self._listens = self._evaluates = self._suspects = False
 
@@ -204,7 +206,7 @@ class IdleTerms(Instrument):
         if len(origin.structures) < _STRUCTURES:
             nodes = nodes_of([scalar])
             origin.structures.add(structure_of(nodes))
-            origin.derived |= any(node._sequence_nr() in self._derivatives for node in nodes)
+            origin.derived |= any(node._sequence_nr() in self._second_derivatives for node in nodes)
         term = _Term(origin, made, weakref.ref(scalar))
         self._open.put(scalar, term)
         self._pending.append(term)
@@ -267,8 +269,11 @@ class IdleTerms(Instrument):
     def _backward_ended(self, call: BackwardCall) -> None:
         """Remember derivatives with a graph by the numbers of their nodes, which keep nothing alive."""
         if call.kind == "grad" and call.create_graph:
+            is_second = not self._derivatives.isdisjoint(node._sequence_nr() for node in nodes_of(call.roots))
             nodes = [tensor.grad_fn for tensor in call.result if isinstance(tensor, torch.Tensor)]
-            self._derivatives.update(node._sequence_nr() for node in nodes if node is not None)
+            numbers = {node._sequence_nr() for node in nodes if node is not None}
+            self._derivatives |= numbers
+            self._second_derivatives |= numbers if is_second else set()
 
     def _read(self, tensor: torch.Tensor) -> None:
         with self._guard.looking():
@@ -288,6 +293,7 @@ class IdleTerms(Instrument):
     def _step_taken(self, course: Course) -> None:
         self._evaluates = False
         self._derivatives.clear()
+        self._second_derivatives.clear()
         self._settle()
         self._suspects = any(origin.idle >= _SUSPICIOUS and not origin.used for origin in self._origins.values())
         if self._suspects:

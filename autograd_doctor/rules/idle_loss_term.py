@@ -35,7 +35,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         concerned = learning.intersection(dropped.parameters)
         is_used = (dropped.location, dropped.operation) in used
         if dropped.derived and not is_used and concerned and concerned <= taught:
-            effect = "with a derivative that was taken with `create_graph=True`; no backward came through it"
+            effect = "with a second derivative, taken with `create_graph=True`; no backward came through it"
             yield _finding(trace, dropped, sorted(concerned), effect, trace.steps_taken)
 
 
@@ -239,7 +239,8 @@ def bad_residual_that_is_only_logged() -> None:
         x = torch.rand(32, 1, requires_grad=True)
         u = model(x)
         slope = torch.autograd.grad(u.sum(), x, create_graph=True)[0]
-        residual = (slope + u).square().mean()  # <- AD219
+        bend = torch.autograd.grad(slope.sum(), x, create_graph=True)[0]
+        residual = (bend + u).square().mean()  # <- AD219
         boundary = (model(edges) - 1.0).square().mean()
         optimizer.zero_grad()
         boundary.backward()
@@ -254,7 +255,8 @@ def good_residual_measured_elsewhere() -> None:
     def residual(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
         u = model(x.requires_grad_())
         slope = torch.autograd.grad(u.sum(), x, create_graph=True)[0]
-        return (slope + u).square().mean()  # type: ignore[no-any-return]
+        bend = torch.autograd.grad(slope.sum(), x, create_graph=True)[0]
+        return (bend + u).square().mean()  # type: ignore[no-any-return]
 
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(1, 16), nn.Tanh(), nn.Linear(16, 1))
@@ -275,7 +277,7 @@ RULE = Rule(
     title="a term for the loss is computed and not used",
     observes="A scalar with a graph, computed from parameters that are trained, once in each step at the same line, "
     "that no later operation took in, no backward came through, and nobody read or printed; and one that was only "
-    "read, though it holds a derivative that was taken with `create_graph=True`, which nothing but a backward needs.",
+    "read, though it holds a second derivative that was taken with `create_graph=True`, which only a backward needs.",
     why="A penalty, an entropy bonus or a divergence that was left out of the loss changes nothing that is learned, "
     "however its weight is tuned; it only costs time.",
     fix="Add it to the loss that goes backward, or delete the line.",

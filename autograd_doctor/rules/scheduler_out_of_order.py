@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import LightStepsCounted, OptimizerBuilt, OptimizerStepped, ScalerUsed, SchedulerStepped
+from autograd_doctor.events import (
+    Event,
+    LightStepsCounted,
+    OptimizerBuilt,
+    OptimizerStepped,
+    ScalerUsed,
+    SchedulerStepped,
+)
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
@@ -45,16 +52,20 @@ def _early(trace: Trace, calls: list[SchedulerStepped], optimizer: int) -> list[
     for event in trace.events:
         if isinstance(event, SchedulerStepped) and event in calls:
             early.append(event)
-        elif isinstance(event, LightStepsCounted) and event.by_optimizer.get(optimizer):
-            break
-        elif (isinstance(event, OptimizerStepped) or (isinstance(event, ScalerUsed) and event.call == "step")) and (
-            event.optimizer == optimizer
-        ):
+        elif _has_stepped(event, optimizer):
             break
     else:
         return []
     again = {call.location for call in calls[len(early) :]}
     return [call for call in early if call.location in again]
+
+
+def _has_stepped(event: Event, optimizer: int) -> bool:
+    if isinstance(event, LightStepsCounted):
+        return event.by_optimizer.get(optimizer, 0) > 0
+    if isinstance(event, ScalerUsed) and event.call != "step":
+        return False
+    return isinstance(event, OptimizerStepped | ScalerUsed) and event.optimizer == optimizer
 
 
 def _stepped_instead(trace: Trace, calls: list[SchedulerStepped], optimizer: int, repeats: int) -> int | None:

@@ -21,7 +21,8 @@ class Regressor(nn.Module):
     def losses(self, state, velocity):
         guess = self.direct(state)
         consistent = nn.functional.mse_loss(self.energy.flow(state), velocity)
-        smooth = torch.autograd.grad(guess.pow(2).sum(), state, create_graph=True)[0].pow(2).mean()
+        slope = torch.autograd.grad(guess.sum(), state, create_graph=True)[0]
+        smooth = torch.autograd.grad(slope.sum(), state, create_graph=True)[0].pow(2).mean()
         return nn.functional.mse_loss(guess, velocity), consistent, smooth
 
 

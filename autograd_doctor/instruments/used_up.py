@@ -200,7 +200,9 @@ class UsedUp(Instrument):
 
 
 def _iterators(frame: FrameType) -> Iterator[tuple[str, object]]:
-    return ((name, value) for name, value in variables(frame) if is_plain_iterator(value))
+    """What variables hold: a comprehension keeps its own under no name."""
+    held = ((name, value) for name, value in variables(frame) if is_plain_iterator(value))
+    return ((name, value) for name, value in held if name.removeprefix("self.").isidentifier())
 
 
 def _is_at_loop(frame: FrameType) -> bool:

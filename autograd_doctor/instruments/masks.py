@@ -10,6 +10,7 @@ import torch
 from autograd_doctor.events import Event, MaskedOut
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.linear import DIFFERENCES
 from autograd_doctor.reading.losses import LOSSES
 from autograd_doctor.reading.made import has_graph
@@ -52,13 +53,15 @@ class Masks(Instrument):
     """Counts, for each line that takes rows of a tensor with a graph by a mask, the steps in which none were left.
 
     So it does, in steps that are looked at closely, for lines that multiply the losses of several elements by zeros.
+    Masks that the model makes of its own predictions let nothing through until it is sure of something.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (MaskedOut,)
 
-    def __init__(self, site: Site, course: Course) -> None:
+    def __init__(self, site: Site, course: Course, tensors: Tensors) -> None:
         super().__init__(site)
         self._course = course
+        self._tensors = tensors
         self._differences: IdentityTable[None] = IdentityTable()
         self._losses: IdentityTable[None] = IdentityTable()
         self._masks: dict[Place | None, _Mask] = {}
@@ -118,7 +121,8 @@ class Masks(Instrument):
                 self._masked(operation, each, mask, is_empty=not bool(mask.any()))
 
     def _masked(self, operation: Operation, whole: torch.Tensor, chosen: torch.Tensor, *, is_empty: bool) -> None:
-        if not whole.numel():
+        made = self._tensors.get(chosen)
+        if not whole.numel() or (made is not None and made.values):
             return
         mask = self._masks.get(operation.place)
         if mask is None:

@@ -31,6 +31,54 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
                 yield _not_thawed(trace, optimizer, earlier, always, steps)
             else:
                 yield _finding(trace, optimizer, always, steps, moved=False)
+        elif not always:
+            yield from _left_frozen(trace, optimizer, steps, int(tunables["minimum_steps"]))
+
+
+def _left_frozen(trace: Trace, optimizer: int, steps: list[OptimizerStepped], least: int) -> Iterator[Finding]:
+    """Parameters that were trained, were frozen for the steps of another optimizer, and stayed so ever after."""
+    since = next(place for place, step in enumerate(steps) if step.frozen)
+    frozen = set.intersection(*(set(step.frozen) for step in steps[since:]))
+    trained = {p for step in steps[:since] for use in step.uses for p in use.parameters}
+    parameters = sorted(frozen & trained)
+    if not parameters or len(steps) - since < least:
+        return
+    between = range(steps[since - 1].sequence, steps[since].sequence)
+    stepped = {step.optimizer for step in trace.steps if step.sequence in between}
+    for number, built in trace.optimizers.items():
+        is_beside = trace.optimizer_parameters[number].isdisjoint(parameters)
+        if built.sequence in between and number in stepped and is_beside:
+            yield _not_thawed_again(trace, optimizer, built, parameters, steps[since:])
+            return
+
+
+def _not_thawed_again(
+    trace: Trace, optimizer: int, probe: OptimizerBuilt, parameters: list[int], steps: list[OptimizerStepped]
+) -> Finding:
+    """In a step that was not recorded, the line that froze them was not seen: it is near that of the new optimizer."""
+    name = trace.optimizer_name(optimizer)
+    lines = _frozen_at(trace, parameters, until=steps[0].step)
+    places = [("what stepped meanwhile was built here", probe.location)] if lines else []
+    places.append((f"`{name}` goes on without them", steps[0].location))
+    return RULE.finding(
+        f"{trace.parameter_names(parameters)} were frozen while another optimizer stepped, and were not thawed: "
+        f"`{name}`, which had trained them, goes on without them",
+        subject=trace.parameter_name(parameters[0]),
+        location=lines[0] if lines else probe.location,
+        severity="warning",
+        confidence="medium",
+        help="thaw them when the other optimizer is done, `module.requires_grad_(True)`, or train that on "
+        "`module(x).detach()`",
+        evidence={
+            "frozen": [trace.parameter_name(parameter) for parameter in parameters[:20]],
+            "number_of_parameters": len(parameters),
+            "steps": len(steps),
+        },
+        related=tuple(Related(text, place) for text, place in places if place is not None),
+        step_first=steps[0].step + 1,
+        step_count=len(steps),
+        parameters=parameters,
+    )
 
 
 def _taught_the_rest(trace: Trace, optimizer: int, frozen: list[int]) -> int | None:
@@ -164,6 +212,35 @@ def bad_second_stage() -> None:
         whole.step()
 
 
+def bad_frozen_for_a_probe() -> None:
+    import torch
+    from torch import nn
+
+    def probe(encoder: nn.Module) -> float:
+        for weight in encoder.parameters():
+            weight.requires_grad_(False)  # <- AD206
+        head = nn.Linear(8, 1)
+        learns = torch.optim.Adam(head.parameters(), lr=0.05)
+        for _ in range(8):
+            x = torch.randn(32, 6)
+            loss = nn.functional.mse_loss(head(encoder(x)), x[:, :1])
+            learns.zero_grad()
+            loss.backward()
+            learns.step()
+        return loss.item()
+
+    torch.manual_seed(0)
+    encoder, decoder = nn.Sequential(nn.Linear(6, 8), nn.ReLU()), nn.Linear(8, 6)
+    optimizer = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.01)
+    for _ in range(3):
+        for _ in range(8):
+            x = torch.randn(32, 6)
+            optimizer.zero_grad()
+            nn.functional.mse_loss(decoder(encoder(x)), x).backward()
+            optimizer.step()
+        print(probe(encoder))
+
+
 def bad_made_frozen() -> None:
     import torch
     from torch import nn
@@ -204,6 +281,26 @@ def good() -> None:
         optimizer.step()
 
 
+def good_frozen_late_on_purpose() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, head, other = nn.Sequential(nn.Linear(6, 8), nn.ReLU()), nn.Linear(8, 1), nn.Linear(6, 1)
+    optimizer = torch.optim.SGD([*encoder.parameters(), *head.parameters()], lr=0.05)
+    beside = torch.optim.SGD(other.parameters(), lr=0.05)
+    for step in range(16):
+        if step == 8:
+            encoder.requires_grad_(False)
+        x = torch.randn(32, 6)
+        y = x.sum(1, keepdim=True)
+        optimizer.zero_grad()
+        beside.zero_grad()
+        (nn.functional.mse_loss(head(encoder(x)), y) + nn.functional.mse_loss(other(x), y)).backward()
+        beside.step()
+        optimizer.step()
+
+
 def good_staged_unfreezing() -> None:
     import torch
     from torch import nn
@@ -228,14 +325,15 @@ RULE = Rule(
     severity="info",
     title="an optimizer holds frozen parameters",
     observes="Parameters of an optimizer that do not require a gradient in any step; a warning when their values "
-    "change all the same, and when an optimizer is given them beside what an earlier one has taught without them.",
+    "change all the same, when an optimizer is given them beside what an earlier one has taught without them, and when "
+    "they were frozen while a new optimizer stepped, and stayed so.",
     why="They are skipped as long as they have no gradient. One that is left over from before the freezing, even if it "
     "was set to zero, keeps momentum and weight decay at work on them.",
     fix="Build the optimizer from the parameters that require a gradient, and set the others' `.grad` to None.",
     fine="Staged unfreezing, where the parameters are frozen for some steps only.",
     needs=(OptimizerBuilt, OptimizerStepped, ParameterFrozen),
     examine=examine,
-    bad=(bad, bad_second_stage, bad_still_moving, bad_made_frozen),
-    good=(good, good_staged_unfreezing),
+    bad=(bad, bad_second_stage, bad_frozen_for_a_probe, bad_still_moving, bad_made_frozen),
+    good=(good, good_frozen_late_on_purpose, good_staged_unfreezing),
     tunables={"minimum_steps": 3},
 )

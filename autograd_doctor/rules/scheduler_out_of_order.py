@@ -101,7 +101,7 @@ def _too_early(trace: Trace, early: list[SchedulerStepped], optimizer: int) -> F
     step = next(step for step in trace.of(OptimizerStepped) if step.optimizer == optimizer)
     return RULE.finding(
         f"`{_subject(first)}` stepped {'once' if len(early) == 1 else f'{len(early)} times'} before `{name}` took its "
-        f"first step, so that the schedule runs ahead and its first rate was never used",
+        "first step, so that the schedule runs ahead",
         subject=_subject(first),
         location=first.location,
         help=f"call `{_subject(first)}.step()` after `{name}.step()`",

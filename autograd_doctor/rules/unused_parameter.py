@@ -76,7 +76,9 @@ def _finding(trace: Trace, optimizer: int, idle: list[int], steps: int) -> Findi
         f"`{name}`",
         subject=trace.parameter_name(idle[0]),
         location=trace.optimizers[optimizer].location,
-        help="call the layer in `forward`, or take it out of the model if it is not needed" if loss is None else ADVICE,
+        help="call the layer in `forward` and let the loss have what it returns, or take it out of the model"
+        if loss is None
+        else ADVICE,
         confidence="high" if any(event.values is not None for event in trace.of(BackwardRan)) else "medium",
         evidence={
             "unused": [trace.parameter_name(parameter) for parameter in idle[:20]],

@@ -16,6 +16,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for event in latest.values():
         if event.all_ignored >= max(tunables["steps"], tunables["share"] * event.steps):
             yield _ignored(event)
+        elif _is_class_ignored(event) and event.steps >= tunables["steps"] and event.elements >= tunables["targets"]:
+            yield _class_ignored(event)
     masks = {event.location: event for event in trace.of(MaskedOut)}
     for mask in masks.values():
         if mask.empty >= max(tunables["steps"], tunables["share"] * mask.steps):
@@ -39,6 +41,33 @@ def _ignored(event: TargetsSeen) -> Finding:
         },
         step_first=event.since + 1,
         step_count=event.all_ignored,
+    )
+
+
+def _is_class_ignored(event: TargetsSeen) -> bool:
+    """Whether what is ignored is a class of its own, and leaves the samples of one other class."""
+    ignored = event.ignore_index
+    return ignored is not None and 0 <= ignored < event.logits and event.per_sample and event.class_count == 1
+
+
+def _class_ignored(event: TargetsSeen) -> Finding:
+    name = f"`{event.name}`" if event.name else "the targets"
+    left, count = next(iter(event.classes.items()))
+    return RULE.finding(
+        f"`{event.operation}` ignores {event.elements - count} of {event.elements} samples, those whose target in "
+        f"{name} is {event.ignore_index}; all others are {left}: of {event.logits} classes only this one ever counts",
+        subject=event.name or "targets",
+        location=event.location,
+        severity="warning",
+        confidence="medium",
+        help="where its number is a real class, leave `ignore_index` out: that output wants a loss function of its own",
+        evidence={
+            "ignored": event.elements - count,
+            "targets": event.elements,
+            "ignore_index": event.ignore_index or 0,
+        },
+        step_first=event.since + 1,
+        step_count=event.steps,
     )
 
 
@@ -105,6 +134,26 @@ def bad_product() -> None:
         padding = (torch.arange(6) >= lengths).float()
         losses = (head(model(x)[0]) - x.roll(1, 1)).square().mean(2)
         loss = (losses * padding).sum() / padding.sum().clamp(min=1)  # <- AD707
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_real_class() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    embed, words, follows = nn.Embedding(20, 8), nn.Linear(8, 20), nn.Linear(8, 2)
+    optimizer = torch.optim.SGD([*embed.parameters(), *words.parameters(), *follows.parameters()], lr=0.05)
+    criterion = nn.NLLLoss(ignore_index=0)
+    for _ in range(10):
+        tokens = torch.randint(1, 20, (16, 6))
+        hidden = embed(tokens)
+        labels = tokens.masked_fill(torch.rand(16, 6) < 0.7, 0)
+        is_next = (tokens[:, 0] > 9).long()
+        loss = criterion(words(hidden).log_softmax(2).flatten(0, 1), labels.flatten())
+        loss = loss + criterion(follows(hidden.mean(1)).log_softmax(1), is_next)  # <- AD707
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -190,16 +239,17 @@ RULE = Rule(
     severity="error",
     title="no target of a batch counts",
     observes="Losses all of whose targets are the one that they ignore, boolean masks that leave a loss nothing, and "
-    "masks of zeros that losses are multiplied by, in most of the steps that were recorded.",
+    "masks of zeros that losses are multiplied by, in most of the steps that were recorded. And what is ignored, where "
+    "it is a class of samples and one other class is left.",
     why="The loss is 0, or NaN as the mean of nothing, and teaches nothing.",
     fix="Repair how targets or masks are made.",
     fine="Single batches without a target, masks that are empty now and then, and those of an expert without tokens.",
     needs=(TargetsSeen, MaskedOut),
     examine=examine,
     folds=("AD116", "AD401", "AD402", "AD410", "AD111", "AD203"),
-    bad=(bad, bad_mask, bad_product),
+    bad=(bad, bad_mask, bad_product, bad_real_class),
     good=(good, good_expert_without_tokens, good_single_empty_masks, good_weights),
     # Of the steps that were recorded, a share in which chance or a warm-up has no part.
-    tunables={"steps": 3, "share": 0.9},
+    tunables={"steps": 3, "share": 0.9, "targets": 32},
     about="data",
 )

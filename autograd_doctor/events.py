@@ -1702,6 +1702,25 @@ class TargetsAhead(Event, frozen=True):
     backward: int
 
 
+class PaddedTargetsSeen(Event, frozen=True):
+    """A loss over classes had targets at positions at which a root was given sequences that were filled up at the end.
+
+    filled_with: what these hold there. padded: how many of their targets count, of all that do (`counted`). target:
+    the class that all of these are; None if they differ, or if most are ignored, weighed with zero or not reduced.
+    called_at: of the root.
+    """
+
+    module: int
+    operation: str
+    name: str
+    filled_with: float
+    target: int | None
+    padded: int
+    counted: int
+    location: Location | None
+    called_at: Location | None
+
+
 class LookAheadJudged(Event, frozen=True):
     """A copy of a root that predicts the next token was called in evaluation mode with other tokens in the last place.
 

@@ -17,7 +17,7 @@ from autograd_doctor.instruments.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.sources import Source, Sources
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.clustering import clustering
-from autograd_doctor.reading.losses import CLASSES, LOSSES, REGRESSION
+from autograd_doctor.reading.losses import CLASSES, IGNORED, LOSSES, REGRESSION
 from autograd_doctor.reading.made import Made, has_graph
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.numbers import IdentityTable
@@ -29,8 +29,6 @@ from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.operations import Operation
 
-_IGNORED = -100
-"""What `cross_entropy` ignores if it is told nothing else."""
 _ADDS = frozenset({"__add__", "__iadd__", "__radd__", "__sub__", "__isub__", "__rsub__", "add", "add_", "cat", "stack"})
 _SCALES = frozenset({"__mul__", "__rmul__", "__truediv__", "div", "mean", "mul", "sum"})
 _HEARD = LOSSES | _ADDS | _SCALES
@@ -211,7 +209,7 @@ class Targets(Instrument):
             return
         found = Counter({int(value): count for value, count in counts.items()})
         if known.operation in CLASSES:
-            known.ignore_index = arguments.get("ignore_index", _IGNORED)
+            known.ignore_index = arguments.get("ignore_index", IGNORED)
             found.pop(known.ignore_index, None)
             known.all_ignored += is_new
             known.counts &= not is_new

@@ -1,0 +1,63 @@
+"""Sequences of different lengths that were filled up to the same one, and where they hold the filling."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+
+_MOST_ELEMENTS = 2**20
+
+
+class Padding(NamedTuple):
+    """Which positions of a batch are filled up. mask: two axes, one of them time; value: what these positions hold."""
+
+    mask: torch.Tensor
+    value: float
+
+
+def padding_of(tensor: torch.Tensor) -> Padding | None:
+    """What the sequences of a batch are filled up with at their ends; None if they are not, or it cannot be told.
+
+    tensor: of whole numbers, (batch, time) or (time, batch); or of features, with an axis more, filled up with zeros.
+    Padding is one value that stands nowhere but at the ends, two positions or more, and not as long in each sequence.
+    """
+    if tensor.device.type != "cpu" or not 0 < tensor.numel() <= _MOST_ELEMENTS:
+        return None
+    if tensor.dim() == 3 and tensor.is_floating_point():
+        candidates = [(tensor == 0).all(dim=2)] * 2
+        values = [0.0, 0.0]
+    elif tensor.dim() == 2 and tensor.dtype in (torch.int32, torch.int64):
+        values = [float(tensor.select(dim, -1).mode().values) for dim in (0, 1)]
+        candidates = [tensor == value for value in values]
+    else:
+        return None
+    for dim, (mask, value) in enumerate(zip(candidates, values, strict=True)):
+        if _is_at_the_ends(mask, dim):
+            return Padding(mask, value)
+    return None
+
+
+def _is_at_the_ends(filled: torch.Tensor, dim: int) -> bool:
+    """Whether each run goes on to the end, some are longer than one, and not all are of one length."""
+    length, runs = filled.shape[dim], filled.sum(dim)
+    low, high = int(runs.min()), int(runs.max())
+    if high < 2 or low == high or high == length:
+        return False
+    ended = filled.narrow(dim, 0, length - 1) & ~filled.narrow(dim, 1, length - 1)
+    return not bool(ended.any())
+
+
+def padded_targets(padding: Padding, target: torch.Tensor) -> torch.Tensor | None:
+    """The targets of positions that are filled up; None where they cannot belong to these sequences.
+
+    target: one for each position, in as many axes or in one, or for all positions but the first or the last.
+    """
+    mask = padding.mask
+    shapes = {each.shape: each for each in (mask, mask[:-1], mask[:, :-1])}
+    fitting = [
+        each
+        for shape, each in shapes.items()
+        if target.shape == shape or (target.dim() == 1 and target.numel() == each.numel())
+    ]
+    return target.reshape(fitting[0].shape)[fitting[0]] if len(fitting) == 1 else None

@@ -1,0 +1,166 @@
+"""AD622 padding-counted: a loss counts the positions at which sequences were only filled up."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from autograd_doctor.events import ModuleSeen, PaddedTargetsSeen
+from autograd_doctor.findings import Finding, Location, Related
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    losses: dict[tuple[Location | None, int], list[PaddedTargetsSeen]] = defaultdict(list)
+    for event in trace.of(PaddedTargetsSeen):
+        losses[event.location, event.module].append(event)
+    for events in losses.values():
+        padded, counted = (sum(getattr(event, count) for event in events) for count in ("padded", "counted"))
+        alike = len({(event.target, event.filled_with) for event in events}) == 1 and events[0].target is not None
+        if alike and len(events) >= tunables["batches"] and padded >= tunables["share"] * counted:
+            yield _finding(trace, events, padded, counted)
+
+
+def _finding(trace: Trace, events: list[PaddedTargetsSeen], padded: int, counted: int) -> Finding:
+    first = events[0]
+    related = [Related("the sequences go into the model here", first.called_at)] if first.called_at else []
+    return RULE.finding(
+        f"{padded} of the {counted} targets that `{first.operation}` counted ({padded / counted:.0%}) belong to "
+        f"positions at which the sequences given to `{trace.module_name(first.module)}` are only filled up with "
+        f"{first.filled_with:g}; all of these targets are {first.target}",
+        subject=first.name or "targets",
+        location=first.location,
+        confidence="medium",
+        help=f"leave them out: `ignore_index={first.target}`, or, where {first.target} is a class of its own as well, "
+        "fill targets up with -100, which the loss ignores",
+        evidence={"padded": padded, "counted": counted, "target": first.target or 0, "batches": len(events)},
+        related=tuple(each for each in related if each.location != first.location),
+        step_first=first.step + 1,
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    embed, lstm, head = nn.Embedding(30, 16, padding_idx=0), nn.LSTM(16, 32, batch_first=True), nn.Linear(32, 30)
+    model = nn.ModuleList([embed, lstm, head])
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(8):
+        lengths = torch.randint(3, 12, (16,)).tolist()
+        sequences = [torch.randint(1, 30, (length,)) for length in lengths]
+        tokens = nn.utils.rnn.pad_sequence(sequences, batch_first=True)
+        states, _ = lstm(embed(tokens[:, :-1]))
+        loss = nn.functional.cross_entropy(head(states).flatten(0, 1), tokens[:, 1:].flatten())  # <- AD622
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_features() -> None:
+    import torch
+    from torch import nn
+
+    class Tagger(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.gru = nn.GRU(6, 16)
+            self.head = nn.Linear(16, 4)
+
+        def forward(self, features: torch.Tensor) -> torch.Tensor:
+            return self.head(self.gru(features)[0])  # type: ignore[no-any-return]
+
+    torch.manual_seed(0)
+    model, criterion = Tagger(), nn.CrossEntropyLoss()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(8):
+        lengths = torch.randint(2, 10, (12,)).tolist()
+        features = [torch.randn(length, 6) for length in lengths]
+        tags = [(each.sum(1) > 0).long() + 2 * (each[:, 0] > 0).long() for each in features]
+        scores = model(nn.utils.rnn.pad_sequence(features))
+        loss = criterion(scores.view(-1, 4), nn.utils.rnn.pad_sequence(tags).view(-1))  # <- AD622
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    embed, lstm, head = nn.Embedding(30, 16, padding_idx=0), nn.LSTM(16, 32, batch_first=True), nn.Linear(32, 30)
+    model = nn.ModuleList([embed, lstm, head])
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(8):
+        lengths = torch.randint(3, 12, (16,)).tolist()
+        sequences = [torch.randint(1, 30, (length,)) for length in lengths]
+        tokens = nn.utils.rnn.pad_sequence(sequences, batch_first=True)
+        states, _ = lstm(embed(tokens[:, :-1]))
+        scores, targets = head(states).flatten(0, 1), tokens[:, 1:].flatten()
+        loss = nn.functional.cross_entropy(scores, targets, ignore_index=0)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_masked() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    embed, lstm, head = nn.Embedding(30, 16), nn.LSTM(16, 32, batch_first=True), nn.Linear(32, 30)
+    model = nn.ModuleList([embed, lstm, head])
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(8):
+        lengths = torch.randint(3, 12, (16,)).tolist()
+        sequences = [torch.randint(1, 30, (length,)) for length in lengths]
+        tokens = nn.utils.rnn.pad_sequence(sequences, batch_first=True)
+        states, _ = lstm(embed(tokens[:, :-1]))
+        scores, targets = head(states).flatten(0, 1), tokens[:, 1:].flatten()
+        losses = nn.functional.cross_entropy(scores, targets, reduction="none")
+        loss = losses[targets != 0].mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_whole_sequences() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    embed, lstm, head = nn.Embedding(5, 16), nn.LSTM(16, 32, batch_first=True), nn.Linear(32, 5)
+    model = nn.ModuleList([embed, lstm, head])
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(8):
+        tokens = torch.randint(0, 5, (4, 9))
+        states, _ = lstm(embed(tokens[:, :-1]))
+        loss = nn.functional.cross_entropy(head(states).flatten(0, 1), tokens[:, 1:].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD622",
+    name="padding-counted",
+    severity="warning",
+    title="a loss counts positions that are only filled up",
+    observes="Sequences given to a model that all end in one value which stands nowhere else, at different lengths, "
+    "and the targets that a loss over classes has at these positions.",
+    why="Padding is easy to predict: the loss looks better than it is, and what the model learns depends on how long "
+    "the longest sequence of a batch is.",
+    fix="Tell the loss to ignore them (`ignore_index`), or leave them out before it is averaged.",
+    fine="Padded targets that are ignored, weighed with zero, or masked in a loss that was not reduced.",
+    needs=(ModuleSeen, PaddedTargetsSeen),
+    examine=examine,
+    bad=(bad, bad_features),
+    good=(good, good_masked, good_whole_sequences),
+    # Three batches whose ends agree are no chance; a smaller share hardly moves the loss.
+    tunables={"batches": 3, "share": 0.05},
+    about="loss",
+    references=("https://docs.pytorch.org/docs/stable/generated/torch.nn.CrossEntropyLoss.html",),
+)

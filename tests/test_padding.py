@@ -1,0 +1,62 @@
+"""Which positions of a batch of sequences are only filled up, and which targets belong to them."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autograd_doctor.reading.padding import padded_targets, padding_of
+
+
+@given(
+    runs=st.lists(st.integers(0, 5), min_size=2, max_size=6),
+    value=st.integers(0, 9),
+    time_first=st.booleans(),
+    features=st.booleans(),
+)
+def test_what_fills_up_the_ends_is_found(runs: list[int], value: int, time_first: bool, features: bool) -> None:
+    mask = torch.arange(8)[None] >= 8 - torch.tensor(runs)[:, None]
+    numbers = torch.arange(10, 10 + mask.numel()).reshape(mask.shape)
+    tokens = numbers.masked_fill(mask, value)
+    batch = numbers[..., None].expand(-1, -1, 3).masked_fill(mask[..., None], 0).float() if features else tokens
+    found = padding_of(batch.transpose(0, 1) if time_first else batch)
+    common = features or sum(run > 0 for run in runs) > len(runs) / 2
+    if common and (found is not None or (max(runs) >= 2 and min(runs) < max(runs))):
+        assert found is not None
+        assert torch.equal(found.mask.t() if time_first else found.mask, mask)
+        assert found.value == (0.0 if features else value)
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        [[1, 2, 3, 4], [5, 6, 7, 8]],
+        [[1, 2, 0, 0], [5, 6, 0, 0]],
+        [[1, 0, 3, 0], [5, 0, 0, 0]],
+        [[1, 2, 3, 0], [5, 6, 7, 8]],
+        [[0, 0, 0, 0], [5, 6, 0, 0]],
+    ],
+)
+def test_ends_of_one_length_or_with_the_same_value_elsewhere_are_no_padding(tokens: list[list[int]]) -> None:
+    assert padding_of(torch.tensor(tokens)) is None
+
+
+def test_targets_are_those_of_the_positions() -> None:
+    padding = padding_of(torch.tensor([[1, 2, 3, 0, 0], [4, 5, 0, 0, 0]]))
+    assert padding is not None
+    target = torch.arange(10).reshape(2, 5)
+    assert padded_targets(padding, target).tolist() == [3, 4, 7, 8, 9]  # type: ignore[union-attr]
+    assert padded_targets(padding, target.flatten()).tolist() == [3, 4, 7, 8, 9]  # type: ignore[union-attr]
+    shorter = torch.arange(8).reshape(2, 4)
+    assert padded_targets(padding, shorter).tolist() == [3, 6, 7]  # type: ignore[union-attr]
+    assert padded_targets(padding, torch.arange(7)) is None
+    assert padded_targets(padding, target.t()) is None
+
+
+def test_targets_that_may_belong_in_two_ways_are_left() -> None:
+    padding = padding_of(torch.tensor([[1, 2, 0], [4, 0, 0], [5, 6, 7]]))
+    assert padding is not None
+    assert padded_targets(padding, torch.arange(6)) is None
+    assert padded_targets(padding, torch.arange(6).reshape(3, 2)).tolist() == [3]  # type: ignore[union-attr]

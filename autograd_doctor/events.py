@@ -333,7 +333,7 @@ class ModuleSeen(Event, frozen=True):
     """A module was called for the first time.
 
     `parent` is the module in whose forward it was called; `registered` is False when that parent does not reach it
-    through `modules()`. `holder` says where it was found then ("self.layers[0]").
+    through `modules()`. `holder` says where it was found then ("self.layers[0]"), `built_at` where it was built.
     `mode_dependent` lists its own sub-modules whose forward depends on train/eval: dropout and batch-norm kinds.
     `parts` are those of it that it registers, itself first; up to a thousand, and none of the hundredth root.
     """
@@ -346,6 +346,7 @@ class ModuleSeen(Event, frozen=True):
     parent: int | None = None
     registered: bool = True
     holder: str = ""
+    built_at: Location | None = None
     mode_dependent: list[str] = []
     parts: list[ModulePart] = []
 

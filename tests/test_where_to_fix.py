@@ -50,6 +50,34 @@ class Model(nn.Module):
 model = Model()
 """
 
+HIDDEN_BLOCKS = """
+import torch
+from torch import nn
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+
+    def forward(self, x):
+        return x + self.body(x)
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = {
+            name: Block() for name in "ab"  # edit
+        }
+        self.head = nn.Linear(4, 1)
+
+    def forward(self, x):
+        for block in self.blocks.values():
+            x = block(x)
+        return self.head(x)
+
+model = Model()
+"""
+
 INFERENCE = """
 import torch
 from torch import nn
@@ -82,7 +110,8 @@ model[0].requires_grad_(False)
 
 
 @pytest.mark.parametrize(
-    ("code", "model"), [("AD203", UNUSED), ("AD207", HIDDEN), ("AD213", INFERENCE), ("AD206", FROZEN)]
+    ("code", "model"),
+    [("AD203", UNUSED), ("AD207", HIDDEN), ("AD207", HIDDEN_BLOCKS), ("AD213", INFERENCE), ("AD206", FROZEN)],
 )
 def test_the_line_to_edit_is_named(code: str, model: str) -> None:
     source = dedent(model).strip() + LOOP

@@ -15,6 +15,7 @@ from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.modules import Modules
 from autograd_doctor.instruments.parameters import Parameters
+from autograd_doctor.instruments.registrations import Registrations
 from autograd_doctor.reading.mode_dependence import mode_dependent
 from autograd_doctor.reading.module_names import held_name, plain_holder, root_name
 from autograd_doctor.reading.module_tree import children_of, modules_in, parameters_in, parameters_of
@@ -23,6 +24,8 @@ from autograd_doctor.reading.places import Place, here, place
 from autograd_doctor.reading.subclasses import is_parameter
 
 _MOST_PARTS = 1000
+_MOST_STRAYS = 100
+"""Of one kind, called at one line in the first step that does so: in later ones they may have been built anew."""
 _MOST_TREES = 100
 """Of the modules that a program builds all the time, the first ones are enough to show what they are made of."""
 
@@ -32,14 +35,17 @@ class ModuleRegister(Instrument):
 
     emits: ClassVar[tuple[type[Event], ...]] = (ModuleSeen,)
 
-    def __init__(self, site: Site, course: Course, parameters: Parameters, modules: Modules) -> None:
+    def __init__(
+        self, site: Site, course: Course, parameters: Parameters, modules: Modules, registrations: Registrations
+    ) -> None:
         super().__init__(site)
         self._course = course
         self._parameters = parameters
         self._modules = modules
+        self._registrations = registrations
         self._unnamed: IdentityTable[None] = IdentityTable()
         self._passing: dict[tuple[type[nn.Module], Place | None], int] = {}
-        self._strays: set[tuple[type[nn.Module], Place | None]] = set()
+        self._strays: dict[tuple[type[nn.Module], Place | None], list[int]] = {}
         self._trees = 0
 
     def root(self, module: nn.Module) -> int:
@@ -83,8 +89,10 @@ class ModuleRegister(Instrument):
             self._parameters.name_module(root, name)
             return
         stray = (type(module), place())
-        if self._modules.get(module) is None and stray not in self._strays:
-            self._strays.add(stray)
+        steps = self._strays.setdefault(stray, [])
+        in_step = len(steps) < _MOST_STRAYS and all(step == self._course.steps for step in steps)
+        if self._modules.get(module) is None and in_step:
+            steps.append(self._course.steps)
             caller = number if parent is None or parent is root else self._parent(root, name, parent, number)
             self._introduce(module, held_name(module), here(), parent=caller, registered=False)
 
@@ -140,6 +148,7 @@ class ModuleRegister(Instrument):
                 parent=parent,
                 registered=registered,
                 holder=name if not registered else "",
+                built_at=self._registrations.built_at(module) if not registered else None,
                 mode_dependent=[self._name(inner, name, path) for path, inner in mode_dependent(module)],
                 parts=self._parts(_compiled(module), name),
             )

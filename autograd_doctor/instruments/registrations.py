@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from itertools import islice
+from types import CodeType, FunctionType
+
 import torch
+from torch import nn
 
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.numbers import IdentityTable
-from autograd_doctor.reading.places import Place, locate, place
+from autograd_doctor.reading.places import Place, locate, own_frames
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.registration import Registered
+
+_MOST_CALLERS = 8
+"""Modules inside modules whose constructors may be running."""
 
 
 class Registrations(Instrument):
@@ -17,16 +25,29 @@ class Registrations(Instrument):
 
     def __init__(self, site: Site) -> None:
         super().__init__(site)
-        self._places: IdentityTable[Place] = IdentityTable()
+        self._places: IdentityTable[tuple[Place, ...]] = IdentityTable()
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.registration.parameter, self._registered)
 
     def _registered(self, registered: Registered) -> None:
-        where = place()
-        if where is not None and registered.given not in self._places:
-            self._places.put(registered.given, where)
+        if registered.given not in self._places:
+            frames = islice(own_frames(), _MOST_CALLERS)
+            self._places.put(registered.given, tuple((frame.f_code, frame.f_lasti) for frame in frames))
 
     def line_of(self, parameter: torch.Tensor) -> Location | None:
         """Where it was first given to a module."""
-        return locate(self._places.get(parameter))
+        return locate(next(iter(self._places.get(parameter) or ()), None))
+
+    def built_at(self, module: nn.Module) -> Location | None:
+        """Where it was built, as far as its parameters tell: the line that calls its constructor."""
+        known = (self._places.get(parameter) for _, parameter in parameters_in(module))
+        places = next((each for each in known if each), ())
+        constructors = _constructors(type(module))
+        inner = max((level for level, (code, _) in enumerate(places) if code in constructors), default=-1)
+        return locate(places[inner + 1]) if inner + 1 < len(places) else None
+
+
+def _constructors(kind: type) -> set[CodeType]:
+    found = (vars(each).get("__init__") for each in kind.__mro__)
+    return {each.__code__ for each in found if isinstance(each, FunctionType)}

@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Iterator
 
 from autograd_doctor.events import BackwardRan, ModuleSeen, OptimizerBuilt, OptimizerStepped, ParameterSeen
-from autograd_doctor.findings import Finding, Location
+from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.connectivity import registered
 from autograd_doctor.wording import plural
+
+_MOST_PLACES = 3
+"""Lines to point at: more would fill the screen."""
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -42,11 +44,20 @@ def _finding(trace: Trace, hidden: list[ModuleSeen], written: set[int]) -> Findi
             "modules": [f"{holder} ({seen.kind})" for holder, seen in zip(holders, hidden, strict=True)][:20],
             "number_of_parameters": len(parameters),
         },
-        related=registered(trace, parameters),
+        related=_built(hidden, holders),
         step_first=1,
         step_count=len(trace.steps),
         parameters=parameters,
     )
+
+
+def _built(hidden: list[ModuleSeen], holders: list[str]) -> tuple[Related, ...]:
+    """The first few lines that built them."""
+    names: dict[Location, str] = {}
+    for seen, holder in zip(hidden, holders, strict=True):
+        if seen.built_at is not None:
+            names.setdefault(seen.built_at, holder)
+    return tuple(Related(f"`{name}` was built here", where) for where, name in list(names.items())[:_MOST_PLACES])
 
 
 def _help(trace: Trace, parameters: list[int]) -> str:

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from autograd_doctor.events import (
     BackwardRan,
     ForwardRan,
+    ModeSet,
     ModuleSeen,
     OptimizerBuilt,
     OptimizerStepped,
     ParameterCopied,
+    ParameterFrozen,
 )
-from autograd_doctor.findings import Finding
+from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 
@@ -25,8 +27,9 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         seen = trace.modules.get(module)
         if seen is None or by_hand.intersection(seen.parameters):
             continue
-        frozen = _frozen(trace, seen, passes)
-        moved = [event for event in passes if event.step in taken_in and frozen.keys() & set(event.statistics_moved)]
+        frozen, since = _frozen(trace, seen, passes)
+        trained = [event for event in passes if event.step in taken_in and event.step >= since]
+        moved = [event for event in trained if frozen.keys() & set(event.statistics_moved)]
         used = [event for event in moved if event.grad_enabled or _is_used(event, frozen, taken_in[event.step])]
         if frozen and len({event.step for event in used}) >= tunables["minimum_steps"]:
             yield _finding(trace, seen, frozen, used)
@@ -41,13 +44,28 @@ def _taken_in(trace: Trace) -> dict[int, set[int]]:
     return found
 
 
-def _frozen(trace: Trace, seen: ModuleSeen, passes: list[ForwardRan]) -> dict[str, set[int]]:
-    """Normalisations with statistics that moved, whose weights neither learn nor follow others that do."""
+def _frozen(trace: Trace, seen: ModuleSeen, passes: list[ForwardRan]) -> tuple[dict[str, set[int]], int]:
+    """Normalisations with statistics that moved, whose weights neither learn nor follow others that do, and since when.
+
+    Those that learned before may learn again, unless the program came to its end.
+    """
     moving = {name for event in passes for name in event.statistics_moved}
     rewritten = {name for event in passes for name in event.rewritten_norms}
-    still = trace.frozen - trace.connected - {event.parameter for event in trace.of(ParameterCopied)}
+    still = dict.fromkeys(trace.frozen - trace.connected, 0) | _frozen_later(trace)
+    for copied in trace.of(ParameterCopied):
+        still.pop(copied.parameter, None)
     owned = {name: _parameters(trace, seen, name) for name in sorted(moving - rewritten)}
-    return {name: own for name, own in owned.items() if own and own <= still}
+    found = {name: own for name, own in owned.items() if own and own <= still.keys()}
+    return found, max((still[parameter] for own in found.values() for parameter in own), default=0)
+
+
+def _frozen_later(trace: Trace) -> dict[int, int]:
+    """Parameters that were frozen for good once they had learned, with the steps that were taken before."""
+    if trace.end is None or trace.end.reason != "finished":
+        return {}
+    learned = {parameter: event.step for event in trace.of(BackwardRan) for parameter in event.wrote}
+    frozen = {event.parameter: event.step for event in trace.of(ParameterFrozen)}
+    return {number: step for number, step in frozen.items() if number in learned and learned[number] < step}
 
 
 def _is_used(event: ForwardRan, frozen: dict[str, set[int]], taken_in: set[int]) -> bool:
@@ -73,9 +91,17 @@ def _finding(trace: Trace, seen: ModuleSeen, frozen: dict[str, set[int]], passes
         help="call `eval()` on the frozen part after `train()` on the model",
         confidence="medium" if whole or not certain else "high",
         evidence={"statistics_moved": names[:20], "number_of_normalisations": len(names), "steps": steps},
+        related=_switched(trace, seen, passes[0]),
         step_first=passes[0].step + 1,
         step_count=steps,
     )
+
+
+def _switched(trace: Trace, seen: ModuleSeen, first: ForwardRan) -> tuple[Related, ...]:
+    """The call that put the module into train mode before, which takes the frozen part along."""
+    calls = [e for e in trace.of(ModeSet) if e.module == seen.module and e.training and e.step <= first.step]
+    where = calls[-1].location if calls else None
+    return (Related("`train()` puts the frozen part into train mode as well", where),) if where is not None else ()
 
 
 def bad() -> None:
@@ -90,6 +116,29 @@ def bad() -> None:
     for _ in range(8):
         x = torch.randn(32, 6) + 1
         loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))  # <- AD214
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_second_stage() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    backbone = nn.Sequential(nn.Linear(6, 16), nn.BatchNorm1d(16), nn.ReLU())
+    first, second = nn.Linear(16, 1), nn.Linear(16, 2)
+    optimizer = torch.optim.SGD([*backbone.parameters(), *first.parameters()], lr=0.05)
+    for _ in range(8):
+        x = torch.randn(32, 6)
+        optimizer.zero_grad()
+        nn.functional.mse_loss(first(backbone(x)), x.sum(1, keepdim=True)).backward()
+        optimizer.step()
+    backbone.requires_grad_(False)
+    optimizer = torch.optim.SGD(second.parameters(), lr=0.05)
+    for _ in range(8):
+        x = torch.randn(32, 6) + 1
+        loss = nn.functional.mse_loss(second(backbone(x)), x[:, :2])  # <- AD214
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -129,6 +178,52 @@ def good() -> None:
         optimizer.zero_grad()
         nn.functional.mse_loss(model(x), x.sum(1, keepdim=True)).backward()
         optimizer.step()
+
+
+def good_second_stage() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    backbone = nn.Sequential(nn.Linear(6, 16), nn.BatchNorm1d(16), nn.ReLU())
+    first, second = nn.Linear(16, 1), nn.Linear(16, 2)
+    optimizer = torch.optim.SGD([*backbone.parameters(), *first.parameters()], lr=0.05)
+    for _ in range(8):
+        x = torch.randn(32, 6)
+        optimizer.zero_grad()
+        nn.functional.mse_loss(first(backbone(x)), x.sum(1, keepdim=True)).backward()
+        optimizer.step()
+    backbone.requires_grad_(False).eval()
+    optimizer = torch.optim.SGD(second.parameters(), lr=0.05)
+    for _ in range(8):
+        x = torch.randn(32, 6) + 1
+        optimizer.zero_grad()
+        nn.functional.mse_loss(second(backbone(x)), x[:, :2]).backward()
+        optimizer.step()
+
+
+def good_turns() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(4, 2), nn.Sequential(nn.Linear(2, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 1))
+    of_generator = torch.optim.Adam(generator.parameters(), lr=0.001)
+    of_critic = torch.optim.Adam(critic.parameters(), lr=0.001)
+    loss_of = nn.functional.binary_cross_entropy_with_logits
+    for turn in range(6):
+        critic.requires_grad_(turn % 2 == 0)
+        for _ in range(4):
+            fake = generator(torch.randn(16, 4))
+            if turn % 2:
+                of_generator.zero_grad()
+                loss_of(critic(fake), torch.ones(16, 1)).backward()
+                of_generator.step()
+                continue
+            of_critic.zero_grad()
+            real = loss_of(critic(torch.randn(16, 2)), torch.ones(16, 1))
+            (real + loss_of(critic(fake.detach()), torch.zeros(16, 1))).backward()
+            of_critic.step()
 
 
 def good_without_statistics() -> None:
@@ -215,9 +310,26 @@ RULE = Rule(
     fix="Put the frozen part in eval mode, after each `train()` of the whole model.",
     fine="Statistics adapted on purpose outside of training steps, teachers that are updated by hand or follow what is "
     "trained, as momentum encoders do, and batch-norm without running statistics.",
-    needs=(ForwardRan, ModuleSeen, BackwardRan, OptimizerBuilt, OptimizerStepped, ParameterCopied),
+    needs=(
+        ForwardRan,
+        ModeSet,
+        ModuleSeen,
+        BackwardRan,
+        OptimizerBuilt,
+        OptimizerStepped,
+        ParameterCopied,
+        ParameterFrozen,
+    ),
     examine=examine,
-    bad=(bad, bad_without_gradients),
-    good=(good, good_without_statistics, good_adaptation, good_momentum_encoder, good_shown_only),
+    bad=(bad, bad_without_gradients, bad_second_stage),
+    good=(
+        good,
+        good_second_stage,
+        good_turns,
+        good_without_statistics,
+        good_adaptation,
+        good_momentum_encoder,
+        good_shown_only,
+    ),
     tunables={"minimum_steps": 2},
 )

@@ -12,20 +12,24 @@ from autograd_doctor.events import (
     OptimizerBuilt,
     OptimizerStepped,
     ParameterCopied,
+    ParameterFrozen,
 )
-from autograd_doctor.findings import Finding, Location, Related
+from autograd_doctor.findings import Evidence, Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.connectivity import registered
-from autograd_doctor.views.left_out import parameters_left_out, trained
+from autograd_doctor.views.left_out import parameters_left_out, thawed, trained
 from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     minimum = int(tunables["minimum_steps"])
-    left_out = parameters_left_out(trace, minimum)
-    if left_out:
-        yield _finding(trace, sorted(left_out), trained(trace, minimum) & trace.optimized, tunables["backbone_ratio"])
+    left_out = sorted(parameters_left_out(trace, minimum))
+    learning = trained(trace, minimum) & trace.optimized - set(left_out)
+    if left_out and thawed(trace, minimum).issuperset(left_out):
+        yield _thawed(trace, left_out, learning)
+    elif left_out:
+        yield _finding(trace, left_out, learning, tunables["backbone_ratio"])
 
 
 def _help(trace: Trace, left_out: list[int], reason: str) -> str:
@@ -66,23 +70,16 @@ def _size(trace: Trace, parameters: Iterable[int]) -> int:
 
 def _finding(trace: Trace, left_out: list[int], learning: set[int], ratio: float) -> Finding:
     reason = _by_intent(trace, left_out, learning, ratio)
-    optimizers = [optimizer for optimizer, held in trace.optimizer_parameters.items() if held & learning]
-    backwards = sum(bool(set(backward.wrote) & set(left_out)) for backward in trace.of(BackwardRan))
+    backwards = _backwards(trace, left_out)
     return RULE.finding(
-        f"{trace.parameter_names(left_out)} got gradients from {plural(backwards, 'backward')}, and no optimizer holds "
-        "them",
+        f"{trace.parameter_names(left_out)} got gradients from {plural(len(backwards), 'backward')}, and no optimizer "
+        "holds them",
         subject=trace.parameter_name(left_out[0]),
-        location=trace.optimizers[optimizers[0]].location if optimizers else None,
+        location=_optimizer_of(trace, backwards, learning),
         help=_help(trace, left_out, reason),
         severity="info" if reason else None,
         confidence="medium" if reason else "high",
-        evidence={
-            "not_optimized": [trace.parameter_name(parameter) for parameter in left_out[:20]],
-            "number_of_parameters": len(left_out),
-            "elements_not_optimized": _size(trace, left_out),
-            "elements_optimized": _size(trace, learning),
-            "backwards": backwards,
-        },
+        evidence=_evidence(trace, left_out, learning, backwards),
         notes=(f"this may be meant: {reason}",) if reason else (),
         related=registered(
             trace, left_out, *(Related("they are copied here", place) for place in _copies(trace, left_out)[:1])
@@ -91,6 +88,48 @@ def _finding(trace: Trace, left_out: list[int], learning: set[int], ratio: float
         step_count=len(trace.steps),
         parameters=left_out,
     )
+
+
+def _thawed(trace: Trace, left_out: list[int], learning: set[int]) -> Finding:
+    """They were to learn from then on: nothing says that gradients only pass through them."""
+    frozen = [event for event in trace.of(ParameterFrozen) if event.parameter in left_out]
+    since = max((event.step for event in frozen), default=0)
+    backwards = [backward for backward in _backwards(trace, left_out) if backward.step >= since]
+    places = dict.fromkeys(event.location for event in frozen if event.location is not None)
+    return RULE.finding(
+        f"{trace.parameter_names(left_out)} were frozen and thawed again, and got gradients from "
+        f"{plural(len(backwards), 'backward')} since: no optimizer that steps holds them",
+        subject=trace.parameter_name(left_out[0]),
+        location=_optimizer_of(trace, backwards, learning),
+        help="give the optimizer all that is to learn sooner or later, or call `add_param_group` where they are thawed",
+        evidence=_evidence(trace, left_out, learning, backwards),
+        related=registered(trace, left_out, *(Related("they were frozen here", place) for place in list(places)[:1])),
+        step_first=backwards[0].step + 1,
+        step_count=len({backward.step for backward in backwards}),
+        parameters=left_out,
+    )
+
+
+def _backwards(trace: Trace, left_out: list[int]) -> list[BackwardRan]:
+    return [backward for backward in trace.of(BackwardRan) if set(backward.wrote).intersection(left_out)]
+
+
+def _optimizer_of(trace: Trace, backwards: list[BackwardRan], learning: set[int]) -> Location | None:
+    """Where the first optimizer that stepped in these steps, for what was trained, is built."""
+    steps = {backward.step for backward in backwards}
+    optimizers = (step.optimizer for step in trace.steps if step.step in steps and step.optimizer is not None)
+    found = (optimizer for optimizer in optimizers if trace.optimizer_parameters[optimizer] & learning)
+    return next((trace.optimizers[optimizer].location for optimizer in found), None)
+
+
+def _evidence(trace: Trace, left_out: list[int], learning: set[int], backwards: list[BackwardRan]) -> Evidence:
+    return {
+        "not_optimized": [trace.parameter_name(parameter) for parameter in left_out[:20]],
+        "number_of_parameters": len(left_out),
+        "elements_not_optimized": _size(trace, left_out),
+        "elements_optimized": _size(trace, learning),
+        "backwards": len(backwards),
+    }
 
 
 def bad() -> None:
@@ -159,6 +198,25 @@ def bad_target_network() -> None:
             target.load_state_dict(online.state_dict())
 
 
+def bad_thawed() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    backbone, head = nn.Sequential(nn.Linear(6, 32), nn.ReLU()), nn.Linear(32, 1)
+    model = nn.Sequential(backbone, head)
+    backbone.requires_grad_(False)
+    learning = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    optimizer = torch.optim.SGD(learning, lr=0.05)  # <- AD204
+    for step in range(16):
+        if step == 8:
+            backbone.requires_grad_(True)
+        x = torch.randn(32, 6)
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), x.sum(1, keepdim=True)).backward()
+        optimizer.step()
+
+
 def good() -> None:
     import torch
     from torch import nn
@@ -202,6 +260,50 @@ def bad_backbone_that_is_not_frozen() -> None:
         optimizer.step()
 
 
+def good_thawed() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    backbone, head = nn.Sequential(nn.Linear(6, 32), nn.ReLU()), nn.Linear(32, 1)
+    model = nn.Sequential(backbone, head)
+    backbone.requires_grad_(False)
+    optimizer = torch.optim.SGD(head.parameters(), lr=0.05)
+    for step in range(16):
+        if step == 8:
+            backbone.requires_grad_(True)
+            optimizer.add_param_group({"params": list(backbone.parameters()), "lr": 0.01})
+        x = torch.randn(32, 6)
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), x.sum(1, keepdim=True)).backward()
+        optimizer.step()
+
+
+def good_long_turns() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(4, 2), nn.Sequential(nn.Linear(2, 8), nn.ReLU(), nn.Linear(8, 1))
+    of_generator = torch.optim.SGD(generator.parameters(), lr=0.01)
+    of_critic = torch.optim.SGD(critic.parameters(), lr=0.01)
+    loss_of = nn.functional.binary_cross_entropy_with_logits
+    critic.requires_grad_(False)
+    for turn in range(6):
+        for _ in range(4):
+            fake = generator(torch.randn(16, 4))
+            if turn % 2:
+                of_generator.zero_grad()
+                loss_of(critic(fake), torch.ones(16, 1)).backward()
+                of_generator.step()
+                continue
+            critic.requires_grad_(True)
+            of_critic.zero_grad()
+            real = loss_of(critic(torch.randn(16, 2)), torch.ones(16, 1))
+            (real + loss_of(critic(fake.detach()), torch.zeros(16, 1))).backward()
+            of_critic.step()
+
+
 def good_alternating() -> None:
     import torch
     from torch import nn
@@ -234,10 +336,10 @@ RULE = Rule(
     fine="Optimising an input, probing a model, the other network of a GAN. It is an `info`, because freezing would "
     "save time and memory, when the optimizer holds an adapter, or what was left out runs in eval mode or comes before "
     "all that the optimizer holds.",
-    needs=(BackwardRan, ForwardRan, ModuleSeen, OptimizerBuilt, OptimizerStepped, ParameterCopied),
+    needs=(BackwardRan, ForwardRan, ModuleSeen, OptimizerBuilt, OptimizerStepped, ParameterCopied, ParameterFrozen),
     examine=examine,
-    bad=(bad, bad_late_layer, bad_backbone_that_is_not_frozen, bad_small_backbone, bad_target_network),
-    good=(good, good_input_optimization, good_alternating),
+    bad=(bad, bad_late_layer, bad_backbone_that_is_not_frozen, bad_small_backbone, bad_target_network, bad_thawed),
+    good=(good, good_input_optimization, good_alternating, good_thawed, good_long_turns),
     # A head or an adapter is smaller than what it stands on; a forgotten layer usually is not that much larger.
     tunables={"minimum_steps": 3, "backbone_ratio": 2.0},
 )

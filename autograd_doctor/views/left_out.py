@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from autograd_doctor.events import BackwardRan, ForwardRan, OptimizerStepped
+from autograd_doctor.events import BackwardRan, ForwardRan, OptimizerStepped, ParameterFrozen
 from autograd_doctor.trace import Trace
 
 
@@ -23,14 +23,41 @@ def left_out(trace: Trace, minimum: int) -> set[int]:
         if backward.kind == "backward" and learning.intersection(backward.wrote)
         for leaf in backward.wrote
     }
-    written = Counter(leaf for _, leaf in in_steps)
+    let_go = _let_go(trace)
+    written = Counter(leaf for step, leaf in in_steps if step >= let_go.get(leaf, 0))
     by_hand = {leaf for step in trace.of(OptimizerStepped) for leaf in step.moved or () if step.optimizer is None}
     return (
         {leaf for leaf, count in written.items() if count >= minimum}
-        - trace.optimized
+        - (trace.optimized - let_go.keys())
         - by_hand
         - {leaf for event in trace.of(ForwardRan) for leaf in event.written_parameters}
     )
+
+
+def _let_go(trace: Trace) -> dict[int, int]:
+    """For parameters that were frozen once no optimizer that holds them stepped any more, the steps then taken."""
+    newest = {step.optimizer: step.step for step in trace.of(OptimizerStepped) if step.optimizer is not None}
+    held: dict[int, int] = {}
+    for optimizer, parameters in trace.optimizer_parameters.items():
+        held.update({p: max(newest.get(optimizer, 0), held.get(p, 0)) for p in parameters})
+    return {
+        event.parameter: event.step
+        for event in trace.of(ParameterFrozen)
+        if event.parameter in held and event.step > held[event.parameter]
+    }
+
+
+def thawed(trace: Trace, minimum: int) -> set[int]:
+    """Parameters that were frozen while others learned, for so many steps at least, and that get gradients since."""
+    frozen = {number: seen.step for number, seen in trace.parameters.items() if not seen.requires_grad}
+    frozen |= {event.parameter: event.step for event in trace.of(ParameterFrozen)}
+    learned = [event for event in trace.of(BackwardRan) if trace.optimized.intersection(event.wrote)]
+    found = set()
+    for parameter, since in frozen.items():
+        first = next((event.step for event in learned if event.step >= since and parameter in event.wrote), 0)
+        if len({event.step for event in learned if since <= event.step < first}) >= minimum:
+            found.add(parameter)
+    return found
 
 
 def parameters_left_out(trace: Trace, minimum: int) -> set[int]:

@@ -1657,10 +1657,11 @@ class BatchLeakJudged(Event, frozen=True):
 
 
 class TargetLearned(Event, frozen=True):
-    """A difference that went backward had a graph to the same parameters on both sides, from passes of their own.
+    """A difference that went backward had a graph to parameters on both sides, from passes of their own.
 
     target_at: where plain data were added to one side, which had been scaled down by a number or by data: the target.
-    compared_at, comparison: the operation that took the difference. target_pass_at, other_pass_at: where the two
+    compared_at, comparison: the operation that took the difference. parameters: of both sides; where they have none in
+    common, those of the target, and those of the other side are `chasing`. target_pass_at, other_pass_at: where the two
     predictions were made. Told in two steps for each line.
     """
 
@@ -1669,6 +1670,7 @@ class TargetLearned(Event, frozen=True):
     compared_at: Location | None
     comparison: str
     parameters: list[int]
+    chasing: list[int] = []
     target_pass_at: Location | None = None
     other_pass_at: Location | None = None
 

@@ -1,4 +1,4 @@
-"""Targets that learn: differences with a graph to the same parameters on both sides, one of which is bootstrapped.
+"""Targets that learn: differences with a graph to parameters on both sides, one of which is bootstrapped.
 
 A bootstrapped side is data plus a prediction that was scaled down, as a return is a reward plus what is expected
 after it. The other side is another prediction, from a pass of its own. Slopes are no predictions, and what is data plus
@@ -53,12 +53,13 @@ class _Side(NamedTuple):
 
 
 class _Difference(NamedTuple):
-    """What was compared, and how."""
+    """What was compared, and how. parameters: of both sides; those of the target, if the others are all `chasing`."""
 
     made: Made
     target: _Side
     other_at: Place | None
     parameters: int
+    chasing: int
 
 
 class MovingTargets(Instrument):
@@ -194,10 +195,11 @@ class MovingTargets(Instrument):
         made, chased, predicted = (self._tensors.get(tensor) for tensor in (operation.result, target, other))
         if made is None or chased is None or predicted is None or len(self._told.get(side.place, ())) >= _MOST_STEPS:
             return None
-        shared = chased.connected & predicted.connected & self._optimizers.held
-        if not shared or chased.of_gradient or predicted.of_gradient or _share_nodes(target, other):
+        learned, chasing = (each.connected & self._optimizers.held for each in (chased, predicted))
+        if not (learned and chasing) or chased.of_gradient or predicted.of_gradient or _share_nodes(target, other):
             return None
-        return _Difference(made, side, predicted.place, shared)
+        shared = learned & chasing
+        return _Difference(made, side, predicted.place, shared or learned, 0 if shared else chasing)
 
     # ------------------------------------------------------------------------------------------------------ telling
 
@@ -224,6 +226,7 @@ class MovingTargets(Instrument):
                 compared_at=locate(difference.made.place),
                 comparison=difference.made.operation,
                 parameters=numbers_in(difference.parameters),
+                chasing=numbers_in(difference.chasing),
                 target_pass_at=locate(side.pass_at),
                 other_pass_at=locate(difference.other_at),
             )

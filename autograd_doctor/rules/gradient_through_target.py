@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import BackwardRan, ParameterSeen, TargetLearned
+from autograd_doctor.events import BackwardRan, ParameterCopied, ParameterSeen, TargetLearned
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
@@ -13,7 +13,8 @@ from autograd_doctor.views.lines import in_several_steps
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    learned = trace.of(TargetLearned)
+    copied = {event.parameter for event in trace.of(ParameterCopied)}
+    learned = [event for event in trace.of(TargetLearned) if not event.chasing or copied.issuperset(event.parameters)]
     for events in in_several_steps(trace, learned, lambda event: event.target_at, tunables["minimum_steps"]):
         yield _finding(trace, events)
 
@@ -29,9 +30,11 @@ def _finding(trace: Trace, events: list[TargetLearned]) -> Finding:
     for message, location in chosen:
         if location is not None and location != event.target_at:
             related.append(Related(message, location))
+    names, chasing = trace.parameter_names(event.parameters), trace.parameter_names(event.chasing)
+    whose = f"{names}, copies of {chasing} that" if event.chasing else f"the same parameters, {names}, that"
     return RULE.finding(
-        f"the target of `{event.comparison}` is data plus a prediction of the same parameters that are to meet it, "
-        f"{trace.parameter_names(event.parameters)}, from another pass, and it carries a gradient to them",
+        f"the target of `{event.comparison}` is data plus a prediction of {whose} are to meet it, and it carries a "
+        f"gradient to them{', which an optimizer follows' if event.chasing else ''}",
         subject=trace.parameter_name(event.parameters[0]),
         location=event.target_at,
         help="compute the target under `torch.no_grad()`, or `detach()` it here",
@@ -80,6 +83,29 @@ def bad_advantage() -> None:
         optimizer.step()
 
 
+def bad_target_network() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    value = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1))
+    target = copy.deepcopy(value)
+    both = nn.ModuleDict({"value": value, "target": target})
+    optimizer = torch.optim.Adam(both.parameters(), lr=0.01)
+    for step in range(12):
+        state, noise = torch.randn(32, 4), torch.randn(32, 4)
+        reward, following = state[:, 0], 0.9 * state + 0.1 * noise
+        goal = reward + 0.95 * target(following).squeeze(1)  # <- AD618
+        loss = nn.functional.smooth_l1_loss(value(state).squeeze(1), goal)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if step % 4 == 0:
+            target.load_state_dict(value.state_dict())
+
+
 def good() -> None:
     import torch
     from torch import nn
@@ -95,6 +121,23 @@ def good() -> None:
         loss = nn.functional.mse_loss(value(state).squeeze(1), target)
         optimizer.zero_grad()
         loss.backward()
+        optimizer.step()
+
+
+def good_two_that_learn() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    whole, rest = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1)), nn.Linear(4, 1)
+    optimizer = torch.optim.Adam([*whole.parameters(), *rest.parameters()], lr=0.01)
+    for _ in range(10):
+        state = torch.randn(32, 4)
+        trend = state.sum(1, keepdim=True)
+        supervised = (whole(state) - trend.sin()).square().mean()
+        agreeing = nn.functional.mse_loss(whole(state), trend + 0.5 * rest(state))
+        optimizer.zero_grad()
+        (supervised + 0.1 * agreeing).backward()
         optimizer.step()
 
 
@@ -140,16 +183,17 @@ RULE = Rule(
     severity="warning",
     title="the target of a regression learns, too",
     observes="A difference that went backward had a graph to the same trained parameters on both sides, from passes of "
-    "their own. To one side data were added after it had been scaled down: it is a reward plus what is expected next.",
+    "their own. To one side data were added after it had been scaled down: it is a reward plus what is expected next. "
+    "Or it had one to copies of these parameters that an optimizer holds as well.",
     why="The gradient also pulls the target towards the prediction, so that what is known only later is bent to fit "
     "what was guessed before.",
     fix="Cut the target off: `torch.no_grad()` around its computation, or `detach()`.",
     fine="Consistency of two predictions without data in between, differential equations, and residual-gradient "
     "methods, which do this on purpose.",
-    needs=(BackwardRan, ParameterSeen, TargetLearned),
+    needs=(BackwardRan, ParameterCopied, ParameterSeen, TargetLearned),
     examine=examine,
-    bad=(bad, bad_advantage),
-    good=(good, good_siamese, good_differential_equation),
+    bad=(bad, bad_advantage, bad_target_network),
+    good=(good, good_two_that_learn, good_siamese, good_differential_equation),
     tunables={"minimum_steps": 2},
     about="loss",
 )

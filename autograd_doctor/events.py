@@ -411,6 +411,18 @@ class ModeSet(Event, frozen=True):
     location: Location | None
 
 
+class ModeNotHeeded(Event, frozen=True):
+    """A function that takes the mode did what it does in training inside a root in eval mode, and was not told to.
+
+    module: the root. Told once for each line.
+    """
+
+    module: int
+    function: str
+    location: Location | None
+    grad_enabled: bool
+
+
 class GradModeLeftOff(Event, frozen=True):
     """Gradients were switched off globally by a bare call, and work of the program ran under it afterwards."""
 

@@ -10,11 +10,15 @@ import weakref
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from torch import nn
 
+from autograd_doctor.events import Event, ModeNotHeeded
+from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.instrument import Instrument, Site
-from autograd_doctor.reading.functional_modes import draws_numbers, was_active
+from autograd_doctor.reading.functional_modes import draws_numbers, is_told, was_active
+from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.signals.operations import Operation
 
 _PASSES_LISTENED_TO = 2
@@ -45,6 +49,8 @@ class _Use:
 class _Listening:
     """To the operations of one root call: which module runs innermost, who is told of one that was met, who drew."""
 
+    root: int
+    training: bool
     innermost: Callable[[], nn.Module | None]
     met: Callable[[nn.Module], None]
     drew: set[int] = field(default_factory=set)
@@ -53,12 +59,16 @@ class _Listening:
 class FunctionalModes(Instrument):
     """Listens to the operations of the first passes of a root in each mode; keeps what was seen, by module."""
 
-    def __init__(self, site: Site) -> None:
+    emits: ClassVar[tuple[type[Event], ...]] = (ModeNotHeeded,)
+
+    def __init__(self, site: Site, course: Course) -> None:
         super().__init__(site)
+        self._course = course
         self._operations = site.signals.operations
         self._uses: dict[int, _Use] = {}
         self._listened: Counter[tuple[int, bool]] = Counter()
         self._listening: _Listening | None = None
+        self._told: set[tuple[int, Place | None]] = set()
 
     # ------------------------------------------------------------------------------------------------- questions
 
@@ -84,7 +94,7 @@ class FunctionalModes(Instrument):
         self._stop()
         if self._listened[root, training] < _PASSES_LISTENED_TO:
             self._listened[root, training] += 1
-            self._listening = _Listening(innermost, met)
+            self._listening = _Listening(root, training, innermost, met)
             self.listen(self._operations.ended, self._operation_ended)
 
     def end(self, ran: list[nn.Module]) -> None:
@@ -114,7 +124,25 @@ class FunctionalModes(Instrument):
             listening.drew.add(id(module))
         else:
             use.active.setdefault(module.training, set()).add(active)
+            if active and not (listening.training or module.training):
+                self._not_heeded(operation, listening.root)
         listening.met(module)
+
+    def _not_heeded(self, operation: Operation, root: int) -> None:
+        """Once for each line; who tells a function to be active in eval mode means it."""
+        if (root, operation.place) not in self._told and not is_told(
+            operation.function, operation.args, operation.kwargs
+        ):
+            self._told.add((root, operation.place))
+            self.emit(
+                ModeNotHeeded(
+                    step=self._course.steps,
+                    module=root,
+                    function=operation.name,
+                    location=locate(operation.place),
+                    grad_enabled=operation.grad_enabled,
+                )
+            )
 
     def _known(self, module: nn.Module) -> _Use | None:
         use = self._uses.get(id(module))

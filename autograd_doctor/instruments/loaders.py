@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import weakref
+from collections import deque
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import ClassVar
 
+from torch.nn.parameter import is_lazy
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 
 from autograd_doctor.events import BatchDrawn, Event, LengthShortened, Noted
@@ -14,6 +17,7 @@ from autograd_doctor.findings import Location
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.reading.consumers import ends_with_the_iterator, is_within
 from autograd_doctor.reading.numbers import Numbers
 from autograd_doctor.reading.places import here
@@ -23,13 +27,18 @@ from autograd_doctor.signals.loaders import BatchAsked, LengthAsked, Loader, Pas
 
 _STEPS_TO_SHOW = 2
 """Steps of a pass that show its period: the batches from one to the next."""
+_RECENT = 6
+"""Times at which batches were asked for: the first ones are far apart, because their steps are looked at closely."""
+_SECONDS_PER_STEP, _SECONDS_PER_ELEMENT = 0.05, 2e-8
+"""A guess, before there was a step, of how long one takes: for each optimized element besides."""
 
 
 @dataclass
 class _Pass:
     """One pass over a loader. `limit`: batches before which it is not cut, 0 for never.
 
-    stepped_at: how many batches it had at its latest step. period: the most batches between two steps.
+    stepped_at: how many batches it had at its latest step. period: the most batches between two steps. asked_at: when
+    the latest ones were asked for.
     """
 
     loader: int
@@ -39,11 +48,12 @@ class _Pass:
     length: int | None
     limit: int
     step: int
-    began: float = field(default_factory=monotonic)
+    began: float
     batches: int = 0
     steps: int = 0
     stepped_at: int = 0
     period: int = 0
+    asked_at: deque[float] = field(default_factory=lambda: deque(maxlen=_RECENT))
     cut: bool = False
     ended: bool = False
 
@@ -56,14 +66,21 @@ class _Pass:
             self.step = step
 
     def is_to_be_cut(self, patience: float) -> bool:
-        """Whether it trains, has shown how often it steps, and would go on for more than so many seconds."""
+        """Whether it trains, has shown how often it steps, and would go on for more than so many seconds.
+
+        The first one over a loader goes on for as long, so that what comes later in it has a chance to be seen.
+        """
         if self.cut or not self.limit or self.steps < _STEPS_TO_SHOW:
             return False
         if self.batches < max(self.limit, _STEPS_TO_SHOW * self.period) or self.is_whole:
             return False
-        taken = monotonic() - self.began
-        left = patience if self.length is None else (self.length - self.batches) * taken / self.batches
-        return taken >= patience if self.length is None else left >= patience
+        if self.asked_at[-1] - self.began < patience and (self.number == 1 or self.length is None):
+            return False
+        return self.length is None or (self.length - self.batches) * self._seconds_per_batch >= patience
+
+    @property
+    def _seconds_per_batch(self) -> float:
+        return (self.asked_at[-1] - self.asked_at[0]) / max(1, len(self.asked_at) - 1)
 
     @property
     def is_whole(self) -> bool:
@@ -74,7 +91,8 @@ class Loaders(Instrument):
     """Follows each pass from its first batch to its end.
 
     Lightning plans its epochs, and the validation at their end, by `len(loader)`, so that to Lightning alone a loader
-    is as long as a pass over it will be. One that the check would see whole in any case keeps its length.
+    is as long as a pass over it will be: as patience will last, if steps take as long as is usual for so many
+    parameters. One that the check would see whole in any case keeps its length.
 
     A pass is cut only where that cannot be mistaken: it trains, has shown how often it steps, would go on for long, and
     whoever draws from it copes with fewer batches. Its last batch, often a short one, is delivered all the same.
@@ -85,7 +103,7 @@ class Loaders(Instrument):
 
     emits: ClassVar[tuple[type[Event], ...]] = (BatchDrawn, LengthShortened)
 
-    def __init__(self, site: Site, course: Course, detail: Detail) -> None:
+    def __init__(self, site: Site, course: Course, detail: Detail, parameters: Parameters) -> None:
         super().__init__(site)
         self.limit = 0
         self.patience = 0.0
@@ -93,11 +111,12 @@ class Loaders(Instrument):
         self.steps_per_epoch: int | None = None
         self._course = course
         self._detail = detail
+        self._parameters = parameters
         self._loaders = Numbers()
         self._names: dict[int, str] = {}
         self._passes: weakref.WeakKeyDictionary[_BaseDataLoaderIter, _Pass] = weakref.WeakKeyDictionary()
         self._latest: dict[int, _Pass] = {}
-        self._told: weakref.WeakSet[Loader] = weakref.WeakSet()
+        self._told: weakref.WeakKeyDictionary[Loader, int] = weakref.WeakKeyDictionary()
         self._said_cut: set[int] = set()
 
     def connect(self, signals: Signals) -> None:
@@ -108,21 +127,25 @@ class Loaders(Instrument):
         self.listen(signals.loaders.length_asked, self._length_asked)
 
     def _length_asked(self, asked: LengthAsked) -> None:
-        if not self.limit or asked.length <= max(self.limit, self.steps_to_come):
+        if not self.limit or not is_within(("lightning", "pytorch_lightning")):
             return
-        if not is_within(("lightning", "pytorch_lightning")):
+        told = self._told.get(asked.loader) or self._planned
+        if asked.length <= max(told, self.steps_to_come):
             return
         if asked.loader not in self._told:
-            self._told.add(asked.loader)
+            self._told[asked.loader] = told
             self.emit(
                 LengthShortened(
-                    step=self._course.steps,
-                    loader=variable_name(asked.loader),
-                    length=asked.length,
-                    told=self.limit,
+                    step=self._course.steps, loader=variable_name(asked.loader), length=asked.length, told=told
                 )
             )
-        asked.length = self.limit
+        asked.length = told
+
+    @property
+    def _planned(self) -> int:
+        """Batches that are likely to take as long as patience lasts."""
+        elements = sum(parameter.numel() for _, parameter in self._parameters.living() if not is_lazy(parameter))
+        return max(self.limit, int(self.patience / (_SECONDS_PER_STEP + _SECONDS_PER_ELEMENT * elements)))
 
     def _began(self, began: PassBegan) -> None:
         loader = began.loader
@@ -133,7 +156,7 @@ class Loaders(Instrument):
         latest = self._latest.get(number)
         if latest is not None:
             # Whoever counts batches does not ask for the one that is not there.
-            latest.cut |= loader in self._told and latest.batches >= self.limit
+            latest.cut |= latest.batches >= self._told.get(loader, math.inf)
             if latest.cut or latest.is_whole:
                 self._end(latest)
         self._passes[began.iterator] = self._latest[number] = _Pass(
@@ -144,6 +167,7 @@ class Loaders(Instrument):
             length=_length(loader),
             step=self._course.steps,
             limit=self.limit if ends_with_the_iterator() else 0,
+            began=monotonic(),
         )
 
     def _asked(self, asked: BatchAsked) -> None:
@@ -151,6 +175,7 @@ class Loaders(Instrument):
         if drawn_from is None:
             return
         drawn_from.notice_steps(self._course.steps)
+        drawn_from.asked_at.append(monotonic())
         self._learn_epoch(drawn_from)
         if drawn_from.is_to_be_cut(self.patience):
             drawn_from.cut = True

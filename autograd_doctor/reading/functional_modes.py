@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from torch.overrides import get_testing_overrides
 
+from autograd_doctor.reading.call_site import given_arguments
+
 _FLAGS = ("training", "train", "use_input_stats")
 """How torch calls the argument that says whether a function is to do what it does in training."""
 _RATES = ("p", "dropout", "dropout_p")
@@ -32,6 +34,17 @@ def was_active(func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[st
     if unused or fixed or (rate is not None and not _is_positive(rate)):
         return None
     return bool(flag)
+
+
+def is_told(func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Whether the call of a mode-dependent function that runs gives it the mode, rather than leave it to its default.
+
+    True also where the program does not call it itself.
+    """
+    if isinstance(func, FunctionType):
+        given = given_arguments(func)
+        return given is None or not given.isdisjoint(_FLAGS)
+    return not {*list(_mode_parameters(func) or ())[: len(args)], *kwargs}.isdisjoint(_FLAGS)
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import BackwardRan, ForwardRan, ModeSet, ModuleSeen, OptimizerStepped
+from autograd_doctor.events import BackwardRan, ForwardRan, ModeNotHeeded, ModeSet, ModuleSeen, OptimizerStepped
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
@@ -18,6 +18,12 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for (module, _), passes in by_place.items():
         if _trained(trace, module) and not _on_purpose(trace, module, passes):
             yield _finding(trace, module, passes)
+    heedless: dict[Location | None, ModeNotHeeded] = {}
+    for told in trace.of(ModeNotHeeded):
+        if not told.grad_enabled and _trained(trace, told.module):
+            heedless.setdefault(told.location, told)
+    for told in heedless.values():
+        yield _heedless(trace, told)
 
 
 def _trained(trace: Trace, module: int) -> bool:
@@ -65,6 +71,19 @@ def _finding(trace: Trace, module: int, passes: list[ForwardRan]) -> Finding:
     )
 
 
+def _heedless(trace: Trace, event: ModeNotHeeded) -> Finding:
+    name = trace.module_name(event.module)
+    rate = "`dropout_p`, which is to be 0 then" if event.function == "scaled_dot_product_attention" else "`training`"
+    return RULE.finding(
+        f"`{name}` was evaluated in eval mode, and `{event.function}` was active in it as in training",
+        subject=name,
+        location=event.location,
+        help=f"hand the mode on: give it {rate} by `self.training`",
+        evidence={"function": event.function},
+        step_first=event.step,
+    )
+
+
 def _listed(names: list[str]) -> str:
     shown = ", ".join(f"`{name}`" for name in names[:3])
     return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"
@@ -88,6 +107,35 @@ def bad() -> None:
         with torch.no_grad():
             score = nn.functional.mse_loss(model(held_out), held_out.sum(1, keepdim=True))  # <- AD211
         print("validation:", score.item())
+
+
+def bad_function() -> None:
+    import torch
+    from torch import nn
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.last = nn.Linear(6, 16), nn.Linear(16, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            hidden = torch.relu(self.first(x))
+            return self.last(nn.functional.dropout(hidden, 0.3))  # type: ignore[no-any-return]  # <- AD211
+
+    torch.manual_seed(0)
+    model = Model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    held_out = torch.randn(64, 6)
+    for _ in range(3):
+        model.train()
+        for _ in range(4):
+            x = torch.randn(32, 6)
+            optimizer.zero_grad()
+            nn.functional.mse_loss(model(x), x.sum(1, keepdim=True)).backward()
+            optimizer.step()
+        model.eval()
+        with torch.no_grad():
+            nn.functional.mse_loss(model(held_out), held_out.sum(1, keepdim=True))
 
 
 def good() -> None:
@@ -126,6 +174,32 @@ def good_monte_carlo_dropout() -> None:
     for module in model.modules():
         if isinstance(module, nn.Dropout):
             module.train()
+    with torch.no_grad():
+        torch.stack([model(torch.ones(1, 6)) for _ in range(20)]).std()
+
+
+def good_function() -> None:
+    import torch
+    from torch import nn
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.last = nn.Linear(6, 16), nn.Linear(16, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            hidden = nn.functional.dropout(torch.relu(self.first(x)), 0.3, self.training)
+            return self.last(nn.functional.dropout(hidden, 0.1, training=True))  # type: ignore[no-any-return]
+
+    torch.manual_seed(0)
+    model = Model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(8):
+        x = torch.randn(32, 6)
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), x.sum(1, keepdim=True)).backward()
+        optimizer.step()
+    model.eval()
     with torch.no_grad():
         torch.stack([model(torch.ones(1, 6)) for _ in range(20)]).std()
 
@@ -175,15 +249,15 @@ RULE = Rule(
     severity="warning",
     title="evaluation ran in train mode",
     observes="Passes without gradients of a model that is being trained, with dropout active or while the running "
-    "statistics of batch-norm moved.",
+    "statistics of batch-norm moved. In eval mode, too, functions that were active because nobody told them the mode.",
     why="The score is that of a crippled model, it differs from run to run, and the validation data leak into the "
     "statistics that the model keeps.",
-    fix="Call `model.eval()` before evaluation and `model.train()` after it.",
+    fix="Call `model.eval()` before evaluation and `model.train()` after it; hand the mode on to functions.",
     fine="Monte-Carlo dropout and recalibration of batch-norm, for which the mode is set on purpose, target networks, "
     "and networks without such layers. A pass in nearly every training step is only an `info`.",
-    needs=(ForwardRan, ModeSet, ModuleSeen, BackwardRan, OptimizerStepped),
+    needs=(ForwardRan, ModeNotHeeded, ModeSet, ModuleSeen, BackwardRan, OptimizerStepped),
     examine=examine,
-    bad=(bad,),
-    good=(good, good_monte_carlo_dropout, good_recalibration, good_rollout),
+    bad=(bad, bad_function),
+    good=(good, good_function, good_monte_carlo_dropout, good_recalibration, good_rollout),
     needs_phases=("training", "evaluation"),
 )

@@ -158,6 +158,55 @@ def test_a_pass_that_is_soon_over_is_left_whole(coping):
         assert last_at(trained(run, began(run, loader(9)), 9)) is None
 
 
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time, in seconds, by the clock that loaders go by."""
+    now = [0.0]
+    monkeypatch.setattr(module, "monotonic", lambda: now[0])
+    return now
+
+
+def timed(run: Invented, iterator: Any, clock: list[float], seconds: list[float]) -> int | None:
+    """At which batch a pass is cut whose steps take so many seconds each."""
+    sgd = SGD([nn.Parameter(torch.ones(1))], lr=0.1)
+    for number, taken in enumerate(seconds):
+        run.signals.loaders.asked.send(call := BatchAsked(iterator))
+        if call.only_the_last or call.stop:
+            return number
+        run.signals.loaders.drawn.send(call)
+        clock[0] += taken
+        run.train(sgd)
+    return None
+
+
+def test_the_first_pass_goes_on_for_as_long_as_patience_lasts(coping, clock):
+    with inventing(Loaders) as run:
+        loaders, batches = run.find(Loaders), loader(500)
+        loaders.limit, loaders.patience = 4, 5.0
+        assert timed(run, began(run, batches), clock, [0.25] * 100) == 20
+        assert timed(run, began(run, batches), clock, [0.25] * 100) == 4
+
+
+def test_a_pass_is_judged_by_its_latest_steps(coping, clock):
+    with inventing(Loaders) as run:
+        loaders = run.find(Loaders)
+        loaders.limit, loaders.patience = 10, 5.0
+        assert timed(run, began(run, loader(200)), clock, [1.5] * 4 + [0.01] * 196) is None
+
+
+@pytest.mark.parametrize(("width", "planned"), [(1, 99), (1000, 71), (10_000, 4)])
+def test_lightning_is_told_of_what_is_likely_to_fit(width, planned, monkeypatch):
+    monkeypatch.setattr(module, "is_within", lambda packages: True)
+    with inventing(Loaders) as run:
+        loaders = run.find(Loaders)
+        loaders.limit, loaders.patience = 4, 5.0
+        weight = nn.Parameter(torch.empty(width, 1).expand(width, width))
+        run.train(SGD([weight], lr=0.1))
+        asked = LengthAsked(loader(500), 500)
+        run.signals.loaders.length_asked.send(asked)
+        assert asked.length == planned
+
+
 def test_a_stream_that_trains_is_ended_when_patience_is(coping):
     with inventing(Loaders) as run:
         loaders = run.find(Loaders)

@@ -1,4 +1,4 @@
-"""AD603: `nll_loss` or `kl_div` received something else where it takes log-probabilities."""
+"""AD603: `nll_loss`, `ctc_loss` or `kl_div` received something else where it takes log-probabilities."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _Mistake:
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for mistake in _MISTAKES:
-        for events in faulty_losses(trace, "nll_loss", "kl_div", where=mistake.holds):
+        for events in faulty_losses(trace, "nll_loss", "ctc_loss", "kl_div", where=mistake.holds):
             yield _finding(mistake, events)
 
 
@@ -65,7 +65,7 @@ def _has_scores(event: LossComputed) -> bool:
         return False
     if event.normalised_elsewhere or not facts.requires_grad or are_log_probabilities(event.prediction):
         return False
-    return shaping.operation in LAYERS | (SQUASHING - SIGMOIDS) and (event.operation == "nll_loss" or facts.high > 0)
+    return shaping.operation in LAYERS | (SQUASHING - SIGMOIDS) and (event.operation != "kl_div" or facts.high > 0)
 
 
 def _has_probable_targets(event: LossComputed) -> bool:
@@ -86,7 +86,7 @@ _MISTAKES = (
         _prediction,
         "scores",
         "log-probabilities",
-        "take `log_softmax` of the scores before this loss; for `nll_loss` with classes, `cross_entropy` does both",
+        "take `log_softmax` of the scores before this loss; for classes, `cross_entropy` does both",
     ),
     _Mistake(
         _has_probable_targets,
@@ -215,6 +215,24 @@ def bad_log_target() -> None:
         optimizer.step()
 
 
+def bad_sequences() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 5), nn.Softmax(dim=-1))
+    criterion = nn.CTCLoss(zero_infinity=True)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    lengths, targets = torch.full((8,), 12), torch.full((8,), 4)
+    for _ in range(10):
+        labels = torch.randint(1, 5, (8, 4))
+        frames = torch.randn(12, 8, 6) + labels.repeat_interleave(3, 1).t()[:, :, None]
+        loss = criterion(model(frames), labels, lengths, targets)  # <- AD603
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 def good() -> None:
     import torch
     from torch import nn
@@ -261,22 +279,40 @@ def good_by_hand() -> None:
         optimizer.step()
 
 
+def good_sequences() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 5))
+    criterion = nn.CTCLoss(zero_infinity=True)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    lengths, targets = torch.full((8,), 12), torch.full((8,), 4)
+    for _ in range(10):
+        labels = torch.randint(1, 5, (8, 4))
+        frames = torch.randn(8, 12, 6) + labels.repeat_interleave(3, 1)[:, :, None]
+        loss = criterion(model(frames).log_softmax(2).transpose(0, 1), labels, lengths, targets)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 RULE = Rule(
     code="AD603",
     name="probabilities-as-log-probabilities",
     severity="error",
     title="a loss got something else than the log-probabilities that it takes",
-    observes="The prediction of `nll_loss` or `kl_div` holds probabilities, by the operation that made it or by rows "
-    "that sum to one, or comes from a layer and the exponentials of its rows do not sum to one. Of `kl_div` also a "
-    "target of probabilities with `log_target=True`, or of log-probabilities without.",
-    why="`nll_loss` and `kl_div` take no logarithm: given probabilities, the loss is a mean of numbers between -1 and "
+    observes="The prediction of `nll_loss`, `ctc_loss` or `kl_div` holds probabilities, by the operation that made it "
+    "or by rows that sum to one, or comes from a layer and the exponentials of its rows do not sum to one. Of `kl_div` "
+    "also a target of probabilities with `log_target=True`, or of log-probabilities without.",
+    why="These losses take no logarithm: given probabilities, the loss is a mean of numbers between -1 and "
     "0 whose gradient hardly tells a wrong prediction from a right one; given scores, it falls without end.",
-    fix="`log_softmax` before `nll_loss` and `kl_div`, or `cross_entropy` on scores.",
+    fix="`log_softmax` before these losses; for classes, `cross_entropy` on scores.",
     fine="Log-probabilities of any making: weighted, mixed, smoothed, or scores whose `logsumexp` is in the loss too.",
     needs=(BackwardRan, LossComputed),
     examine=examine,
-    bad=(bad, bad_scores, bad_divergence, bad_log_target),
-    good=(good, good_by_hand),
+    bad=(bad, bad_scores, bad_divergence, bad_log_target, bad_sequences),
+    good=(good, good_by_hand, good_sequences),
     folds=("AD116", "AD401", "AD402", "AD405", "AD406", "AD409", "AD410", "AD412", "AD609"),
     about="loss",
 )

@@ -23,7 +23,7 @@ from autograd_doctor.views.losses import (
 )
 from autograd_doctor.wording import shape
 
-_OF_CLASSES = ("cross_entropy", "nll_loss", *PICKED)
+_OF_CLASSES = ("cross_entropy", "ctc_loss", "nll_loss", *PICKED)
 _BY_VALUE = ("binary_cross_entropy", *SQUARED, *WEIGHTED)
 
 

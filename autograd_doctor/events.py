@@ -630,6 +630,16 @@ class SoftmaxOfOne(Event, frozen=True):
     varies: bool = False
 
 
+class WeightsApart(Event, frozen=True):
+    """A product of matrices took in what a softmax had made, over a dimension that the product goes through slice by
+    slice and never sums up over. location: of the product. Told in two steps for each line with such a softmax.
+    """
+
+    softmax: Shaping
+    operation: str
+    location: Location | None
+
+
 class PairsReduced(Event, frozen=True):
     """Two tensors of as many values, in different shapes, were combined into all pairs of these, and summed up.
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import BackwardRan, LossComputed, Shaping
+from autograd_doctor.events import BackwardRan, LossComputed, Shaping, WeightsApart
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.lines import in_several_steps
 from autograd_doctor.views.losses import (
     PICKED,
     SOFTMAXES,
@@ -32,6 +33,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         yield _finding(events)
     for events in faulty_losses(trace, *_BY_VALUE, where=_is_over_rows, blamed=_softmax):
         yield _finding(events)
+    for apart in in_several_steps(trace, trace.of(WeightsApart), lambda event: event.softmax.location, 2):
+        yield _weights(apart)
 
 
 def _softmax(event: LossComputed) -> Shaping | None:
@@ -89,6 +92,28 @@ def _finding(events: list[LossComputed]) -> Finding:
         + ("; `cross_entropy` takes the scores without any softmax" if first.operation == "cross_entropy" else ""),
         evidence={"softmax_dim": softmax.dim or 0, "softmax_shape": shape(softmax.shape), "losses": len(events)},
         related=elsewhere("this loss takes another dimension for that of the classes", first.location, place),
+        step_first=first.step + 1,
+        step_count=len(events),
+    )
+
+
+def _weights(events: list[WeightsApart]) -> Finding:
+    """Attention over heads or samples: each weighted sum is taken within one slice, whose weights are shared out."""
+    first = events[0]
+    softmax = first.softmax
+    dim = softmax.dim or 0
+    place = softmax.location or first.location
+    return RULE.finding(
+        f"`{softmax.operation}` ran over dimension {dim} of {shape(softmax.shape)}, and `{first.operation}` sums up "
+        f"with these weights inside each of its {softmax.shape[dim]} slices: they sum to 1 across them, and to "
+        "anything within",
+        subject="weights",
+        location=place,
+        help="name the dimension that the weighted sum runs over: `dim=-1` for attention over keys",
+        severity="warning",
+        confidence="medium",
+        evidence={"softmax_dim": dim, "softmax_shape": shape(softmax.shape)},
+        related=elsewhere("the weighted sum is taken here", first.location, place),
         step_first=first.step + 1,
         step_count=len(events),
     )
@@ -163,6 +188,44 @@ def bad_one_hot() -> None:
         optimizer.step()
 
 
+def bad_attention() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    query, key, value, head = nn.Linear(8, 16), nn.Linear(8, 16), nn.Linear(8, 16), nn.Linear(16, 3)
+    layers = nn.ModuleList([query, key, value, head])
+    optimizer = torch.optim.Adam(layers.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(12, 5, 8)
+        q, k, v = (layer(x).view(12, 5, 4, 4).transpose(1, 2) for layer in (query, key, value))
+        weights = torch.softmax(q @ k.transpose(-2, -1) / 2, dim=1)  # <- AD605
+        scores = head((weights @ v).transpose(1, 2).flatten(2).mean(1))
+        loss = nn.functional.cross_entropy(scores, x.mean((1, 2)).gt(0).long())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_attention_over_samples() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    query, key, value, head = nn.Linear(8, 16), nn.Linear(8, 16), nn.Linear(8, 16), nn.Linear(16, 3)
+    layers, drop = nn.ModuleList([query, key, value, head]), nn.Dropout(0.1)
+    optimizer = torch.optim.Adam(layers.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(12, 5, 8)
+        scores = torch.einsum("bqd,bkd->bqk", query(x), key(x))
+        weights = drop(torch.softmax(scores, 0))  # <- AD605
+        summary = torch.einsum("bqk,bkd->bqd", weights, value(x)).mean(1)
+        loss = nn.functional.cross_entropy(head(summary), x.mean((1, 2)).gt(0).long())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 def good() -> None:
     import torch
     from torch import nn
@@ -216,22 +279,45 @@ def good_attention_over_rows() -> None:
         optimizer.step()
 
 
+def good_weights_of_products() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    query, key, value, assign, head = (nn.Linear(8, size) for size in (16, 16, 16, 3, 3))
+    layers, mix = nn.ModuleList([query, key, value, assign, head]), nn.Linear(48, 8)
+    optimizer = torch.optim.Adam([*layers.parameters(), *mix.parameters()], lr=0.01)
+    for _ in range(10):
+        x = torch.randn(12, 5, 8)
+        q, k, v = (layer(x).view(12, 5, 4, 4).transpose(1, 2) for layer in (query, key, value))
+        attended = (torch.softmax(q @ k.transpose(-2, -1) / 2, dim=-1) @ v).transpose(1, 2).flatten(2)
+        clusters = torch.softmax(assign(x), dim=2)
+        pooled = clusters.transpose(1, 2) @ attended
+        slots = torch.einsum("bnc,bnd->bcd", torch.softmax(assign(x), dim=1), attended)
+        scores = head(mix((pooled + slots).flatten(1)))
+        loss = nn.functional.cross_entropy(scores, x.mean((1, 2)).gt(0).long())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 RULE = Rule(
     code="AD605",
     name="softmax-over-batch",
     severity="error",
-    title="a softmax ran over another dimension than the classes",
+    title="a softmax ran over another dimension than the one that counts",
     observes="The prediction of `cross_entropy` or `nll_loss` came out of a softmax or log-softmax over another "
     "dimension than the one that the loss takes for the classes, and no row of classes sums to one. For losses by "
-    "value: over the first dimension, while the targets are probabilities by row.",
+    "value: over the first dimension, while the targets are probabilities by row. And weights that came out of a "
+    "softmax over a dimension that the product of matrices with them goes through slice by slice.",
     why="The samples of a batch, or the moments of a sequence, compete with one another for the probability that the "
     "classes of each should share: what is predicted for one sample depends on which others are in its batch.",
     fix="Name the dimension of the classes, `dim=1` or `dim=-1`. Without `dim`, torch takes the first one of three.",
     fine="Attention, losses that take each row for a class of its own, and targets that are shared out likewise.",
-    needs=(BackwardRan, LossComputed),
+    needs=(BackwardRan, LossComputed, WeightsApart),
     examine=examine,
-    bad=(bad, bad_over_time, bad_one_hot),
-    good=(good, good_both_ways, good_attention_over_rows),
+    bad=(bad, bad_over_time, bad_one_hot, bad_attention, bad_attention_over_samples),
+    good=(good, good_both_ways, good_attention_over_rows, good_weights_of_products),
     folds=("AD116", "AD407", "AD409", "AD410", "AD412", "AD608", "AD614"),
     about="axes",
 )

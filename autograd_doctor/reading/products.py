@@ -1,0 +1,44 @@
+"""Which dimensions of its factors a product of matrices goes through side by side, as it does through a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from autograd_doctor.reading.tensors_in import tensors_in
+
+PRODUCTS_OF_MATRICES = frozenset({"__matmul__", "bmm", "einsum", "matmul"})
+
+
+def side_by_side(name: str, args: Sequence[Any]) -> list[tuple[torch.Tensor, list[int]]]:
+    """Each of two factors with its dimensions that the other one and the result have as well; empty if unknown.
+
+    Nothing is summed up over these: what is in one slice never meets what is in another.
+    """
+    factors = tensors_in(args)
+    if len(factors) != 2:
+        return []
+    if name == "einsum":
+        return _of_equation(args[0], factors)
+    dims = factors[0].dim()
+    if dims != factors[1].dim() or dims < 3:
+        return []
+    shared = [dim for dim in range(dims - 2) if factors[0].shape[dim] == factors[1].shape[dim]]
+    return [(factor, shared) for factor in factors]
+
+
+def _of_equation(equation: Any, factors: list[torch.Tensor]) -> list[tuple[torch.Tensor, list[int]]]:
+    """As `torch.einsum` takes it, "bhij,bhjd->bhid": without an ellipsis, and with a right side."""
+    if not isinstance(equation, str) or "->" not in equation or "." in equation:
+        return []
+    left, _, result = equation.replace(" ", "").partition("->")
+    names = left.split(",")
+    if len(names) != 2:
+        return []
+    shared = set(names[0]) & set(names[1]) & set(result)
+    return [
+        (factor, [dim for dim, letter in enumerate(letters) if letter in shared])
+        for factor, letters in zip(factors, names, strict=True)
+    ]

@@ -69,10 +69,13 @@ class SpoiledUpdates(Instrument):
             self._tell_of_gradient(spoiled[0])
 
     def _tell_of_gradient(self, spoiled: torch.Tensor) -> None:
-        """What a backward has spoiled is told of by itself; this is about what the program did to gradients."""
+        """What a backward has spoiled is told of by itself; this is about what the program did to gradients.
+
+        A gradient that was spoiled before any operation came out of a backward like that.
+        """
         self._nonfinite.settle()
         made = self._tensors.get(spoiled)
-        if made is not None and made.origin is not None:
+        if made is not None and made.origin is not None and made.origin.operation is not None:
             self._said = True
             self.emit(made.origin.event(self._course.steps, "gradient"))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import hypot
 
 from autograd_doctor.events import FirstLayerFed
 from autograd_doctor.findings import Finding, Related
@@ -14,7 +15,7 @@ from autograd_doctor.wording import shape
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     told = set()
     for event in trace.of(FirstLayerFed):
-        if max(abs(event.mean), event.deviation) > tunables["scale"] and event.location not in told:
+        if hypot(event.mean, event.deviation) > tunables["scale"] and event.location not in told:
             told.add(event.location)
             yield _finding(event)
 
@@ -147,7 +148,7 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_columns),
     good=(good, good_normalisation_inside, good_indices_and_one_large_feature),
-    # Of mean or standard deviation, whichever is larger: pixels to 255 have 127 and 74, standardised features 0 and 1.
+    # The root of the mean of squares: of pixels to 255 it is 147, of standardised features 1.
     tunables={"scale": 50.0},
     about="data",
 )

@@ -1727,6 +1727,32 @@ class TargetsAhead(Event, frozen=True):
     backward: int
 
 
+class RowsAlike(Event, frozen=True):
+    """All rows that a root was given in training were equal bit for bit, in each of the `steps` that were looked at.
+
+    name: of the argument. different: how many such rows there were, over all steps. Told at the end of the run.
+    """
+
+    module: int
+    name: str
+    location: Location | None
+    rows: int
+    since: int
+    steps: int
+    different: int
+
+
+class TwinPasses(Event, frozen=True):
+    """Two passes of a root in one step were given equal values in tensors of their own, returned equal values, and both
+    went into the loss of a backward. first_at, second_at: the lines that call it. Told in a few steps for each pair.
+    """
+
+    backward: int
+    module: int
+    first_at: Location | None
+    second_at: Location | None
+
+
 class PaddedTargetsSeen(Event, frozen=True):
     """A loss over classes had targets at positions at which a root was given sequences that were filled up at the end.
 

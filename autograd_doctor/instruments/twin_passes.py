@@ -1,0 +1,138 @@
+"""Two passes of a module over the same data, which both go into one loss: as two views of a sample they are one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+
+from autograd_doctor.events import Event, TwinPasses
+from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.ledger import Ledger
+from autograd_doctor.instruments.module_calls import ModuleCalls, RootBegan, RootCall, RootPassed
+from autograd_doctor.instruments.tensors import Tensors
+from autograd_doctor.reading.fingerprint import key_of, row_keys
+from autograd_doctor.reading.made import Made, has_graph
+from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.subclasses import storage_address
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
+from autograd_doctor.signals.backward import BackwardCall
+
+_LEAST_VALUES = 16
+"""Smaller inputs, such as a time or a start state, are the same by chance."""
+_MOST_PASSES = 16
+_MOST_LINES = 50
+_MOST_STEPS = 4
+
+
+@dataclass(eq=False, slots=True)
+class _Pass:
+    """A pass in training. addresses: where what it was given lies, key: what that holds. outputs: how those with a graph
+    were made, and what they hold, in their order.
+    """
+
+    module: int
+    where: Place | None
+    addresses: list[int]
+    key: int
+    outputs: list[tuple[Made | None, int]]
+
+
+class TwinPassesSeen(Instrument):
+    """Compares the passes of a step by what they were given, and by what they returned.
+
+    The same tensor given twice is no pair of views: what it costs is one pass too many. Nor is what is given twice with
+    other results, as by a model with dropout.
+    """
+
+    emits: ClassVar[tuple[type[Event], ...]] = (TwinPasses,)
+
+    def __init__(self, site: Site, course: Course, tensors: Tensors, ledger: Ledger, module_calls: ModuleCalls) -> None:
+        super().__init__(site)
+        self._course = course
+        self._tensors = tensors
+        self._ledger = ledger
+        self._module_calls = module_calls
+        self._given: tuple[RootBegan, list[torch.Tensor], int] | None = None
+        self._passes: list[_Pass] = []
+        self._pairs: list[tuple[_Pass, _Pass]] = []
+        self._told: dict[tuple[int, Place | None, Place | None], set[int]] = {}
+        self._differ: set[tuple[int, Place | None, Place | None]] = set()
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(self._module_calls.root_began, self._root_began, attention=Attention.CLOSE)
+        self.listen(self._module_calls.root_passed, self._root_passed, attention=Attention.CLOSE)
+        self.listen(signals.backward.began, self._backward_began, attention=Attention.CLOSE)
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
+
+    def _root_began(self, began: RootBegan) -> None:
+        self._given = None
+        if not (began.call.grad_enabled and began.call.module.training) or len(self._passes) >= _MOST_PASSES:
+            return
+        data = began.given
+        if not data or any(tensor.requires_grad for tensor in data) or data[0].numel() < _LEAST_VALUES:
+            return
+        keys = [row_keys(tensor) for tensor in data if tensor.dim()]
+        if all(keys):
+            self._given = began, data, hash(tuple(key_of(rows) for rows in keys if rows is not None))
+
+    def _root_passed(self, passed: RootPassed) -> None:
+        given, self._given = self._given, None
+        call: RootCall = passed.call
+        if given is None or given[0].call is not call.call:
+            return
+        began, data, key = given
+        outputs = [
+            (self._tensors.get(each), key_of(row_keys(each) or []))
+            for each in passed.outputs
+            if has_graph(each) and each.dim()
+        ]
+        new = _Pass(began.module, began.where, list(map(storage_address, data)), key, outputs)
+        for old in self._passes:
+            if old.module == new.module and old.outputs and len(old.outputs) == len(new.outputs):
+                self._compare(old, new)
+        self._passes.append(new)
+
+    def _compare(self, old: _Pass, new: _Pass) -> None:
+        if old.key != new.key:
+            self._differ.add((new.module, old.where, new.where))
+        elif set(old.addresses).isdisjoint(new.addresses) and _keys(old) == _keys(new):
+            self._pairs.append((old, new))
+
+    def _backward_began(self, call: BackwardCall) -> None:
+        walk = self._ledger.walk
+        if walk is None or not self._pairs or call.kind != "backward":
+            return
+        through = {id(made) for made in walk.lineages}
+        for old, new in self._pairs:
+            met = zip(old.outputs, new.outputs, strict=True)
+            if any(id(one) in through and id(other) in through for (one, _), (other, _) in met):
+                self._tell(old, new, walk.backward)
+
+    def _tell(self, old: _Pass, new: _Pass, backward: int) -> None:
+        lines = new.module, old.where, new.where
+        steps = self._told.get(lines, set())
+        if lines in self._differ or self._course.steps in steps or len(steps) >= _MOST_STEPS:
+            return
+        if lines not in self._told and len(self._told) >= _MOST_LINES:
+            return
+        self._told.setdefault(lines, set()).add(self._course.steps)
+        self.emit(
+            TwinPasses(
+                step=self._course.steps,
+                backward=backward,
+                module=new.module,
+                first_at=locate(old.where),
+                second_at=locate(new.where),
+            )
+        )
+
+    def _step_taken(self, course: Course) -> None:
+        self._passes, self._pairs = [], []
+
+
+def _keys(each: _Pass) -> list[int]:
+    return [key for _, key in each.outputs]

@@ -1,0 +1,150 @@
+"""AD716 identical-views: two passes that go into one loss had the same data, and gave the same."""
+
+# mypy: allow-untyped-defs, allow-untyped-calls
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from autograd_doctor.events import BackwardRan, ModuleSeen, TwinPasses
+from autograd_doctor.findings import Finding, Location, Related
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    lines: dict[tuple[int, Location | None, Location | None], list[TwinPasses]] = defaultdict(list)
+    for event in trace.of(TwinPasses):
+        lines[event.module, event.first_at, event.second_at].append(event)
+    for events in lines.values():
+        if len({event.step for event in events}) >= tunables["steps"]:
+            yield _finding(trace, events)
+
+
+def _finding(trace: Trace, events: list[TwinPasses]) -> Finding:
+    first = events[0]
+    name = trace.module_name(first.module)
+    others = [Related("the first of them", first.first_at)] if first.first_at is not None else []
+    return RULE.finding(
+        f"two passes of `{name}` that go into one loss were given the same values to the bit, in tensors of their own, "
+        f"and returned the same, in each of {len(events)} steps that were compared: as two views of a sample, or as "
+        "two samples, they are one",
+        subject=name,
+        location=first.second_at,
+        confidence="medium",
+        help="draw the augmentation, or the second sample, anew for each of them; if both are meant to be the same, "
+        "one pass is enough",
+        evidence={"steps": len(events)},
+        related=tuple(each for each in others if each.location != first.second_at),
+        step_first=first.step + 1,
+        step_count=len(events),
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+    optimizer = torch.optim.Adam(encoder.parameters(), lr=0.01)
+
+    def view(x: torch.Tensor) -> torch.Tensor:
+        generator = torch.Generator().manual_seed(7)
+        return x + 0.1 * torch.randn(x.shape, generator=generator)
+
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        one = nn.functional.normalize(encoder(view(x)), dim=1)
+        other = nn.functional.normalize(encoder(view(x)), dim=1)  # <- AD716
+        loss = nn.functional.cross_entropy(one @ other.t() / 0.5, torch.arange(16))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+    optimizer = torch.optim.Adam(encoder.parameters(), lr=0.01)
+
+    def view(x: torch.Tensor) -> torch.Tensor:
+        return x + 0.1 * torch.randn(x.shape)
+
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        one = nn.functional.normalize(encoder(view(x)), dim=1)
+        other = nn.functional.normalize(encoder(view(x)), dim=1)
+        loss = nn.functional.cross_entropy(one @ other.t() / 0.5, torch.arange(16))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_same_input_with_dropout() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Dropout(0.2), nn.Linear(16, 4))
+    optimizer = torch.optim.Adam(encoder.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        one = nn.functional.normalize(encoder(x.clone()), dim=1)
+        other = nn.functional.normalize(encoder(x.clone()), dim=1)
+        loss = nn.functional.cross_entropy(one @ other.t() / 0.5, torch.arange(16))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_two_outputs() -> None:
+    import torch
+    from torch import nn
+
+    class ActorCritic(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body, self.policy, self.value = nn.Linear(8, 16), nn.Linear(16, 3), nn.Linear(16, 1)
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            hidden = torch.tanh(self.body(x))
+            return self.policy(hidden), self.value(hidden)
+
+    torch.manual_seed(0)
+    model = ActorCritic()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        states, rows = torch.randn(64, 8), torch.randperm(64)[:16]
+        scores, _ = model(states[rows])
+        _, value = model(states[rows])
+        wanted = states[rows].sum(1)
+        loss = nn.functional.cross_entropy(scores, wanted.gt(0).long())
+        loss = loss + nn.functional.mse_loss(value.squeeze(1), wanted)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD716",
+    name="identical-views",
+    severity="warning",
+    title="two views of a sample are the same",
+    observes="Two passes of a module in one step that were given equal values in different tensors, returned equal "
+    "values, and both went into the loss of one backward; in all steps that were compared.",
+    why="To tell two equal views apart, or to bring them together, teaches nothing: a contrastive or consistency loss "
+    "is at its best before it began.",
+    fix="Draw the augmentation anew for each view.",
+    fine="One tensor that is passed twice, models whose random numbers make a difference, passes of which each gives "
+    "another output to the loss.",
+    needs=(BackwardRan, ModuleSeen, TwinPasses),
+    examine=examine,
+    bad=(bad,),
+    good=(good, good_same_input_with_dropout, good_two_outputs),
+    tunables={"steps": 3},
+    about="data",
+)

@@ -10,6 +10,7 @@ import torch
 from autograd_doctor.events import Event, RowsAlike
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.fingerprint import row_keys
@@ -43,11 +44,16 @@ class _Field:
 
 
 class AlikeRows(Instrument):
-    """Looks at what roots are given in training, in the first steps that are looked at closely."""
+    """Looks at what roots are given in training, in the first steps that are looked at closely.
+
+    How it was made, `tensors` knows from `lineage`.
+    """
 
     emits: ClassVar[tuple[type[Event], ...]] = (RowsAlike,)
 
-    def __init__(self, site: Site, course: Course, tensors: Tensors, module_calls: ModuleCalls) -> None:
+    def __init__(
+        self, site: Site, course: Course, tensors: Tensors, lineage: Lineage, module_calls: ModuleCalls
+    ) -> None:
         super().__init__(site)
         self._course = course
         self._tensors = tensors

@@ -11,6 +11,7 @@ from autograd_doctor.events import Event, TwinPasses
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.ledger import Ledger
+from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.module_calls import ModuleCalls, RootBegan, RootCall, RootPassed
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.fingerprint import key_of, row_keys
@@ -30,8 +31,8 @@ _MOST_STEPS = 4
 
 @dataclass(eq=False, slots=True)
 class _Pass:
-    """A pass in training. addresses: where what it was given lies, key: what that holds. outputs: how those with a graph
-    were made, and what they hold, in their order.
+    """A pass in training. addresses: where what it was given lies, key: what that holds. outputs: of those that have a
+    graph, in their order, how they were made and what they hold.
     """
 
     module: int
@@ -45,12 +46,20 @@ class TwinPassesSeen(Instrument):
     """Compares the passes of a step by what they were given, and by what they returned.
 
     The same tensor given twice is no pair of views: what it costs is one pass too many. Nor is what is given twice with
-    other results, as by a model with dropout.
+    other results, as by a model with dropout. What becomes of the results, `tensors` knows from `lineage`.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (TwinPasses,)
 
-    def __init__(self, site: Site, course: Course, tensors: Tensors, ledger: Ledger, module_calls: ModuleCalls) -> None:
+    def __init__(
+        self,
+        site: Site,
+        course: Course,
+        tensors: Tensors,
+        ledger: Ledger,
+        lineage: Lineage,
+        module_calls: ModuleCalls,
+    ) -> None:
         super().__init__(site)
         self._course = course
         self._tensors = tensors

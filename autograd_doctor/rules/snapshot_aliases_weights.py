@@ -19,7 +19,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         if event.parameters and event.step > event.taken_in_step and (event.loaded_back or lasted):
             lasting[event.holder, event.location] = event
     loaded = {event.location for event in trace.of(SnapshotKept) if event.loaded_back}
-    for event in lasting.values():
+    # Several names may hold the one that was taken at a line: the first is told.
+    for event in {event.location: event for event in reversed(lasting.values())}.values():
         is_used = event.location in loaded
         if is_used or not _is_candidate(trace, event):
             yield _finding(trace, event, is_used=is_used)

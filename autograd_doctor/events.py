@@ -281,7 +281,7 @@ class FlagIgnored(Event, frozen=True):
 
 
 class ParameterFrozen(Event, frozen=True):
-    """A parameter was told to require no gradient; said once for each line that does it."""
+    """A parameter was told to require no gradient; said once for each line that does it, unknown if in a light step."""
 
     parameter: int
     location: Location | None

@@ -95,6 +95,7 @@ class Lineage(Instrument):
         self._copied: set[int] = set()
         self.filled: dict[int, Place | None] = {}
         self._frozen: set[int] = set()
+        self._learns: dict[int, bool] = {}
         self._told_frozen: set[tuple[int, Place | None]] = set()
 
     def connect(self, signals: Signals) -> None:
@@ -102,6 +103,14 @@ class Lineage(Instrument):
         signals.operations.concerns = self._concerns
         self.listen(signals.custom_functions.ended, self._function_ended)
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.FULL)
+        self.listen(self._detail.turned, self._turned)
+
+    def _turned(self, detail: Detail) -> None:
+        """Switches of light steps are seen by what they left behind."""
+        for number, parameter in self._parameters.living():
+            if detail.full and self._learns.get(number, parameter.requires_grad) is not parameter.requires_grad:
+                self._switched(number, None, on=parameter.requires_grad)
+            self._learns[number] = parameter.requires_grad
 
     def _step_taken(self, course: Course) -> None:
         self._since = next_order()
@@ -308,6 +317,7 @@ class Lineage(Instrument):
 
     def _switched(self, number: int, place: Place | None, *, on: bool) -> None:
         """A parameter was told whether to require a gradient."""
+        self._learns[number] = on
         if on:
             self._frozen.discard(number)
         elif number not in self._frozen:

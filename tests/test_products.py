@@ -23,6 +23,7 @@ A, B = torch.ones(2, 3, 4, 5), torch.ones(2, 3, 5, 6)
         ("einsum", ("bhqk,bhkd->bhqd", A, B), [[0, 1], [0, 1]]),
         ("einsum", ("b h q k, b k d -> b h q d", A, B[:, 0]), [[0], [0]]),
         ("einsum", ("bhqk,bhkd->bqd", A, B), [[0], [0]]),
+        ("einsum", ("bh,bhqk->bhqk", A[:, :, 0, 0], A), []),
         ("einsum", ("...qk,...kd->...qd", A, B), []),
         ("einsum", ("bhqk,bhkd", A, B), []),
         ("einsum", (A, [0, 1, 2, 3], B, [0, 1, 3, 4]), []),

@@ -30,12 +30,12 @@ def side_by_side(name: str, args: Sequence[Any]) -> list[tuple[torch.Tensor, lis
 
 
 def _of_equation(equation: Any, factors: list[torch.Tensor]) -> list[tuple[torch.Tensor, list[int]]]:
-    """As `torch.einsum` takes it, "bhij,bhjd->bhid": without an ellipsis, and with a right side."""
+    """As `torch.einsum` takes it, "bhij,bhjd->bhid": without an ellipsis, with a right side, and with a sum."""
     if not isinstance(equation, str) or "->" not in equation or "." in equation:
         return []
     left, _, result = equation.replace(" ", "").partition("->")
     names = left.split(",")
-    if len(names) != 2:
+    if len(names) != 2 or set(names[0]) & set(names[1]) <= set(result):
         return []
     shared = set(names[0]) & set(names[1]) & set(result)
     return [

@@ -26,7 +26,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     minimum = int(tunables["minimum_steps"])
     left_out = sorted(parameters_left_out(trace, minimum))
     learning = trained(trace, minimum) & trace.optimized - set(left_out)
-    if left_out and thawed(trace, minimum).issuperset(left_out):
+    if left_out and thawed(trace, minimum).issuperset(left_out) and not _rests(trace, left_out):
         yield _thawed(trace, left_out, learning)
     elif left_out:
         yield _finding(trace, left_out, learning, tunables["backbone_ratio"])
@@ -46,15 +46,20 @@ def _by_intent(trace: Trace, left_out: list[int], learning: Iterable[int], ratio
     """Why gradients may be wanted here only on their way to what is optimized, "" if nothing says so."""
     if _copies(trace, left_out):
         return "they get their values from other parameters, as a target network does"
-    resting = {event.module for event in trace.of(ForwardRan)} - {e.module for e in trace.of(ForwardRan) if e.training}
-    in_eval = {p for module in resting if module in trace.modules for p in trace.modules[module].parameters}
-    if in_eval.issuperset(left_out):
+    if _rests(trace, left_out):
         return "they belong to a module that runs in eval mode"
     if _size(trace, left_out) > ratio * _size(trace, learning):
         return "they are far larger than what is optimized, as the fixed part under a new head or an adapter is"
     if not any(set(left_out).intersection(backward.behind) for backward in trace.of(BackwardRan)):
         return "they all come before what is optimized, as a fixed backbone does"
     return ""
+
+
+def _rests(trace: Trace, parameters: list[int]) -> bool:
+    """Whether they belong to modules that never ran in train mode."""
+    resting = {event.module for event in trace.of(ForwardRan)} - {e.module for e in trace.of(ForwardRan) if e.training}
+    in_eval = {p for module in resting if module in trace.modules for p in trace.modules[module].parameters}
+    return in_eval.issuperset(parameters)
 
 
 def _copies(trace: Trace, parameters: Iterable[int]) -> list[Location]:

@@ -19,13 +19,15 @@ from tests.harness import ROOT, _server
 
 STEPLESS = {"model_only.py", "ad404_scaler_skips_for_ever.py"}
 """Programs that by themselves never take a step, so that there would be nothing to compare."""
+EVERY = int(os.environ.get("BITWISE_EVERY", "12"))
+"""Of the programs of the tests, one in so many: all of them, with 1, take about an hour."""
 PROGRAMS = [
     *sorted(path for path in (ROOT / "sample_models").glob("*.py") if path.name not in STEPLESS),
     *sorted(
         path
         for path in (ROOT / "tests" / "programs").glob("*.py")
         if path.name not in STEPLESS and "torch.optim" in path.read_text("utf-8")
-    )[::12],
+    )[::EVERY],
 ]
 FOREVER = 10**6
 PATIENCE = 120.0

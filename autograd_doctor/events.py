@@ -882,6 +882,14 @@ class SchedulerStepped(Event, frozen=True):
     follows_metric: bool = False
 
 
+class SchedulerIdle(Event, frozen=True):
+    """A learning-rate scheduler was built, at this line, and neither it nor one that holds it stepped until the end."""
+
+    kind: str
+    optimizer: int
+    location: Location | None
+
+
 # ------------------------------------------------------------------------------------------------------------- data
 
 

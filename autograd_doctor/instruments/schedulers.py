@@ -1,20 +1,23 @@
-"""Steps of learning-rate schedulers, how long their schedules are, and where a rate has fallen below zero."""
+"""Steps of learning-rate schedulers, how long their schedules are, and where a rate has fallen below zero.
+
+And schedulers that were built and never stepped.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
-from autograd_doctor.events import Event, SchedulerStepped
+from autograd_doctor.events import Event, SchedulerIdle, SchedulerStepped
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.optimizers import Optimizers, learning_rate
 from autograd_doctor.reading.numbers import Numbers
-from autograd_doctor.reading.places import here
+from autograd_doctor.reading.places import Place, here, locate, place
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.reading.without_running import attributes, is_a
 from autograd_doctor.signals import Signals
@@ -22,10 +25,18 @@ from autograd_doctor.signals.optimizers import StepCall
 from autograd_doctor.signals.schedulers import ScheduleCall
 
 
+class _Built(NamedTuple):
+    """A scheduler that has not stepped yet."""
+
+    kind: str
+    optimizer: int
+    place: Place | None
+
+
 class Schedulers(Instrument):
     """A scheduler that steps others (`SequentialLR`, `ChainedScheduler`) counts once: the outermost call."""
 
-    emits: ClassVar[tuple[type[Event], ...]] = (SchedulerStepped,)
+    emits: ClassVar[tuple[type[Event], ...]] = (SchedulerIdle, SchedulerStepped)
 
     def __init__(self, site: Site, course: Course, detail: Detail, optimizers: Optimizers) -> None:
         super().__init__(site)
@@ -35,14 +46,37 @@ class Schedulers(Instrument):
         self._numbers = Numbers()
         self._names: dict[int, str] = {}
         self._running: list[ScheduleCall] = []
+        self._idle: dict[int, _Built] = {}
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.schedulers.began, self._began)
         self.listen(signals.schedulers.ended, self._ended)
         self.listen(signals.steps.began, self._step_began)
 
+    def finish(self) -> None:
+        for built in self._idle.values():
+            self.emit(
+                SchedulerIdle(
+                    step=self._course.steps, kind=built.kind, optimizer=built.optimizer, location=locate(built.place)
+                )
+            )
+
     def _began(self, call: ScheduleCall) -> None:
+        constructing = any(outer.constructing for outer in self._running)
         self._running.append(call)
+        if call.constructing:
+            self._built(call.scheduler)
+        elif self._idle and not constructing:
+            for scheduler in (call.scheduler, *_parts(call.scheduler)):
+                self._idle.pop(self._numbers.number(scheduler), None)
+
+    def _built(self, scheduler: LRScheduler) -> None:
+        """Only steps of torch's own are seen."""
+        optimizer = _optimizer_of(scheduler)
+        stepping = next((kind for kind in type(scheduler).__mro__ if "step" in vars(kind)), type(scheduler))
+        if optimizer is not None and stepping.__module__.startswith("torch."):
+            built = _Built(type(scheduler).__name__, self._optimizers.number(optimizer), place())
+            self._idle[self._numbers.number(scheduler)] = built
 
     def _ended(self, call: ScheduleCall) -> None:
         self._running.remove(call)
@@ -61,23 +95,35 @@ class Schedulers(Instrument):
         number = self._numbers.number(scheduler)
         if not self._names.get(number):
             self._names[number] = "" if constructing else variable_name(scheduler)
-        optimizer: Any = attributes(scheduler).get("optimizer")
-        optimizer = attributes(optimizer).get("optimizer", optimizer)  # a framework may have wrapped it
-        known = is_a(optimizer, Optimizer)
+        optimizer = _optimizer_of(scheduler)
         self.emit(
             SchedulerStepped(
                 step=self._course.steps,
                 scheduler=number,
                 name=self._names[number],
                 kind=type(scheduler).__name__,
-                optimizer=self._optimizers.number(optimizer) if known else None,
+                optimizer=self._optimizers.number(optimizer) if optimizer is not None else None,
                 location=here(),
-                learning_rates=[learning_rate(group) for group in optimizer.param_groups] if known else [],
+                learning_rates=[learning_rate(group) for group in optimizer.param_groups]
+                if optimizer is not None
+                else [],
                 length=_length(scheduler),
                 first=constructing,
                 follows_metric=is_a(scheduler, ReduceLROnPlateau),
             )
         )
+
+
+def _optimizer_of(scheduler: LRScheduler) -> Optimizer | None:
+    optimizer: Any = attributes(scheduler).get("optimizer")
+    optimizer = attributes(optimizer).get("optimizer", optimizer)  # a framework may have wrapped it
+    return optimizer if is_a(optimizer, Optimizer) else None
+
+
+def _parts(scheduler: LRScheduler) -> list[LRScheduler]:
+    """Those that a scheduler steps."""
+    parts: Any = attributes(scheduler).get("_schedulers")
+    return list(parts) if type(parts) in (list, tuple) else []
 
 
 def _length(scheduler: LRScheduler) -> int | None:

@@ -1,4 +1,4 @@
-"""AD117 scheduler-never-stepped: a learning-rate scheduler was built, and the run ended without a step of it."""
+"""AD118 scheduler-never-stepped: a learning-rate scheduler was built, and the run ended without a step of it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def bad() -> None:
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)  # <- AD117
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)  # <- AD118
     for epoch in range(4):
         for _ in range(6):
             x = torch.randn(32, 6)
@@ -113,7 +113,7 @@ def good_with_a_step_of_its_own() -> None:
 
 
 RULE = Rule(
-    code="AD117",
+    code="AD118",
     name="scheduler-never-stepped",
     severity="warning",
     title="a learning-rate scheduler never steps",

@@ -7,7 +7,7 @@ class Trainer:
     def __init__(self, net, epochs, per_epoch):
         self.net, self.epochs, self.per_epoch = net, epochs, per_epoch
         self.optim = torch.optim.Adam(net.parameters(), lr=1e-4, betas=(0.9, 0.99))
-        self.sched = OneCycleLR(self.optim, max_lr=1e-2, epochs=epochs, steps_per_epoch=per_epoch)  # <- AD117
+        self.sched = OneCycleLR(self.optim, max_lr=1e-2, epochs=epochs, steps_per_epoch=per_epoch)  # <- AD118
         self.history = []
 
     def batch(self):

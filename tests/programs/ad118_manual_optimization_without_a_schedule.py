@@ -22,7 +22,7 @@ class Autoencoder(lightning.LightningModule):
 
     def configure_optimizers(self):
         optimizer = torch.optim.AdamW(self.parameters(), lr=5e-3)
-        schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)  # <- AD117
+        schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)  # <- AD118
         return [optimizer], [{"scheduler": schedule, "interval": "epoch"}]
 
 

@@ -18,6 +18,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             continue
         if len(idle) == len(clips):
             yield _nothing_to_clip(trace, location, clips)
+        elif all(not clip.parameters for clip in clips[1:]):
+            yield _used_up(trace, location, clips[1:])
         elif _never_stepped(trace, clips):
             yield _not_stepped(trace, location, clips)
         elif all(_added_to(trace, clip) for clip in clips):
@@ -77,6 +79,12 @@ def _nothing_to_clip(trace: Trace, location: Location | None, clips: list[Gradie
         seen = f"gradients were clipped after the step that had used them: {names}"
         advice = "move the clipping between `backward()` and the step"
     return _finding(trace, location, clips, seen, advice)
+
+
+def _used_up(trace: Trace, location: Location | None, clips: list[GradientsClipped]) -> Finding:
+    """Only the first call was given parameters."""
+    seen = "the parameters to clip were there in the first call, and an empty list in all others"
+    return _finding(trace, location, clips, seen, "pass `model.parameters()` itself in each call: it can be read once")
 
 
 def _precedes_every_backward(trace: Trace, clip: GradientsClipped) -> bool:
@@ -206,6 +214,22 @@ def bad_other_model() -> None:
                 slow.lerp_(fast, 0.1)
 
 
+def bad_used_up() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    parameters = model.parameters()
+    for _ in range(8):
+        inputs = torch.randn(16, 4)
+        loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(parameters, max_norm=1.0)  # <- AD105
+        optimizer.step()
+
+
 def good() -> None:
     import torch
 
@@ -274,7 +298,14 @@ RULE = Rule(
     ),
     needs=(BackwardRan, GradientsClipped, OptimizerBuilt, OptimizerStepped),
     examine=examine,
-    bad=(bad, bad_after_the_step, bad_before_the_last_micro_batch, bad_exhausted_generator, bad_other_model),
+    bad=(
+        bad,
+        bad_after_the_step,
+        bad_before_the_last_micro_batch,
+        bad_exhausted_generator,
+        bad_used_up,
+        bad_other_model,
+    ),
     good=(good, good_every_micro_batch, good_one_network_of_two),
     tunables={"minimum_repeats": 2},
     about="loop",

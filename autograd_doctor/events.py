@@ -423,6 +423,17 @@ class ModeNotHeeded(Event, frozen=True):
     grad_enabled: bool
 
 
+class LastBatchKept(Event, frozen=True):
+    """A root was called in eval mode that holds batch-norms which were trained before, and whose momentum, the weight
+    of the newest batch, is close to 1. momentum: the smallest of theirs. location: of the call.
+    """
+
+    module: int
+    norms: list[str]
+    momentum: float
+    location: Location | None
+
+
 class GradModeLeftOff(Event, frozen=True):
     """Gradients were switched off globally by a bare call, and work of the program ran under it afterwards."""
 

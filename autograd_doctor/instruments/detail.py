@@ -85,7 +85,10 @@ class Detail(Instrument):
         self.listen(self._course.step_taken, self._step_taken)
 
     def _optimizer_built(self, optimizer: Optimizer) -> None:
+        """A new one begins a stage of its own, and may never step."""
         self._has_optimizer = True
+        if self._course.steps:
+            self.met(("built", self._optimizers.number(optimizer)))
 
     def _backward_began(self, call: BackwardCall) -> None:
         self.met(("backward", call.kind, place()))

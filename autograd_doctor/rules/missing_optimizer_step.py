@@ -17,8 +17,10 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         # One that was there before anybody watched may step where nobody does.
         if optimizer in _attempted(trace) or built.location is None:
             continue
-        waiting = trace.optimizer_parameters[optimizer] - _stepped_parameters(trace)
-        backwards = [event for event in trace.of(BackwardRan) if not waiting.isdisjoint(event.wrote)]
+        first = _first_seen(trace, optimizer)
+        waiting = trace.optimizer_parameters[optimizer] - _stepped_since(trace, first)
+        since = (event for event in trace.of(BackwardRan) if event.sequence >= first)
+        backwards = [event for event in since if not waiting.isdisjoint(event.wrote)]
         thrown_away = _thrown_away(trace, optimizer, waiting)
         unclaimed = _unclaimed(trace, backwards) or _misdirected(trace, backwards)
         meant = unclaimed if len(unclaimed) >= tunables["minimum_backwards"] else backwards if thrown_away > 1 else []
@@ -32,9 +34,15 @@ def _attempted(trace: Trace) -> set[int | None]:
     return scaled | {event.optimizer for event in trace.of(OptimizerStepped)}
 
 
-def _stepped_parameters(trace: Trace) -> set[int]:
-    """Parameters that something updated: another optimizer, or the program by hand."""
-    return {parameter for event in trace.of(OptimizerStepped) for use in event.uses for parameter in use.parameters}
+def _first_seen(trace: Trace, optimizer: int) -> int:
+    """Where in the trace it came into view; it is introduced again when it has got a name."""
+    return min(event.sequence for event in trace.of(OptimizerBuilt) if event.optimizer == optimizer)
+
+
+def _stepped_since(trace: Trace, first: int) -> set[int]:
+    """Parameters that something has updated since then: another optimizer, or the program by hand."""
+    steps = (event for event in trace.of(OptimizerStepped) if event.sequence >= first)
+    return {parameter for event in steps for use in event.uses for parameter in use.parameters}
 
 
 def _unclaimed(trace: Trace, backwards: list[BackwardRan]) -> list[BackwardRan]:
@@ -174,6 +182,28 @@ def bad_generator_never_stepped() -> None:
         bce(critic(fake), torch.ones(16, 1)).backward()  # <- AD104
 
 
+def bad_second_stage() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+
+    def fit(batches: int, every: int) -> None:
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+        for _ in range(6):
+            optimizer.zero_grad()
+            for number in range(1, batches + 1):
+                inputs = torch.randn(16, 4)
+                loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
+                (loss / every).backward()  # <- AD104
+                if number % every == 0:
+                    optimizer.step()
+                    optimizer.zero_grad()
+
+    fit(8, 4)
+    fit(3, 4)
+
+
 def good() -> None:
     import torch
 
@@ -260,7 +290,13 @@ RULE = Rule(
     ),
     needs=(BackwardRan, GradientsCleared, OptimizerBuilt, OptimizerStepped, RunEnded, ScalerUsed),
     examine=examine,
-    bad=(bad, bad_second_optimizer_forgotten, bad_steps_the_wrong_optimizer, bad_generator_never_stepped),
+    bad=(
+        bad,
+        bad_second_optimizer_forgotten,
+        bad_steps_the_wrong_optimizer,
+        bad_generator_never_stepped,
+        bad_second_stage,
+    ),
     good=(good, good_long_accumulation, good_steps_inside_backward, good_gradients_collected_on_purpose),
     # Two backwards before a step are common (two losses, two micro-batches).
     tunables={"minimum_backwards": 3},

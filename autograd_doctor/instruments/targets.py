@@ -108,7 +108,7 @@ class Targets(Instrument):
         self._tensors = tensors
         self._module_calls = module_calls
         self._sources = sources
-        self._targets: dict[tuple[Place | None, str], _Targets] = {}
+        self._targets: dict[tuple[Place | None, str, int], _Targets] = {}
         self._samples: set[int] = set()
         self._samples_of = -1
         self._stateful = False
@@ -181,9 +181,9 @@ class Targets(Instrument):
             self._tell(known)
 
     def _line(self, operation: Operation, logits: torch.Tensor, target: torch.Tensor) -> _Targets | None:
-        key = (operation.place, operation.name)
+        classes = logits.shape[1] if operation.name in CLASSES and logits.dim() > 1 else 0
+        key = (operation.place, operation.name, classes)  # a second stage may have other classes, at the same line
         if key not in self._targets and len(self._targets) < _MOST_LINES:
-            classes = logits.shape[1] if operation.name in CLASSES and logits.dim() > 1 else 0
             name = variable_name(target)
             self._targets[key] = _Targets(operation.place, operation.name, name, self._course.steps, classes)
         return self._targets.get(key)

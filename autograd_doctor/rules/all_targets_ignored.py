@@ -12,7 +12,7 @@ from autograd_doctor.wording import plural, shape
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    latest = {(event.location, event.operation): event for event in trace.of(TargetsSeen)}
+    latest = {(event.location, event.operation, event.logits): event for event in trace.of(TargetsSeen)}
     for event in latest.values():
         if event.all_ignored >= max(tunables["steps"], tunables["share"] * event.steps):
             yield _ignored(event)

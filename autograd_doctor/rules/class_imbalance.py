@@ -12,7 +12,7 @@ from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    latest = {(event.location, event.operation): event for event in trace.of(TargetsSeen)}
+    latest = {(event.location, event.operation, event.logits): event for event in trace.of(TargetsSeen)}
     for event in latest.values():
         seen = event.elements
         if event.weighted or not ((event.per_sample and event.source) or _is_map(event)):

@@ -12,21 +12,23 @@ from autograd_doctor.wording import plural, shape
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    targets = {(event.location, event.operation): event for event in trace.of(TargetsSeen)}
+    targets = {(event.location, event.operation, event.logits): event for event in trace.of(TargetsSeen)}
     enough = tunables["steps"], tunables["samples"]
     alike = [event for event in trace.of(InputsAlike) if event.steps >= enough[0] and event.samples >= enough[1]]
-    if any(not _is_constant(event) for event in targets.values()):
+    varies = any(not _is_constant(event) for event in targets.values())
+    if varies:
         has_labels = any(event.class_count > 1 and not event.weighted for event in targets.values())
         for event in alike:
             if has_labels or not event.read:  # what an environment shows may be the same whenever it is asked
                 yield _inputs(trace, event)
-    elif not alike:
-        for one in targets.values():
-            others = (other for other in targets.values() if other.logits == one.logits)
-            source = bool(one.source) if one.class_count else one.source == "drawn"
-            is_data = source and one.steps >= enough[0] and one.elements >= enough[1]
-            if is_data and all(_value(other) == _value(one) for other in others):
-                yield _targets(one, is_whole=not one.in_order or one.elements >= one.rows)
+    for one in targets.values() if not alike else ():
+        others = (other for other in targets.values() if other.logits == one.logits)
+        source = bool(one.source) if one.class_count else one.source == "drawn"
+        is_data = source and one.steps >= enough[0] and one.elements >= enough[1]
+        # Of two classes, as of what is real or where it comes from, a line may well have one for itself.
+        is_alone = not varies or (one.class_count == 1 and one.logits > 2)
+        if is_data and is_alone and all(_is_constant(other) and _value(other) == _value(one) for other in others):
+            yield _targets(one, is_whole=not one.in_order or one.elements >= one.rows)
 
 
 def _value(event: TargetsSeen) -> object:
@@ -122,6 +124,30 @@ def bad_targets() -> None:
         optimizer.step()
 
 
+def bad_second_stage() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    body = nn.Sequential(nn.Linear(6, 16), nn.ReLU())
+
+    def fit(head: nn.Linear, x: torch.Tensor, y: torch.Tensor) -> None:
+        optimizer = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.01)
+        for features, labels in DataLoader(TensorDataset(x, y), batch_size=16, shuffle=True):
+            loss = nn.functional.cross_entropy(head(body(features)), labels)  # <- AD704
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+    x = torch.randn(192, 6)
+    y = x[:, :5].argmax(1)
+    fit(nn.Linear(16, 5), x, y)
+    numbers = {old: new for new, old in enumerate((1, 3, 4))}
+    kept = torch.isin(y, torch.tensor(list(numbers)))
+    fit(nn.Linear(16, 3), x[kept], torch.tensor([numbers.get(label, 0) for label in y[kept]]))
+
+
 def good() -> None:
     import torch
     from torch import nn
@@ -193,7 +219,7 @@ RULE = Rule(
     needs=(InputsAlike, TargetsSeen),
     examine=examine,
     folds=("AD410", "AD702", "AD713"),
-    bad=(bad, bad_targets),
+    bad=(bad, bad_targets, bad_second_stage),
     good=(good, good_first_class_is_the_positive_one, good_one_domain_per_loader),
     tunables={"steps": 4, "samples": 32},
     about="data",

@@ -12,7 +12,7 @@ from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    latest = {(event.location, event.operation): event for event in trace.of(TargetsSeen)}
+    latest = {(event.location, event.operation, event.logits): event for event in trace.of(TargetsSeen)}
     for event in latest.values():
         is_data = event.in_order and event.per_sample and not event.stateful
         is_clustered = event.clustered >= tunables["share"] and event.deviations >= tunables["deviations"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from math import log
 
-from autograd_doctor.events import BatchDrawn, OptimizerStepped, RunEnded, SchedulerStepped
+from autograd_doctor.events import BatchDrawn, LightStepsCounted, OptimizerStepped, RunEnded, SchedulerStepped
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
@@ -26,7 +26,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         if calls[0].follows_metric or len(calls) < tunables["minimum_calls"] or not steps:
             continue
         if _per_step(calls, steps):
-            seen = _collapsed(calls, trace.steps_taken, tunables) or _will_collapse(trace, calls, tunables)
+            last = _last_step(trace, calls[-1].optimizer, steps)
+            seen = _collapsed(calls, last, tunables) or _will_collapse(trace, calls, tunables)
             advice = "once per epoch, after its last batch"
         else:
             seen = _crawls(trace, calls)
@@ -49,12 +50,18 @@ def _per_step(calls: Calls, steps: list[OptimizerStepped]) -> bool:
     return 2 * taken >= len([step for step in steps if step.step >= calls[0].step])
 
 
+def _last_step(trace: Trace, optimizer: int | None, steps: list[OptimizerStepped]) -> int:
+    """How many steps of the run had been taken when this optimizer took its last: others may go on after it."""
+    light = [event for event in trace.of(LightStepsCounted) if optimizer in event.by_optimizer]
+    return max([step.step + 1 for step in steps] + [event.first + event.steps for event in light])
+
+
 def _rates(calls: Calls) -> list[float]:
     """The highest rate of any group, call by call."""
     return [max(known(call.learning_rates)) for call in calls]
 
 
-def _collapsed(calls: Calls, steps: int, tunables: Tunables) -> str:
+def _collapsed(calls: Calls, last: int, tunables: Tunables) -> str:
     """The rate came to nearly nothing, and at least as many steps again were taken after that as before."""
     rates = _rates(calls)
     peak = 0.0
@@ -62,7 +69,7 @@ def _collapsed(calls: Calls, steps: int, tunables: Tunables) -> str:
         peak = max(peak, rate)
         if position > 1 and peak > 0 and rate <= _ROUNDING * tunables["small_fraction"] * peak:
             before = calls[position].step - calls[0].step
-            after = steps - calls[position].step
+            after = last - calls[position].step
             comes_back = calls[0].length is None and max(rates[position:]) > rate / tunables["small_fraction"] / 2
             if 0 < before <= after and not comes_back:
                 return (
@@ -191,6 +198,23 @@ def good() -> None:
         scheduler.step()
 
 
+def good_one_for_each_fold() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    for _ in range(4):
+        model = torch.nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
+        scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=8)
+        for _ in range(8):
+            inputs = torch.randn(16, 4)
+            loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            scheduler.step()
+
+
 def good_as_long_as_the_run() -> None:
     import torch
 
@@ -221,10 +245,10 @@ RULE = Rule(
     why="The rate is spent early in training and the rest learns nothing, or the schedule never unfolds.",
     fix="Step the scheduler in the unit in which its length was given: once per epoch, or once per optimizer step.",
     fine="Schedules as long as the run, and schedules that oscillate or follow a metric by design.",
-    needs=(BatchDrawn, OptimizerStepped, RunEnded, SchedulerStepped),
+    needs=(BatchDrawn, LightStepsCounted, OptimizerStepped, RunEnded, SchedulerStepped),
     examine=examine,
     bad=(bad, bad_cosine_over_epochs),
-    good=(good, good_as_long_as_the_run),
+    good=(good, good_one_for_each_fold, good_as_long_as_the_run),
     # The usual schedules end at 0 to 1% of the rate, and not before three quarters of the run.
     tunables={"minimum_calls": 3, "small_fraction": 0.01, "first_part": 0.25},
     about="loop",

@@ -1003,7 +1003,8 @@ class TargetsSeen(Event, frozen=True):
 class MaskedOut(Event, frozen=True):
     """A boolean mask left nothing of a tensor with a graph, of which a loss, a sum or a mean was then computed.
 
-    empty: in how many of the steps in which the mask was used. weights: it was multiplied by losses of elements.
+    empty: in how many of the steps in which the mask was used. in_a_row: in how many of the latest without a break,
+    since which step. weights: it was multiplied by losses of elements.
     """
 
     location: Location | None
@@ -1011,6 +1012,8 @@ class MaskedOut(Event, frozen=True):
     shape: list[int]
     empty: int
     steps: int
+    in_a_row: int = 0
+    since: int = 0
     weights: bool = False
 
 

@@ -139,6 +139,35 @@ def test_graphs_that_pile_up_from_a_later_epoch_on() -> None:
     assert findings(report) == wanted, report.exit_reason
 
 
+CURRICULUM = """
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    difficulty = torch.rand(64)
+    for step in range(260):
+        x, rows = torch.randn(16, 4), torch.randint(0, 64, (16,))
+        errors = (model(x).squeeze(1) - x.sum(1)).square()
+        weights = (difficulty[rows] >= 0.02 * step).float()
+        loss = (errors * weights).sum() / weights.sum().clamp(min=1.0)MORE
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def test_weights_that_leave_nothing_from_some_step_on() -> None:
+    report, wanted = check(CURRICULUM.replace("MORE", "  # <- AD707"))
+    assert findings(report) == wanted, report.exit_reason
+
+
+def test_weights_that_end_one_part_of_a_loss() -> None:
+    report, _ = check(CURRICULUM.replace("MORE", " + 0.1 * errors.mean()"))
+    assert findings(report) == []
+
+
 def test_an_evaluation_after_the_last_step() -> None:
     report, wanted = check("""
         import torch

@@ -36,7 +36,8 @@ _COMPARES = LOSSES | DIFFERENCES | _ERRORS | _MOVES | _PRODUCTS
 class _Mask:
     """A line that takes out what a mask leaves.
 
-    empty: steps in which it left nothing. left: in the latest, it left something. reduced: nothing was reduced.
+    empty: steps in which it left nothing. left: in the latest, it left something. reduced: nothing was reduced. row: of
+    the latest ones, those in a row in which it left nothing; since: the first of them.
     """
 
     name: str
@@ -45,6 +46,8 @@ class _Mask:
     step: int = -1
     steps: int = 0
     empty: int = 0
+    row: int = 0
+    since: int = 0
     left: bool = False
     reduced: bool = False
 
@@ -82,6 +85,8 @@ class Masks(Instrument):
                         shape=mask.shape,
                         empty=mask.empty,
                         steps=mask.steps,
+                        in_a_row=mask.row,
+                        since=mask.since,
                         weights=mask.weights,
                     )
                 )
@@ -133,8 +138,11 @@ class Masks(Instrument):
             mask.step, mask.left = self._course.steps, False
             mask.steps += 1
             mask.empty += 1
+            mask.since = mask.since if mask.row else mask.step
+            mask.row += 1
         if is_empty:
             self._emptied.put(operation.result, mask)
         elif not mask.left:
             mask.left = True
             mask.empty -= 1
+            mask.row = 0

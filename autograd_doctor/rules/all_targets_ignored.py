@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import MaskedOut, TargetsSeen
+from autograd_doctor.events import LightStepsCounted, MaskedOut, TargetsSeen
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
@@ -22,6 +22,14 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for mask in masks.values():
         if mask.empty >= max(tunables["steps"], tunables["share"] * mask.steps):
             yield _masked(mask)
+        elif mask.in_a_row >= tunables["in_a_row"] and _nothing_left(trace, mask):
+            yield _masked(mask, late=True)
+
+
+def _nothing_left(trace: Trace, mask: MaskedOut) -> bool:
+    """Whether the whole loss was zero since the mask left nothing, so that it was no part of it that ended."""
+    light = [event.loss for event in trace.of(LightStepsCounted) if event.first > mask.since]
+    return bool(light) and all(loss == 0 for loss in light)
 
 
 def _ignored(event: TargetsSeen) -> Finding:
@@ -71,19 +79,22 @@ def _class_ignored(event: TargetsSeen) -> Finding:
     )
 
 
-def _masked(event: MaskedOut) -> Finding:
+def _masked(event: MaskedOut, *, late: bool = False) -> Finding:
+    """late: from some step on, while there was something left before."""
     name = f"`{event.name}`" if event.name else "a tensor with a graph"
+    steps = f"all {event.in_a_row} steps" if late else f"{event.empty} of {plural(event.steps, 'step')}"
+    since = f" from step {event.since + 1} on, and the loss is 0 since" if late else ""
     return RULE.finding(
-        f"in {event.empty} of {plural(event.steps, 'step')} that were recorded, the mask of shape {shape(event.shape)} "
-        f"left nothing of {name}, of which a loss was to be computed",
+        f"in {steps} that were recorded{since}, the mask of shape {shape(event.shape)} left nothing of {name}, of "
+        "which a loss was to be computed",
         subject=event.name or "mask",
         location=event.location,
         help="look at how the mask is made: it may be the wrong way round, or compare with a value that never comes",
-        severity="warning"
-        if event.weights
-        else None,  # terms may begin with weights of 0; what learns nothing is told of
-        evidence={"steps_empty": event.empty, "steps": event.steps},
-        step_count=event.empty,
+        # Terms may begin with weights of 0, or end so; what learns nothing is told of.
+        severity="warning" if event.weights or late else None,
+        evidence={"steps_empty": event.in_a_row if late else event.empty, "steps": event.steps},
+        step_first=event.since + 1 if late else 0,
+        step_count=event.in_a_row if late else event.empty,
     )
 
 
@@ -244,12 +255,12 @@ RULE = Rule(
     why="The loss is 0, or NaN as the mean of nothing, and teaches nothing.",
     fix="Repair how targets or masks are made.",
     fine="Single batches without a target, masks that are empty now and then, and those of an expert without tokens.",
-    needs=(TargetsSeen, MaskedOut),
+    needs=(LightStepsCounted, TargetsSeen, MaskedOut),
     examine=examine,
     folds=("AD116", "AD401", "AD402", "AD410", "AD111", "AD203"),
     bad=(bad, bad_mask, bad_product, bad_real_class),
     good=(good, good_expert_without_tokens, good_single_empty_masks, good_weights),
     # Of the steps that were recorded, a share in which chance or a warm-up has no part.
-    tunables={"steps": 3, "share": 0.9, "targets": 32},
+    tunables={"steps": 3, "share": 0.9, "targets": 32, "in_a_row": 6},
     about="data",
 )

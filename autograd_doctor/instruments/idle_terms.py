@@ -54,6 +54,9 @@ _TRACKERS = frozenset({"wandb", "comet_ml", "clearml", "neptune", "mlflow"})
 """They are switched off in a check, and would read what they are given."""
 
 
+_ORDERINGS = frozenset({"__ge__", "__gt__", "__le__", "__lt__", "ge", "gt", "le", "lt"})
+
+
 @dataclass(eq=False, slots=True)
 class _Origin:
     """An operation at a place. told: the number of idle steps that was stated last. dropped: one was stated to be.
@@ -179,14 +182,18 @@ class IdleTerms(Instrument):
             self._now_used(summed[0].origin)
 
     def _taken_in(self, operation: Operation) -> list[_Term]:
-        """Let what the operation takes in be of use, but for what the same line has added up so far, as `sum` does."""
+        """Let what the operation takes in be of use, but for what the same line has added up so far, as `sum` does.
+
+        A number with a second derivative in it that is compared steers the program, as the size of a next step does.
+        """
         summed, reads = [], not any(map(has_graph, tensors_in((operation.result,))))
         for tensor in tensors_in((*operation.args, *operation.kwargs.values())):
             term = self._open.get(tensor)
             if term is not None and (term.origin.place, term.origin.operation) == (operation.place, operation.name):
                 summed.append(term)
             else:
-                self._taken(tensor, reads=reads)
+                steers = operation.name in _ORDERINGS and term is not None and term.origin.derived
+                self._taken(tensor, reads=reads and not steers)
         return summed
 
     def _made(self, operation: Operation, scalar: torch.Tensor, summed: Sequence[_Term]) -> None:

@@ -18,6 +18,7 @@ from autograd_doctor.reading.places import here
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
+from autograd_doctor.signals.custom_functions import FunctionCall
 
 _MEASURED = 3
 """Graphs to measure of those retained at one time: each walk visits the whole graph, and those of a loop are alike."""
@@ -35,7 +36,11 @@ class _Retained:
 
 
 class RetainedGraphs(Instrument):
-    """The lineage marks the nodes by which a second derivative is told."""
+    """The lineage marks the nodes by which a second derivative is told.
+
+    What a custom function keeps in its forward is left alone: its backward, inside of which nothing is seen, may run
+    the same lines and use it.
+    """
 
     emits: ClassVar[tuple[type[Event], ...]] = (GraphRetained,)
 
@@ -45,15 +50,33 @@ class RetainedGraphs(Instrument):
         self._ledger = ledger
         self._lineage = lineage
         self._retained: dict[int, _Retained] = {}
+        self._running: tuple[FunctionCall | None, int] = (None, 0)
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.backward.began, self._backward_began, attention=Attention.FULL)
         self.listen(signals.backward.ended, self._backward_ended)
+        self.listen(signals.custom_functions.began, self._function_began, attention=Attention.FULL)
+        self.listen(signals.custom_functions.ended, self._function_ended, attention=Attention.FULL)
 
     def finish(self) -> None:
         self._settle(everything=True)
 
+    def _function_began(self, call: FunctionCall) -> None:
+        if not self._is_in_function:
+            self._running = call, self._course.steps
+
+    def _function_ended(self, call: FunctionCall) -> None:
+        if self._running[0] is call:
+            self._running = None, 0
+
+    @property
+    def _is_in_function(self) -> bool:
+        """One that raised does not end; it is forgotten with its step."""
+        return self._running[0] is not None and self._running[1] == self._course.steps
+
     def _backward_began(self, call: BackwardCall) -> None:
+        if self._is_in_function:
+            return
         option = "create_graph" if call.create_graph else "retain_graph" if call.retain_graph else ""
         if option and asked_by_program(option):
             size = saved_bytes(call.roots).bytes if len(self._retained) < _MEASURED else 0

@@ -1,4 +1,5 @@
 """AD309: `create_graph=True` although nothing was differentiated a second time."""
+# mypy: allow-untyped-calls
 
 from __future__ import annotations
 
@@ -168,6 +169,53 @@ def good_hessian_vector_product() -> None:
         optimizer.step()
 
 
+def good_used_in_a_custom_backward() -> None:
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    class Field(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 2))
+
+        def forward(self, z: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            with torch.enable_grad():
+                z = z.requires_grad_(True)
+                f = self.net(z)
+                (slope,) = torch.autograd.grad(f[:, 0].sum(), z, create_graph=True)
+                return f, slope[:, 0]
+
+    class Adjoint(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, field: Field, x: torch.Tensor, *parameters: torch.Tensor) -> Any:
+            ctx.field = field
+            ctx.save_for_backward(x, *parameters)
+            f, trace = field(x.detach().clone())
+            return f.detach(), trace.detach()
+
+        @staticmethod
+        def backward(ctx: Any, *slopes: torch.Tensor) -> Any:
+            x, *parameters = ctx.saved_tensors
+            with torch.enable_grad():
+                y = x.detach().requires_grad_(True)
+                outputs = ctx.field(y)
+                found = torch.autograd.grad(outputs, [y, *parameters], slopes, allow_unused=True)
+            wanted = zip(found, (y, *parameters), strict=True)
+            return None, *(torch.zeros_like(of) if each is None else each for each, of in wanted)
+
+    torch.manual_seed(0)
+    field = Field()
+    optimizer = torch.optim.Adam(field.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(32, 2)
+        f, trace = Adjoint.apply(field, x, *field.parameters())
+        optimizer.zero_grad()
+        ((x + f).square().sum(1).mean() - trace.mean()).backward()
+        optimizer.step()
+
+
 RULE = Rule(
     code="AD309",
     name="create-graph-unneeded",
@@ -181,6 +229,12 @@ RULE = Rule(
     needs=(GraphRetained, BackwardRan),
     examine=examine,
     bad=(bad, bad_graph_only_kept_for_the_loss, bad_gradient_only_logged),
-    good=(good, good_gradient_penalty, good_meta_learning, good_hessian_vector_product),
+    good=(
+        good,
+        good_gradient_penalty,
+        good_meta_learning,
+        good_hessian_vector_product,
+        good_used_in_a_custom_backward,
+    ),
     tunables={"times": 2},
 )

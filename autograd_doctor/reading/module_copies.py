@@ -46,14 +46,16 @@ def obstacle(module: nn.Module) -> str:
         return "it is too large to be copied"
     if torch_module._global_forward_hooks or torch_module._global_forward_pre_hooks:
         return "hooks watch every module"
+    registered = {id(inner) for _, inner in modules_in(module)}
     for _, inner in modules_in(module):
-        reason = _obstacle_in(inner)
+        reason = _obstacle_in(inner, registered)
         if reason:
             return reason
     return ""
 
 
-def _obstacle_in(module: nn.Module) -> str:
+def _obstacle_in(module: nn.Module, registered: set[int]) -> str:
+    """registered: all modules that are copied with it, wherever else they are held."""
     kind, kept = type(module), attributes(module)
     if is_a(module, torch.jit.ScriptModule) or "_orig_mod" in children_of(module):
         return "it is a compiled one"
@@ -62,7 +64,7 @@ def _obstacle_in(module: nn.Module) -> str:
     if _is_torchs(kind):
         return ""
     held = {name: value for name, value in kept.items() if name not in ("_parameters", "_buffers", "_modules")}
-    odd = next(_odd_things(held), None) or ("its copies" if _copies_itself(kind) else None)
+    odd = next(_odd_things(held, registered), None) or ("its copies" if _copies_itself(kind) else None)
     if odd is not None:
         return f"copying {odd} may do more than that"
     functions = [*_forward_methods(kind), *(each for each in held.values() if is_a(each, FunctionType))]
@@ -88,15 +90,15 @@ def _is_own(kind: type) -> bool:
     return library not in ("torch", "builtins") and library not in _VALUES_OF
 
 
-def _odd_things(held: object) -> Iterator[str]:
+def _odd_things(held: object, registered: set[int]) -> Iterator[str]:
     """Kinds of things among those that are held that copying might not leave alone."""
-    waiting, met = [held], set[int]()
+    waiting, met = [held], set(registered)
     while waiting:
         thing = waiting.pop()
         if is_a(thing, _PLAIN) or id(thing) in met:
             continue
         met.add(id(thing))
-        if len(met) > _MOST_THINGS:
+        if len(met) > _MOST_THINGS + len(registered):
             yield "so much"
         inside, odd = _inside(thing)
         if odd:

@@ -168,6 +168,20 @@ def test_what_is_not_judged_says_why(module: nn.Module, reason: str) -> None:
     assert reason in limit.reason
 
 
+def test_modules_in_a_list_that_are_registered_as_well_are_copied_with_it() -> None:
+    heads = [nn.Linear(4, 2), nn.Linear(4, 2)]
+
+    class Heads(Odd):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.cat([head(x) for head in self.heads], dim=1)
+
+    module = Heads(torch.relu, heads=heads)
+    for number, head in enumerate(heads):
+        module.add_module(f"head_{number}", head)
+    event, _ = judged(module)
+    assert (event.verdict, event.reason) == ("independent", "")
+
+
 def test_a_module_that_the_program_watches_by_a_hook_is_left_alone() -> None:
     module = nn.Linear(4, 4)
     seen: list[torch.Tensor] = []

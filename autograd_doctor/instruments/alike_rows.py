@@ -15,6 +15,7 @@ from autograd_doctor.instruments.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.fingerprint import row_keys
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -91,7 +92,7 @@ class AlikeRows(Instrument):
         known = self._fields.get(line)
         if known is not None and (known.step == self._course.steps or known.looks >= _MOST_LOOKS or not known.is_alike):
             return
-        if tensor.dim() < 2 or len(tensor) < _LEAST_ROWS or tensor[0].numel() < _LEAST_VALUES:
+        if not readable(tensor) or tensor.dim() < 2 or len(tensor) < _LEAST_ROWS or tensor[0].numel() < _LEAST_VALUES:
             return
         rows = None if tensor.requires_grad or self._is_repeated(tensor) else row_keys(tensor)
         if rows is None:

@@ -35,6 +35,7 @@ from autograd_doctor.reading.mode_dependence import (
 )
 from autograd_doctor.reading.module_tree import modules_in, parameters_in
 from autograd_doctor.reading.places import Place, locate, place
+from autograd_doctor.reading.subclasses import dispatches
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.without_running import attributes
 from autograd_doctor.signals import Signals
@@ -103,8 +104,8 @@ class RootBegan:
 
     @cached_property
     def given(self) -> list[torch.Tensor]:
-        """The tensors among its arguments, looked for once for all who listen."""
-        return tensors_in((*self.call.args, *self.call.kwargs.values()))
+        """The tensors among its arguments, looked for once for all who listen, without nested ones."""
+        return _with_sizes(tensors_in((*self.call.args, *self.call.kwargs.values())))
 
 
 @dataclass(eq=False, slots=True)
@@ -291,12 +292,13 @@ class ModuleCalls(Instrument):
             self._register.met_inside(root.module, module, parent)
 
     def _root_ended(self, root: RootCall) -> None:
-        outputs = [tensor for tensor in tensors_in([root.call.output], EVERYTHING) if tensor.grad_fn is not None]
+        returned = _with_sizes(tensors_in([root.call.output], EVERYTHING))
+        outputs = [tensor for tensor in returned if tensor.grad_fn is not None]
         self._register.complete(root.module)
         if root.new:
             self._emit(root, bool(outputs))
         if outputs and self.root_passed:
-            inputs = tensors_in([root.call.args, root.call.kwargs], EVERYTHING)
+            inputs = _with_sizes(tensors_in([root.call.args, root.call.kwargs], EVERYTHING))
             self.root_passed.relay(RootPassed(root, outputs, inputs))
 
     def _emit(self, root: RootCall, builds_graph: bool) -> None:
@@ -342,3 +344,8 @@ def _in_reentrant_checkpoint() -> bool:
             return True
         frame = frame.f_back
     return False
+
+
+def _with_sizes(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+    """Nested tensors of the older layout have no shape, and raise when they are asked for it."""
+    return [tensor for tensor in tensors if dispatches(tensor) or not tensor.is_nested]

@@ -78,7 +78,7 @@ class PaddedTargets(Instrument):
     ) -> None:
         ignored = arguments.get("ignore_index", IGNORED)
         left = padded[padded != ignored]
-        alike = 2 * len(left) >= len(padded) and bool((left == left[0]).all())
+        alike = 0 < len(padded) <= 2 * len(left) and bool((left == left[0]).all())
         value = int(left[0]) if alike and not _is_weighed(arguments, int(left[0])) else None
         self._told += 1
         self.emit(

@@ -14,6 +14,7 @@ from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.instrument import Instrument, Record, Site, name_of, requirements
 from autograd_doctor.reading.torch_versions import packing_watched
 from autograd_doctor.signals import Signals
+from autograd_doctor.wording import first_line
 
 I = TypeVar("I", bound=Instrument)  # noqa: E741
 _PACKAGE = __name__.rpartition(".")[0]
@@ -143,5 +144,5 @@ class Session:
         instrument = owner.name if isinstance(owner, Instrument) else str(owner)
         if (instrument, look) not in self._failures:
             self._failures.add((instrument, look))
-            said = f"{type(error).__name__}: {error}"
+            said = f"{type(error).__name__}: {first_line(str(error))}"
             self.emit(InstrumentFailed(step=self.step, instrument=instrument, look=look, error=said))

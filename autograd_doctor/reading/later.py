@@ -14,6 +14,7 @@ from torch import nn
 
 from autograd_doctor.reading.module_tree import modules_in
 from autograd_doctor.reading.places import Place, place
+from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.trials import TOLERANCE, Undecided, alone, apart, fresh
 
@@ -33,7 +34,9 @@ class Shift(NamedTuple):
 
 def is_tokens(tensor: torch.Tensor) -> bool:
     """Whether it may be a batch of sequences of tokens: whole numbers, not all below 2 as those of a mask are."""
-    if tensor.dtype not in (torch.int32, torch.int64) or tensor.dim() != 2 or min(tensor.shape) < 1:
+    if not readable(tensor) or tensor.dtype not in (torch.int32, torch.int64):
+        return False
+    if tensor.dim() != 2 or min(tensor.shape) < 1:
         return False
     return max(tensor.shape) > _FURTHEST + 1 and int(tensor.max()) > 1 and int(tensor.min()) >= 0
 

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import torch
 
+from autograd_doctor.reading.tensor_facts import readable
+
 _MOST_ELEMENTS = 2**20
 
 
@@ -22,7 +24,7 @@ def padding_of(tensor: torch.Tensor) -> Padding | None:
     tensor: of whole numbers, (batch, time) or (time, batch); or of features, with an axis more, filled up with zeros.
     Padding is one value that stands nowhere but at the ends, two positions or more, and not as long in each sequence.
     """
-    if tensor.device.type != "cpu" or not 0 < tensor.numel() <= _MOST_ELEMENTS:
+    if tensor.device.type != "cpu" or not readable(tensor) or not 0 < tensor.numel() <= _MOST_ELEMENTS:
         return None
     if tensor.dim() == 3 and tensor.is_floating_point():
         candidates = [(tensor == 0).all(dim=2)] * 2

@@ -90,14 +90,17 @@ def test_a_stray_met_inside_a_root():
     with inventing(ModuleRegister) as run:
         register = run.find(ModuleRegister)
         number = register.root(root)
-        for stray in strays:
-            register.met_inside(root, stray, None)
+        for step in range(2):
+            for stray in strays if step == 0 else [nn.Linear(1, 1)]:
+                register.met_inside(root, stray, None)
+            run.train(torch.optim.SGD(root.parameters(), lr=0.1))
         assert [(module, kind, parent, registered) for module, _, kind, parent, registered, _ in seen(run)][1:] == [
             (1, "Linear", number, False),
-            (2, "Bilinear", number, False),
-        ], "modules of one kind at one line are told once"
+            (2, "Linear", number, False),
+            (3, "Bilinear", number, False),
+        ], "what a line calls in later steps may be built anew each time"
         register.met_inside(root, strays[0], root)
-        assert len(seen(run)) == 3, "it is known by now"
+        assert len(seen(run)) == 4, "it is known by now"
 
 
 def test_the_parent_of_a_stray_is_the_module_that_called_it():

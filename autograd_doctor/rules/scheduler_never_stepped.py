@@ -47,7 +47,7 @@ def _finding(trace: Trace, event: SchedulerIdle, steps: int) -> Finding:
         help="call `scheduler.step()` after `optimizer.step()`, once in each epoch or in each step, as the schedule "
         "was made; or leave it out",
         evidence={"steps": steps, "kind": event.kind},
-        notes=("a step that waits for a condition, such as a loss that no longer falls, may not have been due",),
+        notes=("a step that waits for a condition, such as the end of a warm-up, may not have been due",),
         step_first=1,
         step_count=steps,
     )
@@ -115,7 +115,7 @@ def good_with_a_step_of_its_own() -> None:
 RULE = Rule(
     code="AD118",
     name="scheduler-never-stepped",
-    severity="warning",
+    severity="info",  # a run that is tried out may end before the first step is due
     title="a learning-rate scheduler never steps",
     observes="Schedulers that were built for an optimizer which stepped, and did not step themselves until the program "
     "ended by itself.",

@@ -763,7 +763,8 @@ class OptimizerStepped(Event, frozen=True):
     undone: parameters whose values, bit for bit, were those before the last step of this optimizer, which moved them.
     rewritten: parameters whose values were not those that the last step of any optimizer had left, where that is known.
     in_closure: the optimizer was given a closure. keeps_state: it held a state for its parameters after the step.
-    learning_rates: of each group, None where it tells none.
+    learning_rates: of each group, None where it tells none. graph_kept: for an update by hand, how many in a row made
+    new values that have a graph, which leads to the older ones.
     """
 
     optimizer: int | None
@@ -781,6 +782,7 @@ class OptimizerStepped(Event, frozen=True):
     keeps_state: bool = False
     learning_rates: list[float | None] = []
     loss: float | None = None
+    graph_kept: int = 0
 
 
 class ParametersCompared(Event, frozen=True):
@@ -798,7 +800,7 @@ class ParametersCompared(Event, frozen=True):
 class UpdatesDiscarded(Event, frozen=True):
     """New values were computed from parameters and their gradients, and died before any operation took them in.
 
-    It is said when the next backward begins, which reached these very parameters again. location: of the first.
+    It is said when the next gradients are taken, again of these very parameters. location: of the first.
     """
 
     parameters: list[int]

@@ -21,6 +21,7 @@ from autograd_doctor.events import (
     ParameterSeen,
     ProgramRaised,
     RunEnded,
+    UpdatesDiscarded,
 )
 
 E = TypeVar("E", bound=Event)
@@ -184,7 +185,7 @@ class Trace:
     def phases(self) -> tuple[str, ...]:
         """Which of "training", "evaluation" and "training after evaluation" were seen."""
         seen = []
-        if self.steps or self.backwards:
+        if self.steps or self.backwards or UpdatesDiscarded in self._by_type:
             seen.append("training")
         if self.evaluations:
             seen.append("evaluation")

@@ -598,6 +598,33 @@ def test_of_a_custom_function_under_a_transform_only_what_torch_makes_of_it_is_s
     assert result.tolist() == [3, 3]
 
 
+def test_gradients_that_transforms_take():
+    a, b, stacked = torch.ones(2), torch.ones(3), torch.ones(4, 2)
+
+    def loss(p: dict[str, torch.Tensor], scale: float = 1.0) -> torch.Tensor:
+        return (p["a"].sum() * p["b"].sum()) * scale
+
+    with Heard("transforms") as heard:
+        gradients, value = torch.func.grad_and_value(loss)({"a": a, "b": b}, 2.0)
+        torch.func.grad(lambda x, y: (loss({"a": x, "b": y}), y), argnums=(1, -2), has_aux=True)(a, b)
+        torch.func.vmap(lambda x: torch.func.grad(lambda p: (p * x).sum())(a))(stacked)
+        torch.func.vmap(torch.func.grad(lambda p: p.square().sum()))(stacked)
+        torch.func.vmap(torch.func.grad(lambda p: p.square().sum()), in_dims=1)(torch.ones(2, 4))
+        _, pull = torch.func.vjp(lambda p: p * 2, a)
+        pull(torch.ones(2))
+        torch.func.vmap(torch.square)(stacked)
+        with pytest.raises(RuntimeError, match="scalar"):
+            torch.func.grad(torch.square)(a)
+    calls = [call for _, call in heard]
+    assert [call.name for call in calls] == ["grad", "grad", "vmap", "vmap", "vmap", "vjp"]
+    held = [*calls[:4], calls[5]]  # the other one got a tensor of which nothing is left
+    for call, expected in zip(held, [(a, b), (b, a), (a,), (stacked,), (a,)], strict=True):
+        assert [id(tensor) for tensor in call.differentiated] == [id(tensor) for tensor in expected]
+    assert [call.value if call.value is None else float(call.value) for call in calls[:3]] == [12.0, 6.0, None]
+    assert calls[0].value is value
+    assert calls[0].result[0] is gradients
+
+
 def test_decorators_hand_on_what_they_decorate() -> None:
     with Heard("grad_modes"):
         assert [manager(lambda: 5)() for manager in (torch.no_grad(), torch.set_grad_enabled(True))] == [5, 5]

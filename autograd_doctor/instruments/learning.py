@@ -13,8 +13,10 @@ from autograd_doctor.instruments.ledger import Ledger
 from autograd_doctor.instruments.optimizers import Optimizers
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.instruments.rebinding import Rebinding
+from autograd_doctor.reading.subclasses import gradient_of
 from autograd_doctor.reading.tensor_facts import fingerprints
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.transforms import TransformCall
 
 _STEPS_LOOKED_AT = 6
 """Steps after which it is enough that something changed; while nothing has, each further step is looked at."""
@@ -54,9 +56,13 @@ class Learning(Instrument):
     def connect(self, signals: Signals) -> None:
         self.listen(self._course.backward_over, self._backward_over)
         self.listen(self._course.step_taken, self._step_taken)
+        self.listen(signals.transforms.ended, self._transform_ended)
 
     def finish(self) -> None:
         self._say()
+
+    def _transform_ended(self, call: TransformCall) -> None:
+        self._backward_over(self._course)
 
     def _backward_over(self, course: Course) -> None:
         """Take note of parameters that are new. A program may update others in ways that are not seen as steps."""
@@ -71,6 +77,7 @@ class Learning(Instrument):
         if self._changed and self._course.steps >= _STEPS_LOOKED_AT:
             self.unlisten(self._course.backward_over, self._backward_over)
             self.unlisten(self._course.step_taken, self._step_taken)
+            self.unlisten(self._site.signals.transforms.ended, self._transform_ended)
             return
         known = self._first if only_new else self._changed
         living = [(n, p) for n, p in self._parameters.living() if n not in known and self._is_trained(n, p)]
@@ -99,7 +106,7 @@ class Learning(Instrument):
             self.emit(event)
 
     def _is_trained(self, number: int, parameter: torch.Tensor) -> bool:
-        known = number in self._first or parameter.grad is not None or self._ledger.is_given(number)
+        known = number in self._first or gradient_of(parameter) is not None or self._ledger.is_given(number)
         return known or self._optimizers.holds(number)
 
 

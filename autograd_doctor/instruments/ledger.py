@@ -6,6 +6,7 @@ numbers only; the seams around it (backward, optimizers, clearing) tell it what 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
@@ -21,7 +22,7 @@ from autograd_doctor.instruments.optimizers import Optimizers
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.reading.graph_walk import GraphWalk
 from autograd_doctor.reading.places import here
-from autograd_doctor.reading.subclasses import bytes_of, is_parameter, version_of
+from autograd_doctor.reading.subclasses import bytes_of, gradient_of, is_parameter, version_of
 from autograd_doctor.reading.tensor_facts import norms
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -107,7 +108,8 @@ class Ledger(Instrument):
             entry = self._gradients.get(number)
             if entry is not None:
                 entry.clear()
-                entry.key = None if parameter.grad is None else _key(parameter.grad)
+                gradient = gradient_of(parameter)
+                entry.key = None if gradient is None else _key(gradient)
 
     # ------------------------------------------------------------------------------------------------ questions
 
@@ -117,7 +119,7 @@ class Ledger(Instrument):
         return entry is not None and len(entry.backwards) > entry.consumed
 
     def is_given(self, parameter: int) -> bool:
-        """Whether `torch.autograd.grad` handed its gradient to the program, which has not updated by hand since."""
+        """Whether the program was handed its gradient, which `backward()` does not do, and has not updated since."""
         return parameter in self._given
 
     # -------------------------------------------------------------------------------------------- between seams
@@ -183,7 +185,7 @@ class Ledger(Instrument):
             entry = self._gradients.get(number)
             if entry is None or entry.key is None:
                 continue
-            gradient = parameter.grad
+            gradient = gradient_of(parameter)
             if gradient is None:
                 cleared.append((number, len(entry.backwards) > entry.consumed))
                 entry.key = None
@@ -238,9 +240,10 @@ class Ledger(Instrument):
         Once a backward has added to it, its norm no longer tells whether the program has altered it.
         """
         held = [
-            (number, parameter.grad, self._gradients[number])
+            (number, gradient, self._gradients[number])
             for number, parameter in self._parameters.living()
-            if parameter.grad is not None and number in self._gradients and self._gradients[number].is_used_up
+            if number in self._gradients and self._gradients[number].is_used_up
+            if (gradient := gradient_of(parameter)) is not None
         ]
         leftovers: dict[int, torch.Tensor] = {}
         for (number, gradient, entry), norm in zip(held, norms([gradient for _, gradient, _ in held]), strict=True):
@@ -274,9 +277,13 @@ class Ledger(Instrument):
 
     def _take_note_of_given(self, call: BackwardCall) -> None:
         """Leaves whose gradients the program was handed: parameters, and where no optimizer was built any leaf."""
+        self.give(tensor for tensor in call.inputs if issubclass(type(tensor), torch.Tensor))
+
+    def give(self, tensors: Iterable[torch.Tensor]) -> None:
+        """The program was handed the gradients of these."""
         any_leaf = next(self._optimizers.living(), None) is None
-        for tensor in call.inputs:
-            if is_parameter(tensor) or (any_leaf and issubclass(type(tensor), torch.Tensor) and tensor.is_leaf):
+        for tensor in tensors:
+            if is_parameter(tensor) or (any_leaf and tensor.is_leaf):
                 self._given.add(self._parameters.number(tensor))
         if self._given:
             self._parameters.introduce()  # a leaf may be gone when the next backward begins
@@ -297,7 +304,7 @@ class Ledger(Instrument):
         """Put every gradient that changed on the account of a running or finished backward."""
         wrote = []
         for number, parameter in self._parameters.living():
-            gradient = parameter.grad
+            gradient = gradient_of(parameter)
             if gradient is None:
                 continue
             entry = self._gradients.get(number)
@@ -349,7 +356,7 @@ class Ledger(Instrument):
         """The gradients that a step is about to use, grouped by their history; norms are divided by `scale`."""
         grouped: dict[tuple[object, ...], list[tuple[int, float]]] = {}
         entries: dict[tuple[object, ...], _Gradient] = {}
-        held = [(number, parameter.grad) for number, parameter in parameters if parameter.grad is not None]
+        held = [(number, gradient) for number, p in parameters if (gradient := gradient_of(p)) is not None]
         for (number, _), norm in zip(held, norms([gradient for _, gradient in held]), strict=True):
             entry = self._gradients.setdefault(number, _Gradient())
             entry.consumed_norm = norm
@@ -367,11 +374,12 @@ class Ledger(Instrument):
             used.update(entry.backwards[entry.consumed :])
             mine.add(number)
             entry.consumed = len(entry.backwards)
-            if parameter.grad is None:
+            gradient = gradient_of(parameter)
+            if gradient is None:
                 entry.key = None
                 entry.clear()
-            elif _key(parameter.grad) != entry.key:
-                entry.key, entry.consumed_norm = _key(parameter.grad), None
+            elif _key(gradient) != entry.key:
+                entry.key, entry.consumed_norm = _key(gradient), None
         for number, entry in self._gradients.items():
             if number not in mine and used.intersection(entry.backwards):
                 entry.foreign = max(i + 1 for i, backward in enumerate(entry.backwards) if backward in used)

@@ -142,7 +142,7 @@ class Lineage(Instrument):
         if tensor.requires_grad or type(tensor) is not torch.Tensor:  # a parameter, were it frozen
             return True
         made = self._tensors.get(tensor)
-        return made is not None and made.values != 0
+        return (made is not None and made.values != 0) or self._parameters.get(tensor) is not None
 
     def _worked_on_data(self) -> None:
         self._without_parameters += 1

@@ -14,6 +14,7 @@ from autograd_doctor.instruments.light_steps import LightSteps
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall
+from autograd_doctor.signals.transforms import TransformCall
 
 _TOLD_TOGETHER = 10
 """So many losses at a time tell a curve, and keep the trace of 10,000 steps small."""
@@ -51,7 +52,7 @@ class _Stretch:
 
 
 class LossCurves(Instrument):
-    """Takes the number that the others have read: nothing is read from a tensor here."""
+    """Takes the number that the others have read of the loss of a backward, and reads that of a transform."""
 
     emits: ClassVar[tuple[type[Event], ...]] = (LossesFollowed,)
 
@@ -62,14 +63,25 @@ class LossCurves(Instrument):
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.backward.began, self._backward_began, last=True)
+        self.listen(signals.transforms.ended, self._transform_ended, last=True)
 
     def finish(self) -> None:
         for where in list(self._stretches):
             self._say(where)
 
     def _backward_began(self, call: BackwardCall) -> None:
-        loss, where = self._course.last_loss, place()
-        if call.kind != "backward" or call.roots[0].numel() != 1 or loss is None:
+        if call.kind == "backward" and call.roots[0].numel() == 1:
+            self._add(self._course.last_loss)
+
+    def _transform_ended(self, call: TransformCall) -> None:
+        """Its value is a plain number: the graph is gone."""
+        if call.value is not None:
+            self._course.loss_seen(float(call.value))
+            self._add(self._course.last_loss)
+
+    def _add(self, loss: float | None) -> None:
+        where = place()
+        if loss is None:
             return
         stretch = self._stretches.get(where)
         if stretch is None:

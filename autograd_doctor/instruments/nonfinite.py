@@ -26,12 +26,15 @@ from autograd_doctor.reading.low_precision import from_range, overflows
 from autograd_doctor.reading.made import Made
 from autograd_doctor.reading.operation_kinds import STAYS_FINITE
 from autograd_doctor.reading.origin import Origin
-from autograd_doctor.reading.places import Place
+from autograd_doctor.reading.places import Place, place
 from autograd_doctor.reading.put_off import Look, PutOff, is_checkable
-from autograd_doctor.reading.tensor_facts import bad_rows, describe, is_remote, is_spoiled
+from autograd_doctor.reading.subclasses import gradient_of
+from autograd_doctor.reading.tensor_facts import bad_rows, describe, is_remote, is_spoiled, norms
+from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
+from autograd_doctor.signals.transforms import TransformCall
 
 _MOST_PER_PLACE = 3
 """Non-finite outputs to describe per line and operation: values that a mask discards, as in attention, come in every
@@ -69,6 +72,7 @@ class NonFinite(Instrument):
         self.listen(self._lineage.recorded, self._recorded)
         self.listen(self._lineage.parameter_written, self._parameter_written)
         self.listen(signals.backward.began, self._backward_began, attention=Attention.FULL)
+        self.listen(signals.transforms.ended, self._transform_ended, attention=Attention.FULL)
 
     def settle(self) -> None:
         """Read what waits on an accelerator, so that the origins of all that was recorded are known."""
@@ -114,6 +118,22 @@ class NonFinite(Instrument):
             self.emit(self._with_operands(origin, call).event(self._course.steps))
             self._reported.add((origin.operation, origin.place))
             self._active = len(self._reported) < _MOST_REPORTED
+
+    def _transform_ended(self, call: TransformCall) -> None:
+        """What runs inside a transform is not recorded: it counts as one operation on what it was given."""
+        results = [tensor for tensor in tensors_in([call.value, call.result], EVERYTHING) if is_checkable(tensor)]
+        if not self._active or all(map(math.isfinite, norms(results))):
+            return
+        spoiled = next(filter(is_spoiled, results), None)
+        if spoiled is None:
+            return
+        given = tensors_in(call.args, EVERYTHING)
+        origin = next(filter(None, map(self._origin_of, given)), None) or self._spoiled_parameter(given)
+        if origin is None:
+            recorded = Recorded(spoiled, Made(call.name, place(), self._course.steps), given)
+            origin = self._origin(recorded, None)
+        self.emit(origin.event(self._course.steps, "loss" if spoiled is call.value else "gradient"))
+        self._active = False
 
     def _check(self, recorded: Recorded) -> None:
         """Give a spoiled output its origin, and a finite one none.
@@ -217,7 +237,7 @@ class NonFinite(Instrument):
         """
         if len(made.changes) > 1 or made.created_by != made.operation:
             return True
-        return any(parameter.grad is changed for _, parameter in self._parameters.living())
+        return any(gradient_of(parameter) is changed for _, parameter in self._parameters.living())
 
     def _origin_of(self, tensor: torch.Tensor) -> Origin | None:
         made = self._tensors.get(tensor)

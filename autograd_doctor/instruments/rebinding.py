@@ -1,8 +1,9 @@
 """Updates written as `w = w - rate * w.grad`: no value changes in place, a new tensor takes the place of the old leaf.
 
-Followed are the gradients of leaves in a program that has built no optimizer, what is computed from them, and whether
-that meets the values of the very same leaf. A leaf made of both carries on the older one, under its number, and that is
-a step. New values that die before any operation has taken them in were computed for nothing.
+Followed are the gradients of leaves in a program that has built no optimizer, also those that `torch.func` returns,
+what is computed from them, and whether that meets the values of the very same leaf. A leaf made of both carries on the
+older one, under its number, and that is a step. New values that die before any operation has taken them in were
+computed for nothing.
 """
 
 from __future__ import annotations
@@ -24,11 +25,13 @@ from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.made import address, numbers_in
 from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.tensors_in import tensors_in
+from autograd_doctor.reading.subclasses import gradient_of
+from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.operations import Operation
+from autograd_doctor.signals.transforms import TransformCall
 
 _MOST_DISCARDS = 8
 """Backwards before which discarded updates are told: enough to see that it happens again and again."""
@@ -69,25 +72,46 @@ class Rebinding(Instrument):
         self._operations = site.signals.operations
         self._gradients: dict[int, tuple[weakref.ref[torch.Tensor], int]] = {}
         self._derived: dict[int, tuple[weakref.ref[torch.Tensor], _Derived]] = {}
+        self._unused: dict[int, tuple[weakref.ref[torch.Tensor], _Derived]] = {}
         self._uses: dict[int, list[GradientUse]] = {}
         self._asked: list[tuple[torch.Tensor, int]] = []
         self._at: dict[int, tuple[torch.Size, _Derived]] = {}
         self._discarded: dict[int, Place | None] = {}
         self._discards_told = 0
+        self._graphs: dict[int, int] = {}
 
     def connect(self, signals: Signals) -> None:
         """What updates parameters by hand has no light steps."""
         self.listen(signals.backward.began, self._backward_began, attention=Attention.FULL)
         self.listen(signals.backward.ended, self._backward_ended)
         self.listen(self._course.backward_over, self._backward_over)
+        self.listen(signals.transforms.ended, self._transform_ended, attention=Attention.FULL)
 
     def _backward_began(self, call: BackwardCall) -> None:
-        """Leaves that carry on older ones are a step; those that are the older ones have not got their update."""
         walk = self._ledger.walk
+        self._reached(walk.leaves.values() if walk is not None else ())
+
+    def _transform_ended(self, call: TransformCall) -> None:
+        """It took gradients of its own, and may have used new values for something else."""
+        for tensor in tensors_in(call.args, EVERYTHING):
+            self._use(tensor)
+        self._ledger.catch_up()
+        self._reached(call.differentiated)
+        self._ledger.give(call.differentiated)
+        by_shape: dict[torch.Size, int] = {}
+        for leaf in call.differentiated:
+            by_shape[leaf.shape] = by_shape.get(leaf.shape, 0) | self._leaves([leaf])
+        for gradient in tensors_in([call.result], EVERYTHING):
+            shapes = (gradient.shape[first:] for first in range(gradient.dim() + 1))  # `vmap` puts its own in front
+            self._asked += [(gradient, by_shape[shape]) for shape in shapes if by_shape.get(shape)][:1]
+        self._backward_over(self._course)
+
+    def _reached(self, leaves: Iterable[torch.Tensor]) -> None:
+        """Leaves that carry on older ones are a step; those that are the older ones have not got their update."""
         carried: dict[int, torch.Tensor] = {}
         reached: set[int] = set()
         line: Place | None = None
-        for leaf in walk.leaves.values() if walk is not None else ():
+        for leaf in leaves:
             number, derived = self._parameters.get(leaf), self._get(leaf) or self._wrapped(leaf)
             updates = numbers_in(derived.updates) if derived is not None else []
             if derived is not None and updates and number not in updates:
@@ -98,6 +122,7 @@ class Rebinding(Instrument):
         self._tell_discarded(reached)
         if carried:
             self._step(carried, line)
+        self._unused |= {key: entry for key, entry in self._derived.items() if entry[1].updates and not entry[1].used}
         self._derived.clear()
         self._at.clear()
         self._uses.clear()
@@ -107,7 +132,7 @@ class Rebinding(Instrument):
         for tensor, gradient in zip(call.inputs, call.result, strict=False):
             number = self._parameters.get(tensor)
             if number is not None and isinstance(gradient, torch.Tensor):
-                self._asked.append((gradient, number))
+                self._asked.append((gradient, 1 << number))
 
     def _backward_over(self, course: Course) -> None:
         """Follow the gradients that are there now, unless there are optimizers to do it."""
@@ -117,9 +142,10 @@ class Rebinding(Instrument):
         asked, self._asked = self._asked, []
         if next(self._optimizers.living(), None) is None:
             for number, parameter in self._parameters.living():
-                if parameter.grad is not None:
-                    self._gradients[id(parameter.grad)] = weakref.ref(parameter.grad), number
-            self._gradients.update((id(gradient), (weakref.ref(gradient), number)) for gradient, number in asked)
+                gradient = gradient_of(parameter)
+                if gradient is not None:
+                    self._gradients[id(gradient)] = weakref.ref(gradient), 1 << number
+            self._gradients.update((id(gradient), (weakref.ref(gradient), bits)) for gradient, bits in asked)
         if self._gradients:
             self.listen(self._operations.ended, self._operation_ended)
         else:
@@ -134,6 +160,8 @@ class Rebinding(Instrument):
         line: Place | None = None
         for tensor in inputs:
             derived = self._get(tensor)
+            if self._unused:
+                self._use(tensor)
             if derived is not None:
                 gradients |= derived.gradients
                 updates |= derived.updates
@@ -160,7 +188,7 @@ class Rebinding(Instrument):
 
     def _gradient_bit(self, tensor: torch.Tensor) -> int:
         entry = self._gradients.get(id(tensor))
-        return 1 << entry[1] if entry is not None and entry[0]() is tensor else 0
+        return entry[1] if entry is not None and entry[0]() is tensor else 0
 
     def _take_note_of_use(self, leaves: int) -> None:
         """What the gradients were that an update is being computed from; the old leaf may be gone when it counts."""
@@ -175,6 +203,12 @@ class Rebinding(Instrument):
         entry = self._derived.get(id(tensor))
         return entry[1] if entry is not None and entry[0]() is tensor else None
 
+    def _use(self, tensor: torch.Tensor) -> None:
+        for table in (self._derived, self._unused):
+            entry = table.get(id(tensor))
+            if entry is not None and entry[0]() is tensor:
+                entry[1].used = True
+
     def _wrapped(self, leaf: torch.Tensor) -> _Derived | None:
         """What is known of the values of a leaf that was made around them, as `nn.Parameter` does."""
         shape, derived = self._at.get(address(leaf), (None, None))
@@ -188,11 +222,12 @@ class Rebinding(Instrument):
         key = id(tensor)
 
         def died(reference: weakref.ref[torch.Tensor]) -> None:
-            entry = self._derived.get(key)
-            if entry is not None and entry[0] is reference:
-                del self._derived[key]
-                if derived.updates and not derived.used:
-                    self._discarded.update(dict.fromkeys(numbers_in(derived.updates), derived.place))
+            for table in (self._derived, self._unused):
+                entry = table.get(key)
+                if entry is not None and entry[0] is reference:
+                    del table[key]
+                    if derived.updates and not derived.used:
+                        self._discarded.update(dict.fromkeys(numbers_in(derived.updates), derived.place))
 
         self._derived[key] = weakref.ref(tensor, died), derived
 
@@ -206,6 +241,8 @@ class Rebinding(Instrument):
 
     def _step(self, carried: dict[int, torch.Tensor], line: Place | None) -> None:
         location = locate(line)
+        for number, leaf in carried.items():
+            self._graphs[number] = 0 if leaf.is_leaf else self._graphs.get(number, 0) + 1
         uses = [use for number in carried for use in self._uses.get(number, ())]
         self.emit(
             OptimizerStepped(
@@ -213,7 +250,9 @@ class Rebinding(Instrument):
                 optimizer=None,
                 location=location,
                 uses=uses,
+                moved=sorted(carried),
                 loss=self._course.last_loss,
+                graph_kept=max(self._graphs[number] for number in carried),
             )
         )
         living = dict(self._parameters.living())

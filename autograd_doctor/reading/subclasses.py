@@ -51,6 +51,11 @@ def plain_parts(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
         yield _detach(tensor)
 
 
+def gradient_of(tensor: torch.Tensor) -> torch.Tensor | None:
+    """Its `.grad`; torch warns where that of a tensor is asked for that is no leaf, and so has none."""
+    return tensor.grad if tensor.is_leaf else None
+
+
 def bytes_of(tensor: torch.Tensor) -> int:
     """Of the values that a tensor stores; torch does not say it of sparse ones."""
     if tensor.layout is torch.sparse_coo:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from autograd_doctor.events import BackwardRan, ProgramRaised
+from autograd_doctor.events import BackwardRan, OptimizerStepped, ProgramRaised
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
@@ -24,6 +24,9 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             yield _failed(runs[-1], runs[-2])
         elif _grows(runs, int(tunables["steps"])):
             yield _growing(runs)
+    by_hand = [step for step in trace.steps if step.optimizer is None]
+    if by_hand and len(by_hand) == by_hand[-1].graph_kept >= tunables["updates"]:
+        yield _updated_with_graphs(trace, by_hand)
 
 
 def _grows(runs: Sequence[BackwardRan], enough: int) -> bool:
@@ -50,6 +53,23 @@ def _growing(runs: Sequence[BackwardRan]) -> Finding:
         related=_related(last),
         step_first=runs[0].step + 1,
         step_count=len(runs),
+    )
+
+
+def _updated_with_graphs(trace: Trace, steps: Sequence[OptimizerStepped]) -> Finding:
+    parameters = sorted({number for step in steps for number in step.moved or ()})
+    return RULE.finding(
+        f"the new values of {trace.parameter_names(parameters)} have a graph that leads through all "
+        f"{plural(len(steps), 'earlier update')} back to the first values, and keeps what each of them computed",
+        subject=trace.parameter_name(parameters[0]),
+        location=steps[-1].location,
+        help="update without a graph, under `torch.no_grad()` or from `value.detach()` and `gradient.detach()`; for "
+        "`torch.func`, begin with parameters that do not require a gradient: `{name: p.detach() for name, p in "
+        "model.named_parameters()}`",
+        evidence={"updates": len(steps)},
+        step_first=steps[0].step + 1,
+        step_count=len(steps),
+        parameters=parameters,
     )
 
 
@@ -117,6 +137,22 @@ def bad_smoothed_loss_retained() -> None:
         optimizer.step()
 
 
+def bad_functional_update() -> None:
+    import torch
+    from torch import nn
+    from torch.func import functional_call, grad
+
+    def loss(parameters: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.mse_loss(functional_call(model, parameters, (x,)), x.sum(1, keepdim=True))
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1))
+    parameters: dict[str, torch.Tensor] = dict(model.named_parameters())
+    for _ in range(14):
+        gradients = grad(loss)(parameters, torch.randn(32, 4))
+        parameters = {name: p - 0.05 * gradients[name] for name, p in parameters.items()}  # <- AD303
+
+
 def good() -> None:
     import torch
     from torch import nn
@@ -175,21 +211,37 @@ def good_unrolled_optimisation() -> None:
         optimizer.step()
 
 
+def good_functional_update() -> None:
+    import torch
+    from torch import nn
+    from torch.func import functional_call, grad
+
+    def loss(parameters: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.mse_loss(functional_call(model, parameters, (x,)), x.sum(1, keepdim=True))
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1))
+    parameters = {name: p.detach() for name, p in model.named_parameters()}
+    for _ in range(14):
+        gradients = grad(loss)(parameters, torch.randn(32, 4))
+        parameters = {name: p - 0.05 * gradients[name] for name, p in parameters.items()}
+
+
 RULE = Rule(
     code="AD303",
     name="graph-grows-across-steps",
     severity="error",
     title="the graph reaches back into earlier steps",
     observes="for every backward, from how many earlier steps operations are part of its graph, and by which variable "
-    "they came in",
+    "they came in; and for every update by hand whether the new values have a graph that leads to the old ones",
     why="the cost of a step grows with the number of steps, and gradients flow through weights that have changed "
     "since; mostly the second backward fails, because the first one freed the shared part",
     fix="detach the state that one step hands to the next",
     fine="truncated backpropagation through time, and unrolled optimisation with a bounded horizon",
-    needs=(BackwardRan, ProgramRaised),
+    needs=(BackwardRan, OptimizerStepped, ProgramRaised),
     examine=examine,
-    bad=(bad, bad_smoothed_loss_retained),
-    good=(good, good_truncated_windows, good_unrolled_optimisation),
-    tunables={"steps": 3},
+    bad=(bad, bad_smoothed_loss_retained, bad_functional_update),
+    good=(good, good_truncated_windows, good_unrolled_optimisation, good_functional_update),
+    tunables={"steps": 3, "updates": 10},
     folds=("AD302", "AD304", "AD501", "AD504"),
 )

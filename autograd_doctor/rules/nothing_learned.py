@@ -111,15 +111,21 @@ def _updates_in_vain(trace: Trace, discarded: tuple[UpdatesDiscarded, ...]) -> F
     backwards = [event for event in trace.of(BackwardRan) if not event.error]
     return RULE.finding(
         f"new values of {trace.parameter_names(parameters)} are computed from their gradients here and bound to a name "
-        f"that nothing reads: {plural(len(backwards), 'backward')} reached the old values again and again",
+        "that nothing reads: gradients were taken of the old values again and again",
         subject=trace.parameter_name(parameters[0]),
-        location=first.location or backwards[0].location,
-        help="change the parameter itself, under `torch.no_grad()`: `p -= rate * p.grad`, and clear `p.grad` after it",
-        evidence={"backwards": len(backwards), "parameters": len(parameters)},
-        related=related(("this backward reaches the old values each time", backwards[0].location)),
+        location=first.location or (backwards[0].location if backwards else None),
+        help=_keep_them(by_transform=not backwards),
+        evidence={"backwards": len(backwards), "discarded_updates": len(discarded), "parameters": len(parameters)},
+        related=related(*(("this backward reaches the old values each time", run.location) for run in backwards[:1])),
         step_first=ordinal(first),
         parameters=parameters,
     )
+
+
+def _keep_them(*, by_transform: bool) -> str:
+    if by_transform:
+        return "bind the new values to the name that the next step takes gradients of: `params = {name: …}`"
+    return "change the parameter itself, under `torch.no_grad()`: `p -= rate * p.grad`, and clear `p.grad` after it"
 
 
 def _averages_in_vain(trace: Trace, minimum: float) -> Iterator[Finding]:
@@ -174,6 +180,23 @@ def bad_loop_variable_is_bound_anew() -> None:
             for parameter in (weight, bias):
                 parameter = parameter - 0.1 * parameter.grad  # <- AD116
         weight.grad = bias.grad = None
+
+
+def bad_functional_update_is_dropped() -> None:
+    import torch
+    from torch import nn
+    from torch.func import functional_call, grad_and_value
+
+    def loss(parameters, x):
+        return nn.functional.mse_loss(functional_call(model, parameters, (x,)), x.sum(1, keepdim=True))
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1))
+    parameters = {name: p.detach() for name, p in model.named_parameters()}
+    for step in range(12):
+        gradients, value = grad_and_value(loss)(parameters, torch.randn(32, 4))
+        updated = {name: p - 0.05 * gradients[name] for name, p in parameters.items()}  # <- AD116
+        print(step, value.item(), len(updated))
 
 
 def bad_loss_comes_back_from_numpy() -> None:
@@ -411,6 +434,7 @@ RULE = Rule(
     bad=(
         bad,
         bad_loop_variable_is_bound_anew,
+        bad_functional_update_is_dropped,
         bad_target_network_is_bound_anew,
         bad_loss_comes_back_from_numpy,
         bad_closure_without_backward,

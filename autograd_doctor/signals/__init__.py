@@ -27,6 +27,7 @@ from autograd_doctor.signals.schedulers import Schedulers
 from autograd_doctor.signals.seeds import Seeds
 from autograd_doctor.signals.signal import Seam
 from autograd_doctor.signals.states import States
+from autograd_doctor.signals.transforms import Transforms
 from autograd_doctor.signals.warned import Warnings
 
 
@@ -38,6 +39,7 @@ class Signals:
         self.operations = Operations(guard)
         self.custom_functions = CustomFunctions(guard)
         self.backward = Backward(guard)
+        self.transforms = Transforms(guard)
         self.modules = ModuleCalls(guard)
         self.train_modes = TrainModes(guard)
         self.grad_modes = GradModes(guard)

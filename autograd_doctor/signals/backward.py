@@ -46,7 +46,7 @@ class Backward(Seam):
     def _running(self, engine: Callable[..., Any]) -> Callable[..., Any]:
         def run(t_outputs: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
             roots = [root for root in t_outputs if isinstance(root, torch.Tensor)]
-            if not self.guard.idle or len(roots) != len(t_outputs) or _inside():
+            if not self.guard.idle or len(roots) != len(t_outputs) or _inside() or any(map(_is_of_transform, roots)):
                 return engine(t_outputs, *args, **kwargs)
             call = _call(roots, args, kwargs)
             self.began.send(call)
@@ -66,6 +66,11 @@ class Backward(Seam):
 def _inside() -> bool:
     """Whether a backward, or a transform of functions, is already under way in this thread."""
     return torch._C._current_graph_task_id() != -1 or _functorch.peek_interpreter_stack() is not None
+
+
+def _is_of_transform(root: torch.Tensor) -> bool:
+    """Whether a transform of functions made it, which is over: what `vjp` returns runs the engine on such."""
+    return _functorch.is_functorch_wrapped_tensor(root)
 
 
 def _call(roots: list[torch.Tensor], args: tuple[Any, ...], kwargs: dict[str, Any]) -> BackwardCall:

@@ -1305,14 +1305,16 @@ class SnapshotKept(Event, frozen=True):
 
 
 class WeightsMetThemselves(Event, frozen=True):
-    """Tensors kept since an earlier step, in the storage of these parameters, were updated by these very ones.
+    """Tensors kept since an earlier step, in the storage of these parameters, were updated by, or compared with, these
+    very ones.
 
-    kept_at: the line that made them. location: that of the update.
+    kept_at: the line that made them. location: that of the update or the comparison.
     """
 
     parameters: list[int]
     kept_at: Location | None
     location: Location | None
+    how: Literal["updated", "compared"] = "updated"
 
 
 # ---------------------------------------------------------------------------------------------------------- numerics

@@ -174,12 +174,10 @@ def test_leaves_below_a_node_are_those_that_its_gradients_reach() -> None:
 
 
 @contextmanager
-def watched(root: torch.Tensor, *, zeros: bool = True, known: dict[int, Made] | None = None) -> Iterator[GradientWatch]:
+def watched(root: torch.Tensor, *, known: dict[int, Made] | None = None) -> Iterator[GradientWatch]:
     """A backward that runs in the block, watched."""
     table = known or {}
-    watch = GradientWatch(
-        walk(root), look_for_zeros=zeros, looking=nullcontext, made_of=lambda tensor: table.get(id(tensor))
-    )
+    watch = GradientWatch(walk(root), looking=nullcontext, made_of=lambda tensor: table.get(id(tensor)))
     watch.attach()
     yield watch
     watch.detach()
@@ -261,7 +259,7 @@ def test_nothing_is_looked_at_after_the_first_bad_gradient() -> None:
         yield
 
     loss = leaf(0.0).exp().exp().sqrt().mul(math.inf).sum()
-    watch = GradientWatch(walk(loss), look_for_zeros=True, looking=looking, made_of=lambda _: None)
+    watch = GradientWatch(walk(loss), looking=looking, made_of=lambda _: None)
     watch.attach()
     loss.backward()
     watch.detach()
@@ -308,13 +306,6 @@ def test_a_node_that_passes_on_something_is_not_told() -> None:
     with watched(product) as watch:
         product.backward()
     assert zeroed(watch) == []
-
-
-def test_zeros_are_told_only_where_they_are_looked_for() -> None:
-    loss = leaf(-1.0).relu().sum()
-    with watched(loss, zeros=False) as watch:
-        loss.backward()
-    assert watch.zeroings() == []
 
 
 def test_what_a_backward_did_not_run_through_has_received_nothing() -> None:

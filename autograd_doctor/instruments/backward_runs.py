@@ -12,7 +12,7 @@ import torch
 from autograd_doctor.events import BackwardRan, Event, NonFiniteGradient, TensorFacts
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.course import Course
-from autograd_doctor.instruments.detail import CLOSE_STEPS, Detail
+from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.ledger import Ledger
 from autograd_doctor.instruments.lineage import Lineage
@@ -120,12 +120,7 @@ class BackwardRuns(Instrument):
         )
         finite = facts.nan + facts.inf == 0
         self._course.loss_seen(facts.low if facts.numel == 1 and finite else math.nan if facts.numel == 1 else None)
-        gradients = GradientWatch(
-            walk,
-            look_for_zeros=self._course.steps < CLOSE_STEPS,
-            looking=self._guard.looking,
-            made_of=self._tensors.get,
-        )
+        gradients = GradientWatch(walk, looking=self._guard.looking, made_of=self._tensors.get)
         optimizer = self._course.closure_of
         inside_step = self._optimizers.number(optimizer) if optimizer is not None else None
         self._run = _Run(call, walk, locate(where), facts, made, gradients, reduction_of(root), inside_step)

@@ -346,6 +346,7 @@ class Lineage(Instrument):
         for output in outputs:
             made = Made(name, place, self._course.steps)
             self._tensors.derive(made, inputs)
+            self._take_hidden(output, made)
             if has_graph(output):
                 mark(output, made)
             elif made.connected:
@@ -354,3 +355,11 @@ class Lineage(Instrument):
             self._tensors.put(output, made)
             if self._detail.closely:
                 self.recorded.relay(Recorded(output, made, inputs))
+
+    def _take_hidden(self, output: torch.Tensor, made: Made) -> None:
+        """What the forward of a function used beside its arguments, as a module's parameters: it gets no gradient."""
+        inside = self._tensors.get(output)
+        hidden = inside.values & ~inside.guessed & ~made.values if inside is not None else 0
+        if hidden:
+            made.take(hidden)
+            made.add_cut(CutPoint(made.operation, made.place, "function", None), hidden)

@@ -1,8 +1,9 @@
-"""Averages and copies of weights that were meant to be apart and share their storage: each update meets itself."""
+"""Averages and copies of weights that were meant to be apart and share their storage: what is kept meets itself."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from itertools import permutations
+from typing import ClassVar, Literal
 
 import torch
 
@@ -12,6 +13,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.instruments.tensors import Tensors
+from autograd_doctor.reading.linear import DIFFERENCES
 from autograd_doctor.reading.made import next_order
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.regions import region_of
@@ -20,7 +22,9 @@ from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.operations import Operation
 
+How = Literal["updated", "compared"]
 _UPDATES = frozenset({"add_", "copy_", "lerp_"})
+_COMPARISONS = DIFFERENCES | {"dist", "l1_loss", "mse_loss", "smooth_l1_loss"}
 
 
 class SelfAverages(Instrument):
@@ -37,36 +41,54 @@ class SelfAverages(Instrument):
         self._parameters = parameters
         self._tensors = tensors
         self._since = next_order()
-        self._met: dict[Place | None, tuple[list[int], Place | None]] = {}
+        self._met: dict[tuple[Place | None, How], tuple[list[int], Place | None]] = {}
 
     def connect(self, signals: Signals) -> None:
-        self.listen(signals.operations.ended, self._operation_ended, attention=Attention.FULL, names=_UPDATES)
+        names = _UPDATES | _COMPARISONS
+        self.listen(signals.operations.ended, self._operation_ended, attention=Attention.FULL, names=names)
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.FULL)
 
     def _operation_ended(self, operation: Operation) -> None:
-        target = operation.args[0] if operation.args else None
-        if self._course.running is not None or not isinstance(target, torch.Tensor):
-            return
-        made = self._tensors.get(target)
+        if self._course.running is None and operation.args:
+            (self._updated if operation.name in _UPDATES else self._compared)(operation)
+
+    def _updated(self, operation: Operation) -> None:
+        target = operation.args[0]
+        made = self._tensors.get(target) if isinstance(target, torch.Tensor) else None
         if made is None or made.alias_of is None or made.born > self._since or self._parameters.get(target) is not None:
             return
         region, others = region_of(target), tensors_in((*operation.args[1:], *operation.kwargs.values()))
         if region is not None and any(region_of(other) == region for other in others):
-            self._met.setdefault(operation.place, ([], made.created_at))[0].append(made.alias_of)
+            self._meet(operation, "updated", made.alias_of, made.created_at)
+
+    def _compared(self, operation: Operation) -> None:
+        """A parameter with what was kept of it, also when nobody saw that being made."""
+        operands = tensors_in(operation.args[:2])
+        for one, other in permutations(operands) if len(operands) == 2 else ():
+            number, made = self._parameters.get(one), self._tensors.get(other)
+            if number is None or other is one or (made is not None and made.born > self._since):
+                continue
+            region = region_of(one)
+            if region is not None and region_of(other) == region:
+                self._meet(operation, "compared", number, made.created_at if made is not None else None)
+
+    def _meet(self, operation: Operation, how: How, parameter: int, made_at: Place | None) -> None:
+        self._met.setdefault((operation.place, how), ([], made_at))[0].append(parameter)
 
     def _step_taken(self, course: Course) -> None:
         self.finish()
         self._since = next_order()
 
     def finish(self) -> None:
-        """State the updates since the last step."""
-        for place, (parameters, made_at) in self._met.items():
+        """State what has met since the last step."""
+        for (place, how), (parameters, made_at) in self._met.items():
             self.emit(
                 WeightsMetThemselves(
                     step=self._course.steps,
                     parameters=sorted(set(parameters)),
                     kept_at=locate(made_at),
                     location=locate(place),
+                    how=how,
                 )
             )
         self._met.clear()

@@ -160,13 +160,10 @@ class GradientWatch:
     2-norms of the gradients that it passed on, in the order of its `next_functions`.
     """
 
-    def __init__(
-        self, walk: GraphWalk, *, look_for_zeros: bool, looking: Look, made_of: Callable[[torch.Tensor], Made | None]
-    ) -> None:
+    def __init__(self, walk: GraphWalk, *, looking: Look, made_of: Callable[[torch.Tensor], Made | None]) -> None:
         self._walk = walk
         self._looking = looking
         self._made_of = made_of
-        self._zeros = look_for_zeros
         self.magnitudes: dict[int, list[float]] = {}
         self.first_bad: BadGradient | None = None
         self.without_answer: set[int] = set()
@@ -231,7 +228,7 @@ class GradientWatch:
 
     def zeroings(self) -> list[tuple[Node, set[int]]]:
         """Nodes that got a nonzero gradient and passed on nothing but zeros, with the leaf nodes below them."""
-        if not self._zeros or self.first_bad is not None:
+        if self.first_bad is not None:
             return []
         found = []
         for key, passed_on in self.magnitudes.items():

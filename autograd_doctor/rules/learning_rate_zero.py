@@ -22,6 +22,9 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         still = [group for group in groups if moved.isdisjoint(_parameters(trace, optimizer, [group]))]
         if still and not may_rise(trace, optimizer):
             yield _finding(trace, optimizer, steps, still)
+        raised = _raised_late(trace, optimizer, steps)
+        if raised is not None and raised.step >= tunables["wasted_steps"]:
+            yield _late(trace, raised, steps)
 
 
 def _still_groups(steps: list[OptimizerStepped], minimum: int) -> list[int]:
@@ -41,6 +44,37 @@ def _parameters(trace: Trace, optimizer: int, which: list[int]) -> list[int]:
 
 def _calls(trace: Trace, optimizer: int) -> list[SchedulerStepped]:
     return [call for call in trace.of(SchedulerStepped) if call.optimizer == optimizer]
+
+
+def _raised_late(trace: Trace, optimizer: int, steps: list[OptimizerStepped]) -> SchedulerStepped | None:
+    """The call of a scheduler before which all rates were 0, and no other optimizer had stepped."""
+    raised = next((call for call in _calls(trace, optimizer) if not call.first and any(call.learning_rates)), None)
+    if raised is None or any(any(step.learning_rates) for step in steps if step.sequence < raised.sequence):
+        return None
+    before = [step for step in trace.steps if step.sequence < raised.sequence]
+    alone = bool(before) and all(step.optimizer == optimizer and step.learning_rates for step in before)
+    return raised if alone else None
+
+
+def _late(trace: Trace, raised: SchedulerStepped, steps: list[OptimizerStepped]) -> Finding:
+    assert raised.optimizer is not None
+    return RULE.finding(
+        f"the learning rate of {called(trace, raised.optimizer)} was 0 for the first {raised.step:,} steps, until "
+        f"`{raised.name}` was stepped here: nothing was learned in them",
+        subject=trace.optimizer_name(raised.optimizer),
+        location=raised.location,
+        help="step the scheduler as often as its factors count, after every step of the optimizer where they count "
+        "those, or begin with a rate above 0",
+        severity="warning",
+        evidence={"steps_at_rate_0": raised.step, "rate_then": max(filter(None, raised.learning_rates))},
+        related=related(
+            ("the scheduler was made here", _cause(trace, raised.optimizer)),
+            ("the steps are taken here", steps[0].location),
+        ),
+        step_first=ordinal(steps[0]),
+        step_count=raised.step,
+        parameters=_parameters(trace, raised.optimizer, list(range(len(groups_of(trace, raised.optimizer))))),
+    )
 
 
 def _finding(trace: Trace, optimizer: int, steps: list[OptimizerStepped], still: list[int]) -> Finding:
@@ -108,6 +142,23 @@ def bad_schedule_by_integer_division() -> None:
         scheduler.step()
 
 
+def bad_schedule_by_steps_is_stepped_by_epochs() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1.0, step / 50))
+    for _ in range(4):
+        for _ in range(25):
+            inputs = torch.randn(16, 4)
+            loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        scheduler.step()  # <- AD110
+
+
 def good() -> None:
     import torch
 
@@ -148,14 +199,16 @@ RULE = Rule(
     why="The loop looks alive, with losses and gradients, while the weights never change.",
     fix="Set a rate above 0; in a schedule look for integer division, a factor of 0 and a warm-up that never ends.",
     fine=(
-        "A warm-up that starts at 0 and rises. Where a scheduler has hardly stepped within the run, the rate may still "
-        "rise, and nothing is said. A single group that is held at 0 beside others that learn is only a warning."
+        "A warm-up that starts at 0 and rises at once; one that holds everything at 0 for a while is a warning. Where "
+        "a scheduler has hardly stepped within the run, the rate may still rise, and nothing is said. A single group "
+        "that is held at 0 beside others that learn is only a warning."
     ),
     needs=(OptimizerBuilt, OptimizerStepped, ParametersAdded, RunEnded, SchedulerStepped),
     examine=examine,
-    bad=(bad, bad_schedule_by_integer_division),
+    bad=(bad, bad_schedule_by_integer_division, bad_schedule_by_steps_is_stepped_by_epochs),
     good=(good, good_warm_up_from_zero),
-    tunables={"minimum_steps": 3},
+    # A schedule that counts steps leaves 0 after the first.
+    tunables={"minimum_steps": 3, "wasted_steps": 20},
     folds=("AD111", "AD116"),
     about="loop",
 )

@@ -4,23 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import BackwardRan, NonFiniteGradient, NonFiniteProduced, OptimizerStepped, ScalerUsed
+from autograd_doctor.events import (
+    BackwardRan,
+    GradientsCleared,
+    NonFiniteGradient,
+    NonFiniteProduced,
+    OptimizerStepped,
+    ScalerUsed,
+)
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.births import described_operands, origins, rows
-from autograd_doctor.views.scaling import scaled_too_far, skipped_after, skipped_by_scaler
+from autograd_doctor.views.scaling import left_unused, scaled_too_far, skipped_after, skipped_by_scaler
 
 _LARGEST = {"float16": "65,504", "bfloat16": "3.4e38"}
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     births = [born for born in trace.of(NonFiniteProduced) if not scaled_too_far(trace, born)]
-    spoiled = [bad for bad in trace.of(NonFiniteGradient) if not bad.absorbed and not skipped_by_scaler(trace, bad)]
+    spoiled = [bad for bad in trace.of(NonFiniteGradient) if not (bad.absorbed or skipped_by_scaler(trace, bad))]
     first = min([*births, *spoiled], key=lambda event: event.step, default=None)
     if isinstance(first, NonFiniteProduced) and first.low_precision and not skipped_after(trace, first):
         yield _forward(first)
-    elif isinstance(first, NonFiniteGradient) and first.low_precision:
+    elif isinstance(first, NonFiniteGradient) and first.low_precision and not left_unused(trace, first):
         yield _backward(trace, first)
 
 
@@ -110,7 +117,7 @@ RULE = Rule(
     "is wrong with the mathematics. From there on NaN spreads as from any other source.",
     fix="Do sums, norms and scores in float32, scale them down first, and train float16 with a `GradScaler`.",
     fine="Overflows in steps that a gradient scaler skipped, if later ones take effect.",
-    needs=(NonFiniteProduced, NonFiniteGradient, BackwardRan, OptimizerStepped, ScalerUsed),
+    needs=(NonFiniteProduced, NonFiniteGradient, BackwardRan, GradientsCleared, OptimizerStepped, ScalerUsed),
     examine=examine,
     bad=(bad,),
     good=(good,),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from autograd_doctor.events import ParameterSeen, SnapshotKept, WeightsMetThemselves
-from autograd_doctor.findings import Finding, Location, Related
+from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural
@@ -24,12 +24,12 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         is_used = event.location in loaded
         if is_used or not _is_candidate(trace, event):
             yield _finding(trace, event, is_used=is_used)
-    averaged: dict[Location | None, list[WeightsMetThemselves]] = {}
+    meetings: dict[object, list[WeightsMetThemselves]] = {}
     for met in trace.of(WeightsMetThemselves):
-        averaged.setdefault(met.location, []).append(met)
-    for updates in averaged.values():
-        if len(updates) >= tunables["updates"]:
-            yield _average(trace, updates)
+        meetings.setdefault((met.how, met.location), []).append(met)
+    for met_again in meetings.values():
+        if len(met_again) >= tunables["updates"]:
+            yield _meeting(trace, met_again)
 
 
 def _is_candidate(trace: Trace, event: SnapshotKept) -> bool:
@@ -57,19 +57,23 @@ def _finding(trace: Trace, event: SnapshotKept, *, is_used: bool) -> Finding:
     )
 
 
-def _average(trace: Trace, updates: Sequence[WeightsMetThemselves]) -> Finding:
-    first = updates[0]
-    line = (Related("updated with the same values here", first.location),) if first.location is not None else ()
+def _meeting(trace: Trace, meetings: Sequence[WeightsMetThemselves]) -> Finding:
+    first = meetings[0]
+    line = (Related(f"{first.how} with the same values here", first.location),) if first.location is not None else ()
+    effect = (
+        f"each of {plural(len(meetings), 'update')} averaged the weights with themselves"
+        if first.how == "updated"
+        else f"its difference from the weights was exactly 0 in each of {plural(len(meetings), 'step')}"
+    )
     return RULE.finding(
-        f"what is kept here is the storage of {trace.parameter_names(first.parameters)} itself, so that each of "
-        f"{plural(len(updates), 'update')} averaged the weights with themselves",
+        f"what is kept here is the storage of {trace.parameter_names(first.parameters)} itself, so that {effect}",
         subject=trace.parameter_name(first.parameters[0]),
         location=first.kept_at or first.location,
         help="start from a copy: `parameter.detach().clone()`, or `copy.deepcopy(model)`",
-        evidence={"updates": len(updates), "parameters": len(first.parameters)},
+        evidence={"steps": len(meetings), "parameters": len(first.parameters)},
         related=line if first.kept_at is not None else (),
         step_first=first.step,
-        step_count=len(updates),
+        step_count=len(meetings),
         parameters=first.parameters,
     )
 
@@ -178,6 +182,23 @@ def bad_shallow_copy() -> None:
         loss.backward()
         optimizer.step()
     model.load_state_dict(initial)
+
+
+def bad_anchor() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    anchor = [parameter.data for parameter in model.parameters()]  # <- AD310
+    for _ in range(16):
+        x = torch.randn(16, 8)
+        drift = sum(((now - before) ** 2).sum() for now, before in zip(model.parameters(), anchor, strict=True))
+        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True)) + 10 * drift
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
 
 
 def good() -> None:
@@ -308,9 +329,9 @@ RULE = Rule(
     code="AD310",
     name="snapshot-aliases-weights",
     severity="error",
-    title="a snapshot or an average shares its storage with weights that go on changing",
+    title="a snapshot, an average or an anchor shares its storage with weights that go on changing",
     observes="which living `state_dict()`s still hold the very storage of parameters that later steps changed, and "
-    "which averages, kept since an earlier step, are updated from the storage that they lie in",
+    "which tensors, kept since an earlier step, are updated from the storage that they lie in, or subtracted from it",
     why='`state_dict()` copies nothing: "the best weights" follow every later step, and loading them in the end '
     "restores the last weights instead",
     fix="copy the snapshot when it is taken",
@@ -318,7 +339,7 @@ RULE = Rule(
     "checkpoint that are made in each epoch. One that nothing was seen to load back is a warning",
     needs=(SnapshotKept, WeightsMetThemselves, ParameterSeen),
     examine=examine,
-    bad=(bad, bad_loaded_back_soon, bad_early_stopping_attribute, bad_average, bad_shallow_copy),
+    bad=(bad, bad_loaded_back_soon, bad_early_stopping_attribute, bad_average, bad_shallow_copy, bad_anchor),
     good=(
         good,
         good_saved_to_disk_at_once,

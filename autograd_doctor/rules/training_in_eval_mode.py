@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import BackwardRan, ForwardRan, ModeSet, ModuleSeen, OptimizerBuilt, OptimizerStepped
+from autograd_doctor.events import (
+    BackwardRan,
+    ForwardRan,
+    ModeSet,
+    ModuleSeen,
+    OptimizerBuilt,
+    OptimizerStepped,
+    ParameterFrozen,
+)
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
@@ -17,7 +25,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         if len({event.step for event in resting}) < tunables["minimum_steps"]:
             continue
         if not _normalisation_frozen(trace, resting[0]):
-            yield _finding(trace, resting, len({event.step for event in passes}))
+            yield _finding(trace, resting, passes)
 
 
 def _training_passes(trace: Trace, module: int) -> list[ForwardRan]:
@@ -54,9 +62,23 @@ def _switched_by_evaluation(trace: Trace, event: ForwardRan) -> bool:
     return any(other.training or not other.grad_enabled for other in own)
 
 
-def _finding(trace: Trace, resting: list[ForwardRan], steps: int) -> Finding:
+def _frozen_with_it(trace: Trace, passes: list[ForwardRan], first: ForwardRan) -> bool:
+    """Whether parameters of the module were frozen between its last pass in train mode and this one in eval mode.
+
+    Then both were done for a new stage of the training, and nobody has forgotten an evaluation.
+    """
+    trained = [event.sequence for event in passes if event.training and event.sequence < first.sequence]
+    seen = trace.modules.get(first.module)
+    own = set(seen.parameters) if seen else set()
+    switched = (event for event in trace.of(ParameterFrozen) if event.parameter in own)
+    return any(max(trained, default=0) < event.sequence < first.sequence for event in switched)
+
+
+def _finding(trace: Trace, resting: list[ForwardRan], passes: list[ForwardRan]) -> Finding:
     first, name = resting[0], trace.module_name(resting[0].module)
-    switched = _switched_by_evaluation(trace, first)
+    steps = len({event.step for event in passes})
+    staged = _frozen_with_it(trace, passes, first)
+    switched = _switched_by_evaluation(trace, first) and not staged
     set_at = first.mode_set_at or _last_switch(trace, first)
     count = len({event.step for event in resting})
     names = ", ".join(f"`{part}`" for part in first.in_eval[:3])
@@ -65,16 +87,20 @@ def _finding(trace: Trace, resting: list[ForwardRan], steps: int) -> Finding:
         subject=name,
         location=(set_at.location if isinstance(set_at, ModeSet) else set_at) or first.location,
         help="call `train()` on it before training, and again after every evaluation",
-        severity=None if switched else "warning",
+        severity="info" if staged else None if switched else "warning",
         confidence="high" if switched else "medium",
         evidence={"in_eval_mode": list(first.in_eval[:20]), "steps_in_eval_mode": count, "training_steps": steps},
         related=(Related("this forward pass was trained on", first.location),) if first.location else (),
-        notes=()
-        if switched
-        else ("it never trained in train mode: this may be meant, to keep normalisation as it was learned",),
+        notes=() if switched else (_doubt(staged=staged),),
         step_first=first.step + 1,
         step_count=count,
     )
+
+
+def _doubt(*, staged: bool) -> str:
+    if staged:
+        return "parameters of it were frozen together with this switch: both may be meant for a new stage"
+    return "it never trained in train mode: this may be meant, to keep normalisation as it was learned"
 
 
 def _last_switch(trace: Trace, event: ForwardRan) -> ModeSet | None:
@@ -186,7 +212,7 @@ RULE = Rule(
     fix="Call `model.train()` at the start of every training phase.",
     fine="Batch-norm frozen in fine-tuning, models without mode-dependent layers, frozen parts. A model that never was "
     "in train mode and was not evaluated before is a warning.",
-    needs=(ForwardRan, BackwardRan, ModeSet, ModuleSeen, OptimizerBuilt, OptimizerStepped),
+    needs=(ForwardRan, ParameterFrozen, BackwardRan, ModeSet, ModuleSeen, OptimizerBuilt, OptimizerStepped),
     examine=examine,
     bad=(bad, bad_first_measured),
     good=(good, good_frozen_batch_norm, good_without_modes),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from autograd_doctor.events import BackwardRan, ConstantTerm, Cut, LossExamined
+from autograd_doctor.events import BackwardRan, ConstantTerm, Cut, ForwardRan, LossExamined
 from autograd_doctor.findings import Evidence, Location, Related
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.connectivity import seen_first
@@ -21,7 +21,8 @@ _Key = tuple[Location | None, Location | None, str]
 class LossTerm:
     """A term at its place, as it was first seen, and the backwards whose loss had it, at the line of the first of them.
 
-    trained: parameters that it was computed from, and that these backwards reach by other terms.
+    trained: parameters that it was computed from, and that these backwards reach by other terms, or that an optimizer
+    steps in vain although a forward built a graph for them.
     """
 
     seen: ConstantTerm
@@ -77,12 +78,14 @@ def steady_terms(trace: Trace, backwards: float) -> Iterator[LossTerm]:
     Those that the newest of them do not have any more were cut for a phase of the training.
     """
     found: dict[_Key, LossTerm] = {}
+    built = _graphs_in_vain(trace)
     for event in trace.of(LossExamined):
         backward = trace.backwards.get(event.backward)
         if backward is None:
             continue
         for seen in event.terms:
-            trained = set(seen.parameters).intersection(backward.reached) - trace.frozen
+            taught = built.get(backward.step, set()).union(backward.reached)
+            trained = set(seen.parameters).intersection(taught) - trace.frozen
             if trained:
                 one = found.setdefault((seen.location, seen.made_at, seen.name), LossTerm(seen, event.location))
                 one.backwards.append(backward)
@@ -95,3 +98,14 @@ def steady_terms(trace: Trace, backwards: float) -> Iterator[LossTerm]:
         newer = sum(other.backward > one.backwards[-1].backward for other in losses)
         if often and not one.is_zero and newer < _PHASE:
             yield one
+
+
+def _graphs_in_vain(trace: Trace) -> dict[int, set[int]]:
+    """By step, parameters that no backward of the run reaches, and for which a forward of that step built a graph."""
+    found: dict[int, set[int]] = {}
+    if trace.without_gradient:
+        for event in trace.of(ForwardRan):
+            if event.builds_graph:
+                mine = trace.without_gradient.intersection(trace.module_parameters(event.module))
+                found.setdefault(event.step, set()).update(mine)
+    return found

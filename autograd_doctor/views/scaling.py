@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autograd_doctor.events import NonFiniteGradient, NonFiniteProduced, OptimizerStepped, ScalerUsed
+from autograd_doctor.events import GradientsCleared, NonFiniteGradient, NonFiniteProduced, OptimizerStepped, ScalerUsed
 from autograd_doctor.trace import Trace
 
 
@@ -22,6 +22,14 @@ def skipped_by_scaler(trace: Trace, bad: NonFiniteGradient) -> bool:
 def skipped_after(trace: Trace, born: NonFiniteProduced) -> bool:
     """Whether a gradient scaler suppressed the step in which a value was spoiled, and a later one took effect."""
     return _is_suppressed(trace, born.step) and _goes_on(trace, born.step)
+
+
+def left_unused(trace: Trace, bad: NonFiniteGradient) -> bool:
+    """Whether the program cleared these gradients before any step used them, as a loss scale of its own does."""
+    for event in trace.of(GradientsCleared):
+        if event.sequence > bad.sequence and set(bad.parameters) <= {*event.parameters}:
+            return set(bad.parameters) <= {*event.unused} and _goes_on(trace, bad.step)
+    return False
 
 
 def _is_suppressed(trace: Trace, step: int) -> bool:

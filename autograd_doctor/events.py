@@ -1769,14 +1769,16 @@ class RowsAlike(Event, frozen=True):
 
 
 class TwinPasses(Event, frozen=True):
-    """Two passes of a root in one step were given equal values in tensors of their own, returned equal values, and both
-    went into the loss of a backward. first_at, second_at: the lines that call it. Told in a few steps for each pair.
+    """Two passes of a root in one step were given equal values, returned equal values, and both went into the loss of a
+    backward. first_at, second_at: the lines that call it. same_tensor: they were given the very same one, and what they
+    returned is compared with each other in the loss. Told in a few steps for each pair.
     """
 
     backward: int
     module: int
     first_at: Location | None
     second_at: Location | None
+    same_tensor: bool = False
 
 
 class PaddedTargetsSeen(Event, frozen=True):
@@ -1802,12 +1804,13 @@ class LookAheadJudged(Event, frozen=True):
     """A copy of a root that predicts the next token was called in evaluation mode with other tokens in the last place.
 
     verdict: "blind" (what it returned for earlier positions stayed the same), "looks ahead", "not judged" (with
-    `reason`). change: of these, relative to the largest value. inner: the innermost module that made a difference;
-    location: the line that calls it. called_at: that of the root.
+    `reason`); "copies", of a root whose targets are its own tokens: it reads them one after the other, and each makes a
+    difference to what is returned in its place. change: of these, relative to the largest value. inner: the innermost
+    module that made a difference; location: the line that calls it. called_at: that of the root.
     """
 
     module: int
-    verdict: Literal["blind", "looks ahead", "not judged"]
+    verdict: Literal["blind", "copies", "looks ahead", "not judged"]
     reason: str = ""
     change: float = 0.0
     inner: str = ""

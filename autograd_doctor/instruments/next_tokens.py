@@ -1,4 +1,4 @@
-"""Losses whose targets are the tokens that a module took in, further along, and whether it looks at these already."""
+"""Losses whose targets are the tokens that a module took in, further along or not, and whether it looks at these."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.module_calls import ModuleCalls, RootBegan, RootPassed
 from autograd_doctor.instruments.module_register import ModuleRegister
-from autograd_doctor.reading.later import Ahead, Shift, is_tokens, looks_ahead, shift_of
+from autograd_doctor.reading.later import Ahead, Shift, is_answer, is_tokens, looks_ahead, reads_on, shift_of
 from autograd_doctor.reading.loss_arguments import operands_of
 from autograd_doctor.reading.losses import CLASSES
 from autograd_doctor.reading.module_copies import copies_of, copy_of, obstacle
@@ -40,7 +40,8 @@ _TOLD = 3
 @dataclass(eq=False, slots=True)
 class _Call:
     """The newest call of a root in training. others: tokens among its arguments that are not the same. began: when.
-    shift: of targets, once that is known. alone: the others, if there are any, are these targets.
+    shift: of targets, once that is known. alone: the others, if there are any, are these targets. answer: those of the
+    tokens that are the targets themselves.
     """
 
     module: nn.Module
@@ -54,12 +55,13 @@ class _Call:
     seconds: float = 0.0
     shift: Shift | None = None
     alone: bool = False
+    answer: torch.Tensor | None = None
 
 
 class NextTokens(Instrument):
-    """Tries, after a step, the first roots whose targets are their own tokens, one position further along.
+    """Tries, after a step, the first roots whose targets are their own tokens, or those one position further along.
 
-    Only those that take in no other tokens but the targets: these may be a source that is known as a whole.
+    The latter only if they take in no other tokens but the targets: these may be a source that is known as a whole.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (TargetsAhead, LookAheadJudged)
@@ -123,58 +125,69 @@ class NextTokens(Instrument):
             return
         for call in self._calls.values():
             shift = shift_of(call.tokens, target)
+            answer = next((tokens for tokens in (call.tokens, *call.others) if is_answer(tokens, target)), None)
             if shift is not None:
                 call.shift = shift
                 call.alone = all(torch.equal(each.flatten(), target.flatten()) for each in call.others)
-                self._told.put(call.module, (self._told.get(call.module) or 0) + 1)
-                self.emit(
-                    TargetsAhead(
-                        step=self._course.steps,
-                        module=call.number,
-                        ahead=shift.ahead,
-                        dim=shift.dim,
-                        location=locate(operation.place),
-                        called_at=locate(call.place),
-                        backward=self._course.backwards,
-                    )
-                )
+                self._tell(call, shift, operation)
+            elif answer is not None:
+                call.answer = answer.clone()
+                self._tell(call, Shift(dim=1, ahead=0), operation)
+
+    def _tell(self, call: _Call, shift: Shift, operation: Operation) -> None:
+        self._told.put(call.module, (self._told.get(call.module) or 0) + 1)
+        self.emit(
+            TargetsAhead(
+                step=self._course.steps,
+                module=call.number,
+                ahead=shift.ahead,
+                dim=shift.dim,
+                location=locate(operation.place),
+                called_at=locate(call.place),
+                backward=self._course.backwards,
+            )
+        )
 
     # ------------------------------------------------------------------------------------------------------- judging
 
     def _step_taken(self, course: Course) -> None:
         calls, self._calls = self._calls, {}
         for call in calls.values():
-            if call.shift is not None and call.shift.ahead == 1 and call.alone and call.module not in self._judged:
+            ahead = call.shift is not None and call.shift.ahead == 1 and call.alone
+            if (ahead or call.answer is not None) and call.module not in self._judged:
                 self._judged.put(call.module, None)
-                self._judge(call, call.shift.dim)
+                self._judge(call)
 
-    def _judge(self, call: _Call, dim: int) -> None:
+    def _judge(self, call: _Call) -> None:
+        wanted = call.tokens if call.answer is None else call.answer
         reason = obstacle(call.module) or ("one call takes too long" if call.seconds > _MOST_SECONDS else "")
         found: Ahead | None = None
+        copies = False
         args, kwargs = (None, None) if reason else (copies_of(call.args), copies_of(call.kwargs))
         copied = [] if reason else tensors_in((args or (), kwargs or {}), EVERYTHING)
-        tokens = next(
-            (each for each in copied if each.shape == call.tokens.shape and torch.equal(each, call.tokens)), None
-        )
+        tokens = next((each for each in copied if each.shape == wanted.shape and torch.equal(each, wanted)), None)
         if not reason and tokens is None:
             reason = "its inputs are too large, no plain tensors, or were changed"
         if not reason and tokens is not None:
             try:
                 with self._guard.looking():
-                    found = looks_ahead(copy_of(call.module), args, kwargs, tokens, dim)
+                    if call.answer is not None:
+                        copies = reads_on(copy_of(call.module), args, kwargs, tokens)
+                    elif call.shift is not None:
+                        found = looks_ahead(copy_of(call.module), args, kwargs, tokens, call.shift.dim)
             except Undecided as undecided:
                 reason = str(undecided)
             except Exception as error:
                 reason = f"a copy of it fails: {type(error).__name__}: {first_line(str(error)).rstrip('.')}"
-        self.emit(self._event(call, reason, found))
+        self.emit(self._event(call, reason, found, copies=copies))
 
-    def _event(self, call: _Call, reason: str, found: Ahead | None) -> LookAheadJudged:
+    def _event(self, call: _Call, reason: str, found: Ahead | None, *, copies: bool) -> LookAheadJudged:
         where = locate(call.place)
         if found is None:
             return LookAheadJudged(
                 step=self._course.steps,
                 module=call.number,
-                verdict="not judged" if reason else "blind",
+                verdict="not judged" if reason else "copies" if copies else "blind",
                 reason=reason,
                 called_at=where,
             )

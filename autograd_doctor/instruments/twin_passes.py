@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 
@@ -15,6 +16,8 @@ from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.module_calls import ModuleCalls, RootBegan, RootCall, RootPassed
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.fingerprint import key_of, row_keys
+from autograd_doctor.reading.graph_order import first_meetings
+from autograd_doctor.reading.graph_walk import GraphWalk
 from autograd_doctor.reading.made import Made, has_graph
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.subclasses import storage_address
@@ -45,8 +48,9 @@ class _Pass:
 class TwinPassesSeen(Instrument):
     """Compares the passes of a step by what they were given, and by what they returned.
 
-    The same tensor given twice is no pair of views: what it costs is one pass too many. Nor is what is given twice with
-    other results, as by a model with dropout. What becomes of the results, `tensors` knows from `lineage`.
+    The same tensor given twice for two terms of a loss is no pair of views: what it costs is one pass too many. Only
+    where its results are compared with each other, they were to differ. What is given twice with other results, as by a
+    model with dropout, is fine. What becomes of the results, `tensors` knows from `lineage`.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (TwinPasses,)
@@ -108,7 +112,7 @@ class TwinPassesSeen(Instrument):
     def _compare(self, old: _Pass, new: _Pass) -> None:
         if old.key != new.key:
             self._differ.add((new.module, old.where, new.where))
-        elif set(old.addresses).isdisjoint(new.addresses) and _keys(old) == _keys(new):
+        elif _keys(old) == _keys(new):
             self._pairs.append((old, new))
 
     def _backward_began(self, call: BackwardCall) -> None:
@@ -117,11 +121,13 @@ class TwinPassesSeen(Instrument):
             return
         through = {id(made) for made in walk.lineages}
         for old, new in self._pairs:
-            met = zip(old.outputs, new.outputs, strict=True)
-            if any(id(one) in through and id(other) in through for (one, _), (other, _) in met):
-                self._tell(old, new, walk.backward)
+            outputs = zip(old.outputs, new.outputs, strict=True)
+            used = [(one, other) for (one, _), (other, _) in outputs if id(one) in through and id(other) in through]
+            same = not set(old.addresses).isdisjoint(new.addresses)
+            if used and (not same or any(_are_compared(walk, one, other) for one, other in used if one and other)):
+                self._tell(old, new, walk.backward, same=same)
 
-    def _tell(self, old: _Pass, new: _Pass, backward: int) -> None:
+    def _tell(self, old: _Pass, new: _Pass, backward: int, *, same: bool) -> None:
         lines = new.module, old.where, new.where
         steps = self._told.get(lines, set())
         if lines in self._differ or self._course.steps in steps or len(steps) >= _MOST_STEPS:
@@ -136,6 +142,7 @@ class TwinPassesSeen(Instrument):
                 module=new.module,
                 first_at=locate(old.where),
                 second_at=locate(new.where),
+                same_tensor=same,
             )
         )
 
@@ -145,3 +152,18 @@ class TwinPassesSeen(Instrument):
 
 def _keys(each: _Pass) -> list[int]:
     return [key for _, key in each.outputs]
+
+
+def _are_compared(walk: GraphWalk, one: Made, other: Made) -> bool:
+    """Whether they meet value by value, as in a product of scores, rather than as terms of a sum."""
+    for node in first_meetings(walk, one, other):
+        terms = node.name().startswith("AddBackward") or any(_values(*source) == 1 for source in node.next_functions)
+        if not terms:
+            return True
+    return False
+
+
+def _values(node: Any, output: int) -> int:
+    """How many an operation made, 0 where its node does not tell."""
+    told = getattr(node, "_input_metadata", ())
+    return math.prod(told[output].shape) if output < len(told) else 0

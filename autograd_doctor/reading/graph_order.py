@@ -1,11 +1,14 @@
-"""Which leaves of a graph come before others on the way from the data to the loss."""
+"""What comes before what on the way from the data to the loss, and where two things meet."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
+from torch.autograd.graph import Node
+
 from autograd_doctor.reading.graph_walk import GraphWalk
+from autograd_doctor.reading.made import Made
 
 
 def behind(walk: GraphWalk, leaves: Iterable[int], trained: Iterable[int]) -> set[int]:
@@ -17,6 +20,20 @@ def behind(walk: GraphWalk, leaves: Iterable[int], trained: Iterable[int]) -> se
     for node in walk.forward_order:
         carries[id(node)] = any(carries.get(id(source), False) for source, _ in node.next_functions)
     return {leaf for leaf in leaves if any(_meets(walk, carries, leaf))}
+
+
+def first_meetings(walk: GraphWalk, one: Made, other: Made) -> list[Node]:
+    """The nodes that work on what two operations made, and on nothing that was already made of both."""
+    carries: dict[int, tuple[bool, bool]] = {}
+    found = []
+    for node in walk.forward_order:
+        made = walk.made.get(id(node))
+        sources = [carries.get(id(source), (False, False)) for source, _ in node.next_functions]
+        carried = made is one or any(first for first, _ in sources), made is other or any(last for _, last in sources)
+        carries[id(node)] = carried
+        if all(carried) and not any(map(all, sources)):
+            found.append(node)
+    return found
 
 
 def _meets(walk: GraphWalk, carries: dict[int, bool], leaf: int) -> Iterable[bool]:

@@ -1,4 +1,4 @@
-"""Sequences of tokens whose targets are the tokens that follow, and whether a module looks at these already.
+"""Sequences of tokens whose targets are the tokens that follow, or these very ones, and what a module looks at.
 
 Tried on a copy: what it returns for earlier positions must stay as it is when the last token is another one.
 """
@@ -6,6 +6,7 @@ Tried on a copy: what it returns for earlier positions must stay as it is when t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -68,6 +69,15 @@ def _is_ahead(tokens: torch.Tensor, target: torch.Tensor, dim: int, ahead: int) 
     return int(counts.sum()) >= _LEAST and float((wanted == later)[counts].double().mean()) >= _ALIKE
 
 
+def is_answer(tokens: torch.Tensor, target: torch.Tensor) -> bool:
+    """Whether the targets of a loss are the tokens themselves, but for those that stand for none."""
+    if target.numel() != tokens.numel() or (target.dim() > 1 and target.shape != tokens.shape):
+        return False
+    wanted = target.reshape(tokens.shape)
+    counts = wanted >= 0
+    return int(counts.sum()) >= _LEAST and float((wanted == tokens)[counts].double().mean()) >= _ALIKE
+
+
 class Ahead(NamedTuple):
     """What looked at the last token: by how much earlier outputs changed, the innermost module, and who calls it."""
 
@@ -97,12 +107,8 @@ def looks_ahead(module: nn.Module, args: Any, kwargs: Any, tokens: torch.Tensor,
     first, again = (_called(module, args, kwargs, tokens.shape, dim) for _ in range(2))
     if not first.outputs or _difference(first.outputs, again.outputs) > 0:
         raise Undecided("what it returns for a position cannot be told apart, or is another each time")
-    before = tokens.clone()
-    tokens.select(dim, -1).copy_(_others(tokens, dim))
-    try:
+    with _changed(tokens, dim, tokens.shape[dim] - 1):
         other = _called(module, args, kwargs, tokens.shape, dim)
-    finally:
-        tokens.copy_(before)
     change = _difference(first.outputs, other.outputs)
     if change <= TOLERANCE:
         return None
@@ -118,12 +124,51 @@ def looks_ahead(module: nn.Module, args: Any, kwargs: Any, tokens: torch.Tensor,
     return Ahead(change, *next(blamed, ("", None)))
 
 
-def _others(tokens: torch.Tensor, dim: int) -> torch.Tensor:
-    """For the last place, tokens that the sequences hold elsewhere, each another than the one that is there."""
-    last = tokens.select(dim, -1)
-    for position in range(tokens.shape[dim] - 1):
-        others = tokens.select(dim, position)
-        if bool((others != last).any()):
+def reads_on(module: nn.Module, args: Any, kwargs: Any, tokens: torch.Tensor) -> bool:
+    """Whether a copy reads sequences from the first to the last place: what it returns for a place depends on the token
+    there and on earlier ones, and on none behind.
+
+    Time runs along either dimension; along the other one, of samples, nothing flows. Raises `Undecided`.
+    """
+    return any(_reads_along(module, args, kwargs, tokens, dim) for dim in (1, 0) if tokens.shape[dim] > 2)
+
+
+def _reads_along(module: nn.Module, args: Any, kwargs: Any, tokens: torch.Tensor, dim: int) -> bool:
+    def called() -> list[torch.Tensor]:
+        with alone():
+            output = module(*fresh(args), **fresh(kwargs))
+        return [each.clone() for each in _by_time(tensors_in([output], EVERYTHING), tokens.shape, dim)]
+
+    def change(now: list[torch.Tensor], first: int, last: int) -> float:
+        return _difference([each[first:last] for each in before], [each[first:last] for each in now])
+
+    before, again, end = called(), called(), tokens.shape[dim] - 1
+    if not before or _difference(before, again) > 0:
+        raise Undecided("what it returns for a position cannot be told apart, or is another each time")
+    with _changed(tokens, dim, end):
+        by_last = called()
+    with _changed(tokens, dim, 0):
+        by_first = called()
+    own, later = change(by_last, end, end + 1), change(by_first, 1, end + 1)
+    return change(by_last, 0, end) <= TOLERANCE < min(own, later)
+
+
+@contextmanager
+def _changed(tokens: torch.Tensor, dim: int, position: int) -> Iterator[None]:
+    before = tokens.clone()
+    tokens.select(dim, position).copy_(_others(tokens, dim, position))
+    try:
+        yield
+    finally:
+        tokens.copy_(before)
+
+
+def _others(tokens: torch.Tensor, dim: int, position: int) -> torch.Tensor:
+    """For a place, tokens that the sequences hold at another one, some of them not those that are there."""
+    own = tokens.select(dim, position)
+    for elsewhere in range(tokens.shape[dim]):
+        others = tokens.select(dim, elsewhere).clone()
+        if bool((others != own).any()):
             return others
     raise Undecided("its sequences hold one token only")
 
@@ -158,13 +203,19 @@ def _noting(call: _Call, path: str, shape: torch.Size, dim: int, outside: Place 
 
 def _earlier(tensors: list[torch.Tensor], shape: torch.Size, dim: int) -> Iterator[torch.Tensor]:
     """Copies of what belongs to all positions but the last, of tensors with a value or more for each token."""
+    for by_time in _by_time(tensors, shape, dim):
+        yield by_time[:-1].clone()
+
+
+def _by_time(tensors: list[torch.Tensor], shape: torch.Size, dim: int) -> Iterator[torch.Tensor]:
+    """Tensors with a value or more for each token, the positions first."""
     for tensor in tensors:
         flat = tensor.dim() == 2 and tensor.shape[0] == shape.numel()
         whole = tensor.reshape(*shape, -1) if flat else tensor
         for axes in (tuple(shape), tuple(reversed(shape))):
             if tuple(whole.shape[:2]) == axes and whole.is_floating_point():
                 along = dim if axes == tuple(shape) else 1 - dim
-                yield whole.narrow(along, 0, whole.shape[along] - 1).clone()
+                yield whole.movedim(along, 0)
                 break
 
 

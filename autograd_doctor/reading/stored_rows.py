@@ -39,7 +39,7 @@ def fields_of(dataset: object, indices: Sequence[int], nesting: int = _NESTING) 
     found: list[tuple[Field, Sequence[int]]] = []
     if is_a(dataset, Subset):
         inner: Any = dataset
-        return fields_of(inner.dataset, [inner.indices[index] for index in indices], nesting - 1) if nesting else []
+        return fields_of(inner.dataset, _chosen(inner, indices), nesting - 1) if nesting else []
     for name, value in attributes(dataset).items():
         if nesting and is_a(value, Dataset):
             found += fields_of(value, indices, nesting - 1)
@@ -47,6 +47,12 @@ def fields_of(dataset: object, indices: Sequence[int], nesting: int = _NESTING) 
             if indices and max(indices) < len(rows):
                 found.append((Field(path, dataset, rows), indices))
     return found[:_MOST_FIELDS]
+
+
+def _chosen(subset: Any, indices: Sequence[int]) -> list[int]:
+    """Its own indices at these: plain numbers, of whatever kind they are, and none where they are something else."""
+    chosen = [subset.indices[index] for index in indices]
+    return [int(each) for each in chosen] if all(hasattr(each, "__index__") for each in chosen) else []
 
 
 def _columns(name: str, value: Any) -> Iterator[tuple[str, Any]]:

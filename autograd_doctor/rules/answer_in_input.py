@@ -11,11 +11,26 @@ from autograd_doctor.trace import Trace
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    losses = {event.module: event for event in trace.of(TargetsAhead) if event.ahead == 1}
+    losses = {(event.module, event.ahead): event for event in trace.of(TargetsAhead)}
     for event in trace.of(LookAheadJudged):
-        loss = losses.get(event.module)
-        if event.verdict == "looks ahead" and event.change >= tunables["change"] and loss is not None:
-            yield _finding(trace, event, loss)
+        following, same = losses.get((event.module, 1)), losses.get((event.module, 0))
+        if event.verdict == "looks ahead" and event.change >= tunables["change"] and following is not None:
+            yield _finding(trace, event, following)
+        elif event.verdict == "copies" and same is not None and following is None:
+            yield _copied(trace, event, same)
+
+
+def _copied(trace: Trace, event: LookAheadJudged, loss: TargetsAhead) -> Finding:
+    name = trace.module_name(event.module)
+    return RULE.finding(
+        f"the targets are the very tokens that `{name}` is given, and it reads them one after the other: what it "
+        "returned for a position changed with the token there, so that it has only to copy it",
+        subject=name,
+        location=event.called_at,
+        help="shift them against each other: the input without its last token, the targets without the first",
+        related=(Related("the loss takes them for targets", loss.location),) if loss.location is not None else (),
+        step_first=1,
+    )
 
 
 def _finding(trace: Trace, event: LookAheadJudged, loss: TargetsAhead) -> Finding:
@@ -87,6 +102,61 @@ def bad_both_ways() -> None:
         tokens = torch.randint(0, 20, (13, 16))
         scores = model(tokens[:-1])
         loss = criterion(scores.view(-1, 20), tokens[1:].reshape(-1))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_not_shifted() -> None:
+    import torch
+    from torch import nn
+
+    class Translator(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed, self.head = nn.Embedding(20, 16), nn.Linear(16, 20)
+            self.encoder, self.decoder = nn.GRU(16, 16, batch_first=True), nn.GRU(16, 16, batch_first=True)
+
+        def forward(self, source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+            _, state = self.encoder(self.embed(source))
+            states, _ = self.decoder(self.embed(target), state)
+            return self.head(states)  # type: ignore[no-any-return]
+
+    torch.manual_seed(0)
+    model = Translator()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(8):
+        source = torch.randint(0, 20, (16, 9))
+        target = source.flip(1)
+        scores = model(source, target)  # <- AD621
+        loss = nn.functional.cross_entropy(scores.flatten(0, 1), target.flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_reconstruction_by_a_decoder() -> None:
+    import torch
+    from torch import nn
+
+    class Autoencoder(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed, self.head = nn.Embedding(20, 16), nn.Linear(16, 20)
+            self.encoder, self.decoder = nn.GRU(16, 16, batch_first=True), nn.GRU(16, 16, batch_first=True)
+
+        def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+            _, state = self.encoder(self.embed(tokens))
+            before = torch.cat([torch.zeros_like(tokens[:, :1]), tokens[:, :-1]], dim=1)
+            states, _ = self.decoder(self.embed(before), state)
+            return self.head(states)  # type: ignore[no-any-return]
+
+    torch.manual_seed(0)
+    model = Autoencoder()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(8):
+        tokens = torch.randint(0, 20, (16, 9))
+        loss = nn.functional.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten())
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -182,15 +252,17 @@ RULE = Rule(
     severity="error",
     title="a model that predicts the next token looks at it",
     observes="Whether the targets of a loss are the tokens that a model took in, one position further along, and "
-    "whether what a copy of it returns for earlier positions changes when the last token is another one.",
+    "whether what a copy of it returns for earlier positions changes when the last token is another one; or whether "
+    "they are these very tokens, and a model that reads them one after the other is given each to predict it.",
     why="The loss falls to next to nothing, because the answer is copied rather than predicted; where there is no next "
     "token yet, as in generation, the model knows nothing.",
-    fix="Mask what comes later in attention, and let recurrent layers and convolutions run one way.",
+    fix="Mask what comes later in attention, let recurrent layers and convolutions run one way, and shift the targets "
+    "against the input.",
     fine="Models of masked tokens, encoders with a decoder, and autoencoders that make a summary of each sequence.",
     needs=(BackwardRan, LookAheadJudged, ModuleSeen, TargetsAhead),
     examine=examine,
-    bad=(bad, bad_both_ways),
-    good=(good, good_masked_tokens, good_autoencoder),
+    bad=(bad, bad_both_ways, bad_not_shifted),
+    good=(good, good_masked_tokens, good_autoencoder, good_reconstruction_by_a_decoder),
     # Relative to the largest value, where rounding is below 1e-5.
     tunables={"change": 1e-3},
     about="model",

@@ -24,11 +24,11 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 def _finding(trace: Trace, events: list[TwinPasses]) -> Finding:
     first = events[0]
     name = trace.module_name(first.module)
+    what = "the same tensor" if first.same_tensor else "the same values to the bit, in tensors of their own"
     others = [Related("the first of them", first.first_at)] if first.first_at is not None else []
     return RULE.finding(
-        f"two passes of `{name}` that go into one loss were given the same values to the bit, in tensors of their own, "
-        f"and returned the same, in each of {len(events)} steps that were compared: as two views of a sample, or as "
-        "two samples, they are one",
+        f"two passes of `{name}` that go into one loss were given {what}, and returned the same, in each of "
+        f"{len(events)} steps that were compared: as two views of a sample, or as two samples, they are one",
         subject=name,
         location=first.second_at,
         confidence="medium",
@@ -63,6 +63,27 @@ def bad() -> None:
         optimizer.step()
 
 
+def bad_one_view_twice() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+    optimizer = torch.optim.Adam(encoder.parameters(), lr=0.01)
+
+    def views(x: torch.Tensor, count: int) -> list[torch.Tensor]:
+        return [x + 0.1 * torch.randn(x.shape)] * count
+
+    for _ in range(10):
+        one, other = (encoder(view) for view in views(torch.randn(16, 8), 2))  # <- AD716
+        z = nn.functional.normalize(torch.cat([one, other]), dim=1)
+        scores = (z @ z.t() / 0.5).masked_fill(torch.eye(32, dtype=torch.bool), -1e9)
+        loss = nn.functional.cross_entropy(scores, torch.arange(32).roll(16))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 def good() -> None:
     import torch
     from torch import nn
@@ -79,6 +100,23 @@ def good() -> None:
         one = nn.functional.normalize(encoder(view(x)), dim=1)
         other = nn.functional.normalize(encoder(view(x)), dim=1)
         loss = nn.functional.cross_entropy(one @ other.t() / 0.5, torch.arange(16))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_one_batch_for_two_terms() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        labels = x[:, :4].argmax(1)
+        loss = nn.functional.cross_entropy(model(x), labels)
+        loss = torch.stack([loss, 1e-3 * model(x).square().mean()]).sum()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -143,8 +181,8 @@ RULE = Rule(
     "another output to the loss.",
     needs=(BackwardRan, ModuleSeen, TwinPasses),
     examine=examine,
-    bad=(bad,),
-    good=(good, good_same_input_with_dropout, good_two_outputs),
+    bad=(bad, bad_one_view_twice),
+    good=(good, good_one_batch_for_two_terms, good_same_input_with_dropout, good_two_outputs),
     tunables={"steps": 3},
     about="data",
 )

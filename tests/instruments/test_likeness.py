@@ -68,6 +68,8 @@ def twins(loss: Loss) -> list[int]:
     [
         pytest.param(lambda m, x: (m(x.clone()) - m(x.clone())).square().sum(), id="copies"),
         pytest.param(lambda m, x: (m(x * 2) * m(x + x)).sum(), id="made in two ways"),
+        pytest.param(lambda m, x: (m(x) * m(x)).sum(), id="one tensor, compared with itself"),
+        pytest.param(lambda m, x: (m(x[:, :]) - m(x[:, :])).square().sum(), id="views of one tensor, compared"),
     ],
 )
 def test_passes_with_equal_data_that_meet_in_a_loss(loss: Loss) -> None:
@@ -77,8 +79,8 @@ def test_passes_with_equal_data_that_meet_in_a_loss(loss: Loss) -> None:
 @pytest.mark.parametrize(
     "loss",
     [
-        pytest.param(lambda m, x: (m(x) * m(x)).sum(), id="one tensor"),
-        pytest.param(lambda m, x: (m(x[:, :]) * m(x[:, :])).sum(), id="views of one tensor"),
+        pytest.param(lambda m, x: m(x).sum() + m(x).square().sum(), id="one tensor in two terms"),
+        pytest.param(lambda m, x: (m(x).sum(1) + m(x[:, :]).square().sum(1)).mean(), id="in two terms of each sample"),
         pytest.param(lambda m, x: (m(x) * m(x + 0.1)).sum(), id="other data"),
         pytest.param(
             lambda m, x: m(x).sum() + 0 * m(x.clone()).detach().sum(), id="one of them is no part of the loss"

@@ -631,6 +631,21 @@ class LossComputed(Event, frozen=True):
     whole: bool = True
 
 
+class BlankTargets(Event, frozen=True):
+    """Targets of a CTC loss with a graph held the index of the blank, within the lengths that they were given.
+
+    blanks: how many of `labels`; samples: how many have one. classes: of the prediction, the blank among them. Told for
+    the first few losses of a line.
+    """
+
+    location: Location | None
+    blank: int
+    blanks: int
+    labels: int
+    samples: int
+    classes: int
+
+
 class SoftmaxOfOne(Event, frozen=True):
     """A softmax ran over a dimension of size one, or of another size, after that, at the same line (`varies`)."""
 

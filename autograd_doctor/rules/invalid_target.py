@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import OperationFailed, ProgramRaised, TensorFacts
-from autograd_doctor.findings import Evidence, Finding, Related
+from autograd_doctor.events import BlankTargets, OperationFailed, ProgramRaised, TensorFacts
+from autograd_doctor.findings import Evidence, Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.crash import Crash, died_of
-from autograd_doctor.wording import shape, tensor, value_range, values
+from autograd_doctor.wording import plural, shape, tensor, value_range, values
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    yield from _blanks(trace)
     crash = died_of(trace, "target_index", "target_dtype", "target_shape")
     if crash is None:
         return
@@ -20,6 +21,26 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         yield _explained(crash, crash.operation.operation, *crash.operation.operands[:2])
     else:
         yield _unexplained(crash)
+
+
+def _blanks(trace: Trace) -> Iterator[Finding]:
+    """CTC takes the blank for a label without a word, and learns something else."""
+    by_line: dict[Location | None, list[BlankTargets]] = {}
+    for event in trace.of(BlankTargets):
+        by_line.setdefault(event.location, []).append(event)
+    for location, events in by_line.items():
+        first = events[0]
+        yield RULE.finding(
+            f"`ctc_loss` got targets that hold its blank, {first.blank}: {first.blanks} of {first.labels} labels in "
+            f"{plural(first.samples, 'sample')}. The blank stands between labels and cannot be one of them",
+            subject="ctc_loss",
+            location=location,
+            help="keep one class for the blank and number the labels around it, and tell the loss which it is: "
+            f"`blank=0` with labels from 1 on, or `blank={first.classes - 1}` with labels from 0 on",
+            evidence={"blank": first.blank, "blanks": first.blanks, "labels": first.labels, "classes": first.classes},
+            step_first=first.step + 1,
+            step_count=len(events),
+        )
 
 
 def _explained(crash: Crash, operation: str, given: TensorFacts, target: TensorFacts) -> Finding:
@@ -149,6 +170,22 @@ def bad_shape() -> None:
         optimizer.step()
 
 
+def bad_blank() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(6, 5)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(8):
+        labels = torch.randint(0, 4, (8, 3))
+        scores = model(torch.randn(12, 8, 6)).log_softmax(2)
+        loss = nn.functional.ctc_loss(scores, labels, torch.full((8,), 12), torch.full((8,), 3))  # <- AD511
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 def good() -> None:
     import torch
     from torch import nn
@@ -160,6 +197,24 @@ def good() -> None:
         x = torch.randn(16, 8)
         labels = x[:, :3].argmax(1)
         loss = nn.functional.cross_entropy(model(x), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_rows_filled_up_with_blanks() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(6, 5)
+    criterion = nn.CTCLoss()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(8):
+        labels, lengths = torch.randint(1, 5, (8, 3)), torch.randint(1, 4, (8,))
+        labels[torch.arange(3) >= lengths.unsqueeze(1)] = 0
+        scores = model(torch.randn(12, 8, 6)).log_softmax(2)
+        loss = criterion(scores, labels, torch.full((8,), 12), lengths)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -186,17 +241,17 @@ RULE = Rule(
     code="AD511",
     name="invalid-target",
     severity="error",
-    title="a loss function refused its target",
+    title="a loss function cannot do anything with its target",
     observes="the loss function that raised, with shape, dtype and range of its prediction and its target as they "
-    "reached it",
+    "reached it; and whether the targets of `ctc_loss` hold its blank, which raises nothing",
     why="a class index outside the classes, a wrong dtype or shape has no loss; on an accelerator the error comes late "
-    "and names neither",
+    "and names neither; a blank among the labels makes it wrong",
     fix="number classes from 0, convert the target, or reshape it",
-    fine="targets equal to `ignore_index`",
-    needs=(OperationFailed, ProgramRaised),
+    fine="targets equal to `ignore_index`, and blanks that fill up rows of labels",
+    needs=(BlankTargets, OperationFailed, ProgramRaised),
     examine=examine,
-    bad=(bad, bad_dtype, bad_shape),
-    good=(good, good_ignored_targets),
+    bad=(bad, bad_dtype, bad_shape, bad_blank),
+    good=(good, good_ignored_targets, good_rows_filled_up_with_blanks),
     folds=("AD512", "AD599"),
     about="data",
 )

@@ -1689,7 +1689,8 @@ class BatchLeakJudged(Event, frozen=True):
     """A copy of a module that trains was called in evaluation mode, with a batch of the program's and with one in which
     all samples but one were replaced by that one.
 
-    verdict: "independent" (its output stayed the same), "leaks", "not judged" (with `reason`). samples: of the batch.
+    verdict: "independent" (its output stayed the same), "leaks", "knows places" (where all samples were the same one,
+    not all got the same), "not judged" (with `reason`). samples: of the batch.
     change: largest difference of an output of that sample, relative to the largest of its outputs. inner: the innermost
     module whose output changed while its inputs had not; inner_kind: its class, if that is torch's own. operation: the
     first one whose output changed, at `location`. time_first: the inner module takes the first axis for time. axes: of
@@ -1700,7 +1701,7 @@ class BatchLeakJudged(Event, frozen=True):
     """
 
     module: int
-    verdict: Literal["independent", "leaks", "not judged"]
+    verdict: Literal["independent", "leaks", "knows places", "not judged"]
     reason: str = ""
     samples: int = 0
     change: float = 0.0

@@ -33,7 +33,7 @@ from autograd_doctor.wording import first_line
 _MOST_MODULES = 4
 """People train a model, or a few that work together."""
 _MOST_SECONDS = 0.2
-"""Of the fastest call, under our eyes; a trial makes up to six."""
+"""Of the fastest call, under our eyes; a trial makes up to eight."""
 _STEPS_TO_WAIT = 3
 """For a second call of the same module."""
 
@@ -190,7 +190,7 @@ class BatchLeaks(Instrument):
         inner = dict(modules_in(module)).get(found.path, module)
         kind = type(inner)
         return BatchLeakJudged(
-            verdict="leaks",
+            verdict="knows places" if found.by_position else "leaks",
             change=found.change,
             inner=next(iter(self._register.names(module, [inner])), kind.__name__),
             inner_kind=kind.__name__ if kind.__module__.partition(".")[0] == "torch" else "",

@@ -23,7 +23,8 @@ _MOST_RECORDED = 4000
 class Mixed(NamedTuple):
     """What depends on other samples: by how much, the path of the innermost module, the first operation and its place.
 
-    axes: of the input of that module. output: the shape of the first output.
+    axes: of the input of that module. output: the shape of the first output. by_position: it depends on the place of a
+    sample in its batch, whatever the others are.
     """
 
     change: float
@@ -32,6 +33,7 @@ class Mixed(NamedTuple):
     place: Place | None
     axes: int
     output: list[int]
+    by_position: bool = False
 
 
 @dataclass
@@ -47,7 +49,8 @@ class _Call:
 def tried(module: nn.Module, args: Any, kwargs: Any, samples: int) -> Mixed | None:
     """Call a copy with a batch, and with batches in which one sample stands in for all others; None if it stays alone.
 
-    The last sample and one in the middle are watched: what runs along the batch may go one way only.
+    The last sample and one in the middle are watched: what runs along the batch may go one way only. Where all samples
+    are the same one, all must get the same.
     """
     for row in sorted({samples // 2, samples - 1}):
         first, again = (_called(module, args, kwargs, row, samples) for _ in range(2))
@@ -61,14 +64,19 @@ def tried(module: nn.Module, args: Any, kwargs: Any, samples: int) -> Mixed | No
             raise Undecided("the shapes of what it returns depend on the values of its inputs")
         if change > TOLERANCE:
             return _blamed(first, other, change)
-    return None
+    same = _repeated(args, row, samples), _repeated(kwargs, row, samples)
+    elsewhere = _called(module, *same, 0, samples)
+    change = _difference(_values(other), _values(elsewhere))
+    if change <= TOLERANCE or _difference(other.outputs, _called(module, *same, row, samples, seed=1).outputs) > 0:
+        return None  # or each place gets noise of its own
+    return _blamed(other, elsewhere, change)._replace(by_position=True)
 
 
-def _called(module: nn.Module, args: Any, kwargs: Any, row: int, samples: int) -> _Call:
+def _called(module: nn.Module, args: Any, kwargs: Any, row: int, samples: int, seed: int = 0) -> _Call:
     call = _Call()
     hooks = [inner.register_forward_hook(_noting(call, path, row, samples)) for path, inner in modules_in(module)]
     try:
-        with alone(), _Recording(call, row, samples):
+        with alone(seed), _Recording(call, row, samples):
             output = module(*fresh(args), **fresh(kwargs))
     finally:
         for hook in hooks:
@@ -127,6 +135,11 @@ def _repeated(value: Any, row: int, samples: int) -> Any:
     if type(value) is dict:
         return {key: _repeated(each, row, samples) for key, each in value.items()}
     return value
+
+
+def _values(call: _Call) -> list[torch.Tensor]:
+    """Without whole numbers: the places of samples themselves are returned as labels of a contrastive loss."""
+    return [output for output in call.outputs if output.is_floating_point()]
 
 
 def _difference(some: list[torch.Tensor], others: list[torch.Tensor]) -> float:

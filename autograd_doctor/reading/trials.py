@@ -21,11 +21,11 @@ class Undecided(Exception):
 
 
 @contextlib.contextmanager
-def alone() -> Iterator[None]:
-    """A block in which a copy is called: without modes of the program, and with the same random numbers each time."""
+def alone(seed: int = 0) -> Iterator[None]:
+    """A block in which a copy is called: without modes of the program, and with the same random numbers for a seed."""
     with unnoticed(), torch._C._EnableTorchFunction(), _without_modes():
-        torch.manual_seed(0)
-        random.seed(0)
+        torch.manual_seed(seed)
+        random.seed(seed)
         yield
 
 

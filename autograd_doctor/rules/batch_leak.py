@@ -41,6 +41,31 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         weight = _weight(event) if told else None
         if weight is not None:
             yield _finding(trace, event, *weight)
+        if event.verdict == "knows places" and event.change > tunables["relative_change"] and _rows_are_samples(event):
+            yield _placed(trace, event)
+
+
+def _rows_are_samples(event: BatchLeakJudged) -> bool:
+    """Moments of a sequence, and nodes that have edges or embeddings of their own, have places."""
+    return event.collated or (event.inputs == 1 and len(event.shape) > 2 and _is_pooled(event))
+
+
+def _placed(trace: Trace, event: BatchLeakJudged) -> Finding:
+    called = event.called_at if event.called_at != event.location else None
+    return RULE.finding(
+        f"in evaluation mode, with a batch of {event.samples} times the same sample, what "
+        f"`{trace.module_name(event.module)}` returns differs by {event.change:.2g} of its size from one place of the "
+        f"batch to another, first by `{event.operation}`",
+        subject=event.inner,
+        location=event.location or event.called_at,
+        help="add what belongs to positions of a sequence along the axis of time, not along the first one, which "
+        "counts samples: mind `x.size(0)`, and the shape of the encoding",
+        severity="error" if event.collated else "warning",
+        evidence={"change": event.change, "samples": event.samples, "input": shape(event.shape)},
+        related=(Related("the module was called here", called),) if called is not None and event.location else (),
+        step_first=event.step + 1,
+        step_count=1,
+    )
 
 
 def _is_pairwise(event: BatchLeakJudged) -> bool:
@@ -168,6 +193,56 @@ def bad_attention_weights() -> None:
         optimizer.step()
 
 
+def bad_encoding_along_the_batch() -> None:
+    import torch
+    from torch import nn
+
+    class Reader(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed, self.head = nn.Linear(3, 8), nn.Linear(8, 1)
+            self.places = nn.Parameter(torch.randn(100, 1, 8))
+
+        def forward(self, x):
+            x = self.embed(x)
+            x = x + self.places[: x.size(0)]  # <- AD608
+            return self.head(torch.tanh(x).mean(1))
+
+    torch.manual_seed(0)
+    model = Reader()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(16, 6, 3)
+        loss = nn.functional.mse_loss(model(x), x.mean((1, 2)).unsqueeze(1))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_embedding_of_each_node() -> None:
+    import torch
+    from torch import nn
+
+    class Roads(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.own = nn.Embedding(20, 8)
+            self.past, self.next = nn.Linear(12, 8), nn.Linear(8, 3)
+
+        def forward(self, flow):
+            return self.next(torch.relu(self.past(flow) + self.own.weight))
+
+    torch.manual_seed(0)
+    model = Roads()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        flow = torch.rand(20, 12)
+        loss = nn.functional.mse_loss(model(flow), flow[:, -3:])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 def good() -> None:
     import torch
     from torch import nn
@@ -251,8 +326,8 @@ RULE = Rule(
     severity="error",
     title="samples of a batch depend on one another",
     observes="A copy of the model, in evaluation mode, was called with a batch of the program's, and again with all "
-    "samples but one replaced. The output of that one was another. Operations and modules were compared one by one to "
-    "find the first that differs.",
+    "samples but one replaced. The output of that one was another; or, where all were the same sample, the outputs of "
+    "two places were. Operations and modules were compared one by one to find the first that differs.",
     why="What the model says of a sample depends on the company it comes in: it learns from neighbours that it will "
     "not have in use, and a batch of one gives another result.",
     fix="Let no operation work along the axis of samples: mind `batch_first`, and the `dim` of softmax and statistics.",
@@ -260,8 +335,8 @@ RULE = Rule(
     "given with its edges, and attention within a batch on purpose, which is told as `info`.",
     needs=(BatchLeakJudged, ModuleSeen),
     examine=examine,
-    bad=(bad, bad_attention_weights),
-    good=(good, good_time_first, good_similarities),
+    bad=(bad, bad_attention_weights, bad_encoding_along_the_batch),
+    good=(good, good_time_first, good_similarities, good_embedding_of_each_node),
     tunables={"relative_change": 1e-4},
     about="axes",
 )

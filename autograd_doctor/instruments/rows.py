@@ -59,6 +59,7 @@ class _Evaluation:
     where: Place | None
     loader: int | None
     in_mode: bool
+    first: int
     step: int = 0
     samples: set[Sample] = field(default_factory=set)
     shared: set[Sample] = field(default_factory=set)
@@ -222,7 +223,7 @@ class Rows(Instrument):
         group = (began.where, loader, whole, began.call.module.training)
         known = self._evaluations.get((began.module, group))
         if known is None:
-            known = _Evaluation(began.where, loader, in_mode=not began.call.module.training)
+            known = _Evaluation(began.where, loader, not began.call.module.training, self._course.steps)
             self._evaluations[began.module, group] = known
         known.step = self._course.steps
         keys = row_keys(tensor) if len(known.samples) < _MOST_ROWS else None
@@ -231,7 +232,11 @@ class Rows(Instrument):
             known.shared.update(training.samples.intersection(keys))
 
     def finish(self) -> None:
+        before: dict[tuple[int, Place | None], set[Sample]] = {}
         for (module, _), found in self._evaluations.items():
+            others = before.setdefault((module, found.where), set())
+            again = len(others & found.samples)
+            others |= found.samples
             if not (found.in_mode or found.step == self._course.steps):
                 continue
             training = self._training[module]
@@ -247,6 +252,9 @@ class Rows(Instrument):
                     shared=len(found.shared),
                     complete=training.complete,
                     tells_apart=training.tells_apart,
+                    first=found.first,
+                    last=found.step,
+                    again=again,
                 )
             )
         for (module, where), alike in self._alike.items():

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from autograd_doctor.events import RowsCompared
-from autograd_doctor.findings import Finding
+from autograd_doctor.events import ModuleSeen, RowsCompared
+from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural
@@ -21,6 +21,41 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             if _may_tell(event, tunables) and (_share(event) < tunables["whole"] or _is_a_part(event, events)):
                 yield _finding(event, trace.module_name(module))
                 break
+        folds = _folds(events, tunables)
+        if folds:
+            yield _carried_on(trace, module, folds)
+
+
+def _folds(events: list[RowsCompared], tunables: Tunables) -> list[RowsCompared]:
+    """Sets that one line evaluated one after the other, each once and for all: at first one that was held out, and
+    then others that had all been trained on."""
+    for held_out in events:
+        if held_out.shared or not held_out.complete or held_out.evaluated < tunables["samples"]:
+            continue
+        folds = [held_out]
+        for event in events:
+            later = event.location == held_out.location and event.first > folds[-1].last
+            if later and not event.again and event.tells_apart and _share(event) >= tunables["whole"]:
+                folds.append(event)
+        if len(folds) >= tunables["folds"]:
+            return folds
+    return []
+
+
+def _carried_on(trace: Trace, module: int, folds: list[RowsCompared]) -> Finding:
+    seen = trace.modules.get(module)
+    name = trace.module_name(module)
+    return RULE.finding(
+        f"after a set of {plural(folds[0].evaluated, 'sample')} that had been held out, `{name}` was evaluated here on "
+        f"{plural(len(folds) - 1, 'other set')}, one after the other, and had been trained on all of their samples "
+        "before: as folds of a cross-validation, only the first one tells anything",
+        subject=name,
+        location=folds[0].location,
+        help="build the model and its optimizer anew for each fold",
+        evidence={"sets": len(folds), "samples": sum(fold.evaluated for fold in folds)},
+        related=(Related("the model was built here", seen.built_at),) if seen and seen.built_at else (),
+        step_first=folds[1].first + 1,
+    )
 
 
 def _share(event: RowsCompared) -> float:
@@ -85,6 +120,29 @@ def bad() -> None:
                 nn.functional.mse_loss(model(inputs), targets).item()  # <- AD706
 
 
+def bad_folds_on_one_model() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(120, 8)
+    y = x.sum(1, keepdim=True)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for held_out in torch.arange(120).split(30):
+        rest = torch.ones(120).index_fill(0, held_out, 0).nonzero().squeeze(1)
+        model.train()
+        for _ in range(2):
+            for rows in rest[torch.randperm(90)].split(30):
+                loss = nn.functional.mse_loss(model(x[rows]), y[rows])
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        model.eval()
+        with torch.no_grad():
+            nn.functional.mse_loss(model(x[held_out]), y[held_out]).item()  # <- AD706
+
+
 def good() -> None:
     import torch
     from torch import nn
@@ -109,6 +167,28 @@ def good() -> None:
             for loader in (train, held_out):
                 for inputs, targets in loader:
                     nn.functional.mse_loss(model(inputs), targets).item()
+
+
+def good_folds() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(120, 8)
+    y = x.sum(1, keepdim=True)
+    for held_out in torch.arange(120).split(30):
+        rest = torch.ones(120).index_fill(0, held_out, 0).nonzero().squeeze(1)
+        model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        for _ in range(2):
+            for rows in rest[torch.randperm(90)].split(30):
+                loss = nn.functional.mse_loss(model(x[rows]), y[rows])
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        with torch.no_grad():
+            nn.functional.mse_loss(model.eval()(x[held_out]), y[held_out]).item()
+            nn.functional.mse_loss(model(x[rest]), y[rest]).item()
 
 
 def good_all_data_and_a_part_of_training() -> None:
@@ -163,18 +243,19 @@ RULE = Rule(
     severity="warning",
     title="the model is evaluated on samples that it was trained on",
     observes="Samples of evaluation passes that are, bit for bit, among those of earlier training passes, once "
-    "training has gone through all of its data.",
+    "training has gone through all of its data; and sets that a line evaluates one after the other, of which only the "
+    "first had been held out.",
     why="The score on such samples tells how well they were learned by heart, not how well the model works on "
     "new ones.",
     fix="Split the data once, and keep the parts apart.",
     fine="Evaluation on all training samples, or on all there are, a look at a part of them beside a real validation, "
     "and samples so simple that many are equal.",
-    needs=(RowsCompared,),
+    needs=(ModuleSeen, RowsCompared),
     examine=examine,
-    bad=(bad,),
-    good=(good, good_all_data_and_a_part_of_training, good_states_of_a_small_grid),
+    bad=(bad, bad_folds_on_one_model),
+    good=(good, good_folds, good_all_data_and_a_part_of_training, good_states_of_a_small_grid),
     # Shares: of the evaluated samples that were trained on, from `share` up, `whole` being nearly all; and of the
     # training samples that were evaluated.
-    tunables={"samples": 4, "share": 0.02, "whole": 0.98, "covered": 0.9},
+    tunables={"samples": 4, "share": 0.02, "whole": 0.98, "covered": 0.9, "folds": 3},
     about="data",
 )

@@ -1078,8 +1078,8 @@ class RowsCompared(Event, frozen=True):
     location: the line that called the module. loader: that the samples were drawn from, if any. own_loader: training
     drew from another. evaluated, trained: different samples of each. shared: how many of the former were trained on.
     complete: training had gone through all of its samples. tells_apart: samples are so rich that equal ones are so for
-    a reason. first, last: the steps after which it was evaluated on them. again: how many of them were among others that
-    the same line had evaluated before.
+    a reason. first, last: the steps after which it was evaluated on them. again: how many of them are among others that
+    the same line evaluated before.
     """
 
     module: int

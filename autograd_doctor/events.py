@@ -910,6 +910,22 @@ class SchedulerStepped(Event, frozen=True):
     follows_metric: bool = False
 
 
+class ScheduleLeftBehind(Event, frozen=True):
+    """An optimizer stepped for the first time since it got its state from a file that holds a schedule's as well, and
+    its scheduler had not taken a step.
+
+    entry: of the file, in which that state is. steps: how many the schedule in the file had taken. learning_rates: of
+    each group now. loaded_at: where the optimizer got its state; made_at: where its scheduler was made.
+    """
+
+    optimizer: int
+    entry: str
+    steps: int
+    learning_rates: list[float | None]
+    loaded_at: Location | None
+    made_at: Location | None
+
+
 class SchedulerIdle(Event, frozen=True):
     """A learning-rate scheduler was built, at this line, and neither it nor one that holds it stepped until the end."""
 

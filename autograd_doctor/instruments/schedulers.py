@@ -72,7 +72,7 @@ class Schedulers(Instrument):
 
     def _built(self, scheduler: LRScheduler) -> None:
         """Only steps of torch's own are seen."""
-        optimizer = _optimizer_of(scheduler)
+        optimizer = optimizer_of(scheduler)
         stepping = next((kind for kind in type(scheduler).__mro__ if "step" in vars(kind)), type(scheduler))
         if optimizer is not None and stepping.__module__.startswith("torch."):
             built = _Built(type(scheduler).__name__, self._optimizers.number(optimizer), place())
@@ -95,7 +95,7 @@ class Schedulers(Instrument):
         number = self._numbers.number(scheduler)
         if not self._names.get(number):
             self._names[number] = "" if constructing else variable_name(scheduler)
-        optimizer = _optimizer_of(scheduler)
+        optimizer = optimizer_of(scheduler)
         self.emit(
             SchedulerStepped(
                 step=self._course.steps,
@@ -114,7 +114,7 @@ class Schedulers(Instrument):
         )
 
 
-def _optimizer_of(scheduler: LRScheduler) -> Optimizer | None:
+def optimizer_of(scheduler: LRScheduler) -> Optimizer | None:
     optimizer: Any = attributes(scheduler).get("optimizer")
     optimizer = attributes(optimizer).get("optimizer", optimizer)  # a framework may have wrapped it
     return optimizer if is_a(optimizer, Optimizer) else None

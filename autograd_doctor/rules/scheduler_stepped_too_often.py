@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from itertools import pairwise
 from math import log
@@ -21,12 +22,18 @@ Calls = list[SchedulerStepped]
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    for calls in _calls_by_scheduler(trace).values():
+    by_scheduler = _calls_by_scheduler(trace)
+    for calls in by_scheduler.values():
         steps = steps_by_optimizer(trace).get(calls[-1].optimizer, [])
         if calls[0].follows_metric or len(calls) < tunables["minimum_calls"] or not steps:
             continue
         if _per_step(calls, steps):
-            last = _last_step(trace, calls[-1].optimizer, steps)
+            others = [first for first, *_ in by_scheduler.values() if first.optimizer == calls[-1].optimizer]
+            last = min(
+                _last_step(trace, calls[-1].optimizer, steps),
+                *(first.step for first in others if first.sequence > calls[-1].sequence),  # another one has taken over
+                sys.maxsize,
+            )
             seen = _collapsed(calls, last, tunables) or _will_collapse(trace, calls, tunables)
             advice = "once per epoch, after its last batch"
         else:

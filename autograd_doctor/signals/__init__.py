@@ -17,6 +17,7 @@ from autograd_doctor.signals.grad_modes import GradModes
 from autograd_doctor.signals.guard import Failed, Guard
 from autograd_doctor.signals.hooks import Hooks
 from autograd_doctor.signals.loaders import Loaders
+from autograd_doctor.signals.loads import Loads
 from autograd_doctor.signals.modules import ModuleCalls, TrainModes
 from autograd_doctor.signals.operations import Operations
 from autograd_doctor.signals.optimizers import Clearing, OptimizersBuilt, OptimizerSteps
@@ -55,6 +56,7 @@ class Signals:
         self.fetches = Fetches(guard)
         self.hooks = Hooks(guard)
         self.states = States(guard)
+        self.loads = Loads(guard)
         self.registration = Registration(guard)
         self.flags = Flags(guard)
         self.seeds = Seeds(guard)

@@ -1358,11 +1358,11 @@ class WeightsMetThemselves(Event, frozen=True):
 class NonFiniteProduced(Event, frozen=True):
     """The first forward operation whose output held NaN or Inf while its inputs were finite, and that mattered.
 
-    rows: first-dimension indices, at most eight. reached: what it spoiled: a loss that went backward, a gradient that
-    the program changed, a parameter in the step of an optimizer (the operation, then), or a loss that was only read.
-    low_precision: the same operation is finite in float32 (None: not tried). from_graph: nobody recorded the operation;
-    it was found by computing the nodes of the graph once more. written_at: where infinities that went in were written
-    down by the program itself, as masks are.
+    rows: first-dimension indices, at most eight. reached: what it spoiled: a loss that went backward, the backward of
+    one that left it out, a gradient that the program changed, a parameter in the step of an optimizer (the operation,
+    then), or a loss that was only read. low_precision: the same operation is finite in float32 (None: not tried).
+    from_graph: nobody recorded the operation; it was found by computing the nodes of the graph once more. written_at:
+    where infinities that went in were written down by the program itself, as masks are.
     """
 
     operation: str
@@ -1370,7 +1370,7 @@ class NonFiniteProduced(Event, frozen=True):
     output: TensorFacts
     operands: list[TensorFacts]
     rows: list[int]
-    reached: Literal["loss", "gradient", "parameter", "read"]
+    reached: Literal["loss", "backward", "gradient", "parameter", "read"]
     module: str = ""
     low_precision: bool | None = None
     from_graph: bool = False
@@ -1391,7 +1391,8 @@ class NonFiniteGradient(Event, frozen=True):
     location: the *forward* line that made the node. operands: the forward inputs with their ranges.
     absorbed: every gradient of the backward ended finite all the same.
     skipped: a gradient scaler skipped the step because of it. low_precision: the gradients are of a small dtype and the
-    node has finite slopes, so that they left the range of that dtype.
+    node has finite slopes, so that they left the range of that dtype. applied_at: where the custom function was applied
+    whose own `backward` did it; operation, location and operands are those of the line in there, then.
     """
 
     node: str
@@ -1403,6 +1404,7 @@ class NonFiniteGradient(Event, frozen=True):
     backward: int
     skipped: bool = False
     low_precision: bool = False
+    applied_at: Location | None = None
 
 
 class LossesFollowed(Event, frozen=True):

@@ -13,6 +13,7 @@ from typing import ClassVar
 import torch
 
 from autograd_doctor.events import Event, NonFiniteInput, NonFiniteProduced, TensorFacts
+from autograd_doctor.instruments.backward_runs import BackwardRuns, GradientsSpoiled
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
@@ -20,7 +21,7 @@ from autograd_doctor.instruments.lineage import Lineage, Recorded
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.birth import birth
-from autograd_doctor.reading.graph_structure import nodes_of
+from autograd_doctor.reading.graph_structure import nodes_below, nodes_of
 from autograd_doctor.reading.graph_walk import lineage_of
 from autograd_doctor.reading.low_precision import from_range, overflows
 from autograd_doctor.reading.made import Made
@@ -53,9 +54,17 @@ class NonFinite(Instrument):
     emits: ClassVar[tuple[type[Event], ...]] = (NonFiniteProduced, NonFiniteInput)
 
     def __init__(
-        self, site: Site, course: Course, detail: Detail, parameters: Parameters, tensors: Tensors, lineage: Lineage
+        self,
+        site: Site,
+        course: Course,
+        detail: Detail,
+        parameters: Parameters,
+        tensors: Tensors,
+        lineage: Lineage,
+        backward_runs: BackwardRuns,
     ) -> None:
         super().__init__(site)
+        self._backward_runs = backward_runs
         self._course = course
         self._detail = detail
         self._parameters = parameters
@@ -73,6 +82,7 @@ class NonFinite(Instrument):
         self.listen(self._lineage.parameter_written, self._parameter_written)
         self.listen(signals.backward.began, self._backward_began, attention=Attention.FULL)
         self.listen(signals.transforms.ended, self._transform_ended, attention=Attention.FULL)
+        self.listen(self._backward_runs.spoiled, self._gradients_spoiled)
 
     def settle(self) -> None:
         """Read what waits on an accelerator, so that the origins of all that was recorded are known."""
@@ -118,6 +128,15 @@ class NonFinite(Instrument):
             self.emit(self._with_operands(origin, call).event(self._course.steps))
             self._reported.add((origin.operation, origin.place))
             self._active = len(self._reported) < _MOST_REPORTED
+
+    def _gradients_spoiled(self, spoiled: GradientsSpoiled) -> None:
+        """NaN that the loss leaves out, as it does with targets that it ignores, comes back with the gradient."""
+        below = (lineage_of(node) for node in nodes_below(spoiled.node))
+        origins = (made.origin for made in below if made is not None and made.origin is not None)
+        origin = next((each for each in origins if each.output.nan and each.operation is not None), None)
+        if self._active and origin is not None and (origin.operation, origin.place) not in self._reported:
+            self._reported.add((origin.operation, origin.place))
+            self.emit(origin.event(self._course.steps, "backward"))
 
     def _transform_ended(self, call: TransformCall) -> None:
         """What runs inside a transform is not recorded: it counts as one operation on what it was given."""

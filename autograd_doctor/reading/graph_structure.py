@@ -14,7 +14,15 @@ microsecond, so that even a graph that grew over many steps holds nobody up."""
 
 def nodes_of(roots: Iterable[torch.Tensor]) -> list[Any]:
     """The nodes of a graph in the order in which they are met; graphs of the same structure have the same order."""
-    pending: list[Any] = [root.grad_fn for root in roots if root.grad_fn is not None]
+    return _met([root.grad_fn for root in roots if root.grad_fn is not None])
+
+
+def nodes_below(node: Any) -> list[Any]:
+    """Those that a gradient of a node flows into, without itself."""
+    return _met([following for following, _ in node.next_functions if following is not None])
+
+
+def _met(pending: list[Any]) -> list[Any]:
     met: dict[Any, None] = {}
     while pending and len(met) < MOST_NODES:
         node = pending.pop()

@@ -17,6 +17,7 @@ from autograd_doctor.findings import Location
 from autograd_doctor.reading.graph_structure import MOST_NODES
 from autograd_doctor.reading.low_precision import FINITE_SLOPES, is_low, overflows_only_by_range
 from autograd_doctor.reading.made import Made, leaf_of
+from autograd_doctor.reading.own_backward import OwnBackward, Spoiling, is_own
 from autograd_doctor.reading.places import Place, lines_of, locate
 from autograd_doctor.reading.tensor_facts import describe, extent, is_remote, read_together, readable
 
@@ -144,13 +145,15 @@ class GraphWalk:
 class BadGradient(NamedTuple):
     """A node that passed on gradients that are not finite, what it saved, and whether they only left their range.
 
-    hook: of the program, which made them so before they arrived at the node.
+    hook: of the program, which made them so before they arrived at the node. inside: the operation of the program's own
+    `backward` that did.
     """
 
     node: Node
     operands: list[TensorFacts]
     low_precision: bool
     hook: Location | None = None
+    inside: Spoiling | None = None
 
 
 class GradientWatch:
@@ -169,13 +172,20 @@ class GradientWatch:
         self.without_answer: set[int] = set()
         self._handles: list[Any] = []
         self._waiting: list[_Waiting] = []
+        self._inside: dict[int, OwnBackward] = {}
 
     def attach(self) -> None:
         for key, node in self._walk.nodes.items():
-            if key not in self._walk.leaves:
-                self._handles.append(node.register_hook(self._hook(key, node)))
+            if key in self._walk.leaves:
+                continue
+            if is_own(node):
+                inside = self._inside[key] = OwnBackward(self._looking)
+                self._handles.append(node.register_prehook(lambda gradients, mode=inside: mode.put_on()))
+            self._handles.append(node.register_hook(self._hook(key, node)))
 
     def detach(self) -> None:
+        for inside in self._inside.values():
+            inside.take_off()
         for handle in self._handles:
             handle.remove()
         self._handles = []
@@ -183,8 +193,11 @@ class GradientWatch:
 
     def _hook(self, key: int, node: Node) -> Callable[[Any, Any], None]:
         looking, magnitudes = self._looking, self.magnitudes
+        inside = self._inside.get(key)
 
         def look(given: tuple[torch.Tensor | None, ...], arrived: tuple[torch.Tensor | None, ...]) -> None:
+            if inside is not None:
+                inside.take_off()
             if self.first_bad is not None:
                 return
             with looking():
@@ -198,7 +211,8 @@ class GradientWatch:
                 if not all(map(math.isfinite, found)):
                     by_range = overflows_only_by_range(operation_of(node), given)
                     hook = None if all(map(math.isfinite, map(_magnitude, arrived))) else self._hook_before(key)
-                    self.first_bad = BadGradient(node, [] if hook else _operands(node, self._made_of), by_range, hook)
+                    operands = [] if hook else _operands(node, self._made_of)
+                    self.first_bad = BadGradient(node, operands, by_range, hook, inside.found if inside else None)
 
         return look
 
@@ -343,15 +357,17 @@ def _operands(node: Node, made_of: Callable[[torch.Tensor], Made | None]) -> lis
 
 
 def non_finite_event(walk: GraphWalk, bad: BadGradient, parameters: list[int], absorbed: bool) -> NonFiniteGradient:
-    node, operands = bad.node, bad.operands
+    node, inside = bad.node, bad.inside
     made = walk.made.get(id(node))
     operation = made.operation if made else operation_of(node).lower()
+    called_at = locate(made.place) if made else None
     return NonFiniteGradient(
         step=walk.step,
         node=str(node.name()),
-        operation="register_hook" if bad.hook else operation,
-        location=bad.hook or (locate(made.place) if made else None),
-        operands=operands,
+        operation="register_hook" if bad.hook else inside.operation if inside else operation,
+        location=bad.hook or (locate(inside.place) if inside else called_at),
+        applied_at=called_at if inside else None,
+        operands=inside.operands if inside else bad.operands,
         parameters=parameters,
         absorbed=absorbed,
         backward=walk.backward,

@@ -36,7 +36,7 @@ class Origin:
         """What is trained, or a view of it, that was spoiled before anybody looked."""
         return self.operation is None and self.output.requires_grad
 
-    def event(self, step: int, reached: Literal["loss", "gradient", "read"] = "loss") -> Event:
+    def event(self, step: int, reached: Literal["loss", "backward", "gradient", "read"] = "loss") -> Event:
         if self.operation is None:
             return NonFiniteInput(step=step, tensor=self.output, location=locate(self.place), rows=list(self.rows))
         return NonFiniteProduced(

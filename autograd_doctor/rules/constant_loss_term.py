@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import BackwardRan, Cut, ForwardRan, LossExamined, OptimizerStepped
+from autograd_doctor.events import BackwardRan, Cut, LossExamined
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
@@ -191,11 +191,10 @@ RULE = Rule(
     "`create_graph=True` for slopes.",
     fine="Factors, targets and baselines inside a term that has a gradient, straight-through estimators, and losses "
     "added for the eye that go backward on their own.",
-    needs=(BackwardRan, ForwardRan, LossExamined, OptimizerStepped),
+    needs=(BackwardRan, LossExamined),
     examine=examine,
     bad=(bad, bad_number, bad_slope),
     good=(good, good_baseline_and_weight, good_straight_through, good_shown_total),
     tunables={"backwards": 2},
     about="loss",
-    folds=("AD201",),
 )

@@ -165,5 +165,5 @@ RULE = Rule(
     good=(good, good_clipped),
     # Our own measurement: over the healthy programs of the tests gradients grow by two decades at most on their way.
     tunables={"layers": 5, "times": 16, "decades": 2.5, "steps": 8, "large_ratio": 0.1},
-    folds=("AD413",),
+    folds=("AD413", "AD414"),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import BackwardRan, ForwardRan, LossExamined, OptimizerStepped
+from autograd_doctor.events import BackwardRan, LossExamined
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
@@ -122,7 +122,7 @@ RULE = Rule(
     why="Numbers have no graph: what was rebuilt from them shifts the loss and teaches nothing.",
     fix="Compute with tensors all the way and join them with `torch.stack` or `torch.cat`.",
     fine="Targets, masks, indices and weights that are made in that way on purpose.",
-    needs=(BackwardRan, ForwardRan, LossExamined, OptimizerStepped),
+    needs=(BackwardRan, LossExamined),
     examine=examine,
     bad=(bad, bad_list_of_numbers),
     good=(good, good_targets_and_weights),

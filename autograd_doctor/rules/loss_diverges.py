@@ -301,6 +301,20 @@ RULE = Rule(
     # unless their targets grow, typical updates are below 0.1 of the weights, and weights do not grow tenfold. Between
     # the factors, updates must be three times as large. A state has grown if its largest entry is ten times as large.
     tunables={"factor": 100.0, "large_factor": 1e4, "large_ratio": 0.1, "weight_growth": 10.0, "carried_growth": 10.0},
-    folds=("AD401", "AD402", "AD404", "AD406", "AD412", "AD413", "AD408", "AD409", "AD410", "AD111", "AD116", "AD599"),
+    folds=(
+        "AD401",
+        "AD402",
+        "AD404",
+        "AD406",
+        "AD412",
+        "AD413",
+        "AD414",
+        "AD408",
+        "AD409",
+        "AD410",
+        "AD111",
+        "AD116",
+        "AD599",
+    ),
     about="loss",
 )

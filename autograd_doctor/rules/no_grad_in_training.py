@@ -12,6 +12,7 @@ from autograd_doctor.events import (
     ForwardRan,
     GradModeLeftOff,
     GradSwitch,
+    LossExamined,
     OptimizerBuilt,
     OptimizerStepped,
 )
@@ -21,6 +22,7 @@ from autograd_doctor.trace import Trace
 from autograd_doctor.views.connectivity import missed_by
 from autograd_doctor.views.crash import lacks_graph
 from autograd_doctor.views.cuts import described
+from autograd_doctor.views.loss_terms import LossTerm, steady_terms
 
 
 @dataclass
@@ -57,8 +59,15 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
                     deprived.guessed &= guessed
                     deprived.parameters |= parameters
                     deprived.backwards.append(event)
+    terms = list(steady_terms(trace, tunables["backwards"], in_vain=True))
+    told: list[LossTerm] = []
     for switch, deprived in found.items():
-        yield _finding(trace, switch, deprived)
+        term = next((each for each in terms if deprived.parameters and deprived.parameters <= each.trained), None)
+        if term is None or _is_slip(switch) or _is_whole(deprived):
+            yield _finding(trace, switch, deprived)
+        elif term not in told:
+            told.append(term)
+            yield _taken_from_before(trace, switch, term)
 
 
 def _switches(trace: Trace, backward: BackwardRan, last: ForwardRan | None) -> Iterator[_Switched]:
@@ -90,12 +99,37 @@ def _newest(switches: list[_Switched], ran_under: dict[GradSwitch, int]) -> Iter
         blamed |= each.parameters
 
 
+def _is_slip(switch: GradSwitch) -> bool:
+    return switch.form == "decorator" or switch.kind == "set_grad_enabled"
+
+
+def _is_whole(deprived: _Deprived) -> bool:
+    first = deprived.backwards[0]
+    return lacks_graph(first) or not first.reached
+
+
+def _taken_from_before(trace: Trace, switch: GradSwitch, term: LossTerm) -> Finding:
+    """The loss has a term of values that were made with gradients off, and those with a graph lie beside it unused."""
+    who = trace.parameter_names(term.parameters)
+    return RULE.finding(
+        f"{term.words} is computed from what {described(switch)} kept without a graph, so no gradient reaches {who}; a "
+        "forward of the same step built a graph for them, and no backward uses it",
+        subject=term.seen.name or term.seen.operation,
+        location=term.location,
+        help="compute this term from what that forward returns, and keep the values from before for the targets",
+        evidence=term.evidence(trace),
+        related=tuple(term.related()),
+        step_first=term.backwards[0].step + 1,
+        step_count=len(term.backwards),
+        parameters=term.parameters,
+    )
+
+
 def _finding(trace: Trace, switch: GradSwitch, deprived: _Deprived) -> Finding:
     """A block around one part says on its face that the part is not to be trained; anything else is a slip."""
     parameters, backwards = sorted(deprived.parameters), deprived.backwards
     first = backwards[0]
-    whole = lacks_graph(first) or not first.reached
-    slip = switch.form == "decorator" or switch.kind == "set_grad_enabled"
+    whole, slip = _is_whole(deprived), _is_slip(switch)
     who = trace.parameter_names(parameters) or "anything"
     return RULE.finding(
         f"{described(switch)} kept the graph from being built, so no gradient of the loss reaches {who}",
@@ -293,10 +327,11 @@ RULE = Rule(
     fine="Evaluation, target and teacher networks, pseudo labels, rollouts, moving averages and features from "
     "parts that no optimizer holds. A block around one part, "
     "beside others that learn, is a warning.",
-    needs=(BackwardRan, ForwardRan, GradModeLeftOff, OptimizerBuilt, OptimizerStepped),
+    needs=(BackwardRan, ForwardRan, GradModeLeftOff, LossExamined, OptimizerBuilt, OptimizerStepped),
     examine=examine,
     bad=(bad, bad_block, bad_flag, bad_encoder),
     good=(good, good_frozen_features, good_pseudo_labels, good_rollout),
     folds=("AD203", "AD103", "AD104", "AD111", "AD506", "AD599", "AD116", "AD216", "AD217"),
+    tunables={"backwards": 2},
     references=("https://docs.pytorch.org/docs/stable/notes/autograd.html",),
 )

@@ -12,10 +12,11 @@ from autograd_doctor.events import (
     ScalerUsed,
     TensorFacts,
 )
-from autograd_doctor.findings import Finding, Location, Related
+from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.scaling import skipped_by_scaler
+from autograd_doctor.views.step_cycle import related
 
 _HOOK = "register_hook"
 _REASONS = {
@@ -68,7 +69,9 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             return
 
 
-def _who(operation: str) -> str:
+def _who(bad: NonFiniteGradient, operation: str) -> str:
+    if bad.applied_at is not None:
+        return f"`{operation}` in the backward of `{bad.node.removesuffix('Backward')}`"
     return "a hook" if operation == _HOOK else f"the backward of `{operation}`"
 
 
@@ -81,9 +84,10 @@ def _finding(trace: Trace, bad: NonFiniteGradient) -> Finding:
     spoiled = f", and {reached}" if bad.absorbed else spoiled
     operands = {f"operand_{place}": _described(operand) for place, operand in enumerate(bad.operands, start=1)}
     culprit = next((operand for operand in bad.operands if _at_the_edge(operand)), None)
+    given = "gradients" if bad.applied_at is None else "values"
     where = f" at {_described(culprit)}" if culprit else ""
     return RULE.finding(
-        f"{_who(operation)} made NaN or Inf out of finite gradients{where}{spoiled}",
+        f"{_who(bad, operation)} made NaN or Inf out of finite {given}{where}{spoiled}",
         subject=culprit.name if culprit and culprit.name not in _ROLES else operation,
         location=bad.location or (backward.location if backward else None),
         help=help or "keep the operands away from where the operation has no slope; mask them before it, not after",
@@ -95,12 +99,22 @@ def _finding(trace: Trace, bad: NonFiniteGradient) -> Finding:
             "number_of_parameters": len(bad.parameters),
             **operands,
         },
-        related=(Related("this backward ran into it", backward.location),) if backward and backward.location else (),
-        notes=tuple(text for text in (reason, _HIDDEN if reason and operation != _HOOK else "") if text),
+        related=related(
+            ("the function is applied here", bad.applied_at),
+            ("this backward ran into it", backward.location if backward else None),
+        ),
+        notes=_notes(bad, operation, reason),
         step_first=bad.step + 1,
         step_count=1,
         parameters=bad.parameters,
     )
+
+
+def _notes(bad: NonFiniteGradient, operation: str, reason: str) -> tuple[str, ...]:
+    """Slopes are those of the forward: an operation of a `backward` is what it is."""
+    if not reason or bad.applied_at is not None:
+        return ()
+    return (reason,) if operation == _HOOK else (reason, _HIDDEN)
 
 
 def _described(operand: TensorFacts) -> str:
@@ -160,6 +174,35 @@ def bad_norm() -> None:
     for _ in range(8):
         lengths = model(x).square().sum(1).pow(0.5)  # <- AD402
         loss = (lengths - 1).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_in_a_backward_of_its_own() -> None:
+    import torch
+    from torch import nn
+
+    class Softplus(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):  # type: ignore[no-untyped-def]
+            ctx.save_for_backward(x)
+            return nn.functional.softplus(x)
+
+        @staticmethod
+        def backward(ctx, gradient):  # type: ignore[no-untyped-def]
+            (x,) = ctx.saved_tensors
+            grown = x.exp()  # <- AD402
+            return gradient * grown / (1 + grown)
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    for step in range(8):
+        x = torch.randn(16, 4)
+        if step == 2:
+            x[3] = 500 * model.weight.detach()[0].sign()
+        loss = Softplus.apply(model(x)).mean()  # type: ignore[no-untyped-call]
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -232,7 +275,7 @@ RULE = Rule(
     "scaler skipped are not reported.",
     needs=(NonFiniteGradient, NonFiniteProduced, BackwardRan, OptimizerStepped, ScalerUsed),
     examine=examine,
-    bad=(bad, bad_where, bad_norm),
+    bad=(bad, bad_in_a_backward_of_its_own, bad_where, bad_norm),
     good=(good, good_masked_before, good_skipped_by_scaler),
     folds=("AD401", "AD403", "AD405", "AD406", "AD412", "AD413", "AD111", "AD599", "AD116"),
 )

@@ -105,7 +105,7 @@ def _finding(trace: Trace, born: NonFiniteProduced) -> Finding:
             **operands,
         },
         related=(*origins(born), *_written(born), *_taken(born, built)),
-        notes=tuple(filter(None, (reason, f"it happened in `{born.module}`" if born.module else "", _how(born)))),
+        notes=tuple(filter(None, (reason, _inside(born), _left_out(born), _how(born)))),
         step_first=born.step + 1,
         step_count=1,
     )
@@ -149,6 +149,16 @@ def _of_update(step: OptimizerStepped | None, built: OptimizerBuilt | None) -> t
 def _goes_on(trace: Trace, born: NonFiniteProduced) -> bool:
     """Whether training went on after a loss that the program left out."""
     return any(step.step > born.step for step in trace.steps)
+
+
+def _inside(born: NonFiniteProduced) -> str:
+    return f"it happened in `{born.module}`" if born.module else ""
+
+
+def _left_out(born: NonFiniteProduced) -> str:
+    if born.reached != "backward":
+        return ""
+    return "the loss left these values out and was finite; in its backward they spoiled the gradients, as 0 times NaN"
 
 
 def _how(born: NonFiniteProduced) -> str:

@@ -197,6 +197,6 @@ RULE = Rule(
     # Usual is about 1e-3 (Karpathy, CS231n notes "Neural Networks Part 3", ratio of weights to updates). The limits are
     # beyond all healthy programs of the tests; below 6e-8 float32 does not even represent the new value.
     tunables={"large": 1.0, "small": 1e-6, "steps": 6},
-    folds=("AD408", "AD409", "AD413"),
+    folds=("AD408", "AD409", "AD413", "AD414"),
     about="loop",
 )

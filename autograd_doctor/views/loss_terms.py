@@ -21,8 +21,8 @@ _Key = tuple[Location | None, Location | None, str]
 class LossTerm:
     """A term at its place, as it was first seen, and the backwards whose loss had it, at the line of the first of them.
 
-    trained: parameters that it was computed from, and that these backwards reach by other terms, or that an optimizer
-    steps in vain although a forward built a graph for them.
+    trained: parameters that it was computed from, and that these backwards reach by other terms; or, of a term in vain,
+    that no backward reaches, although an optimizer steps them and a forward built a graph for them in the same step.
     """
 
     seen: ConstantTerm
@@ -71,20 +71,20 @@ class LossTerm:
             yield Related("this backward takes no gradient through it", backward)
 
 
-def steady_terms(trace: Trace, backwards: float) -> Iterator[LossTerm]:
+def steady_terms(trace: Trace, backwards: float, *, in_vain: bool = False) -> Iterator[LossTerm]:
     """Terms that at least so many examined losses had, and at least half of those of their line from then on, and that
     are not zero.
 
     Those that the newest of them do not have any more were cut for a phase of the training.
     """
     found: dict[_Key, LossTerm] = {}
-    built = _graphs_in_vain(trace)
+    built = _graphs_in_vain(trace) if in_vain else {}
     for event in trace.of(LossExamined):
         backward = trace.backwards.get(event.backward)
         if backward is None:
             continue
         for seen in event.terms:
-            taught = built.get(backward.step, set()).union(backward.reached)
+            taught = built.get(backward.step, ()) if in_vain else backward.reached
             trained = set(seen.parameters).intersection(taught) - trace.frozen
             if trained:
                 one = found.setdefault((seen.location, seen.made_at, seen.name), LossTerm(seen, event.location))

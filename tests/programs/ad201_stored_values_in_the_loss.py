@@ -44,7 +44,7 @@ for iteration in range(6):
         ratio = torch.exp(logp - old)
         actor = -torch.min(ratio * adv, ratio.clamp(0.8, 1.2) * adv).mean()
         critic = nn.functional.mse_loss(v, g)
-        total = actor + 0.5 * critic - 0.01 * entropy.mean()  # <- AD216
+        total = actor + 0.5 * critic - 0.01 * entropy.mean()  # <- AD201
         optim.zero_grad()
         total.backward()
         optim.step()

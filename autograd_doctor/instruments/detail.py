@@ -139,7 +139,7 @@ class Detail(Instrument):
         new = (self._fresh or self._asked > 0) and self._may_be_granted
         sampled = course.steps % SAMPLED_EVERY < _IN_A_ROW and course.steps >= SAMPLED_EVERY
         first_of_sample = sampled and course.steps % SAMPLED_EVERY == 0
-        self._near = self._young or self._is_repeated or first_of_sample or self._asked == _IN_A_ROW
+        self._near = self._young or self.is_repeated or first_of_sample or self._asked == _IN_A_ROW
         self._fresh = self._young = False
         self._asked = max(0, self._asked - 1)
         full = new or sampled or self._is_wanted
@@ -149,10 +149,10 @@ class Detail(Instrument):
     @property
     def _is_wanted(self) -> bool:
         """Whether the present step must be full, however often the like of it was seen."""
-        return self._is_repeated or self._course.by_hand or not self._has_optimizer
+        return self.is_repeated or self._course.by_hand or not self._has_optimizer
 
     @property
-    def _is_repeated(self) -> bool:
+    def is_repeated(self) -> bool:
         """Whether this is a second run, about the step for which it is made."""
         return self.full_from is not None and -1 <= self._course.steps - self.full_from < _BEYOND
 

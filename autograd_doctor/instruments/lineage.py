@@ -106,7 +106,8 @@ class Lineage(Instrument):
         self.listen(self._detail.turned, self._turned)
 
     def _turned(self, detail: Detail) -> None:
-        """Switches of light steps are seen by what they left behind."""
+        """Switches of light steps are seen by what they left behind; in a second run even work on data is followed."""
+        self._operations.dozing &= not detail.is_repeated
         for number, parameter in self._parameters.living():
             if detail.full and self._learns.get(number, parameter.requires_grad) is not parameter.requires_grad:
                 self._switched(number, None, on=parameter.requires_grad)
@@ -146,7 +147,7 @@ class Lineage(Instrument):
 
     def _worked_on_data(self) -> None:
         self._without_parameters += 1
-        if self._without_parameters > _WORK_ON_DATA:
+        if self._without_parameters > _WORK_ON_DATA and not self._detail.is_repeated:
             self._without_parameters = 0
             self._operations.dozing = True
 

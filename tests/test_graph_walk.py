@@ -326,7 +326,7 @@ def test_what_a_backward_did_not_run_through_has_received_nothing() -> None:
         (torch.eye(2).to_sparse(), 0.0),
         (torch.zeros(2), 0.0),
         (torch.tensor([3.0, 4.0]), 5.0),
-        (torch.tensor([1e-40, 1e-40]), 1.0),
+        (torch.tensor([2.0**-140, 2.0**-140]), 2.0**-140),
         (torch.tensor([1e30, 1e30]), 1.7976931348623157e308),
         (torch.tensor([1.0, math.inf]), math.inf),
     ],

@@ -361,3 +361,69 @@ def test_a_nan_that_was_told_early_does_not_end_the_run() -> None:
     """)
     assert findings(report) == wanted
     assert (report.run.steps, report.run.stopped_by) == (60, "finished")
+
+
+def test_a_nan_of_a_late_sample_is_found_where_the_sample_is_prepared() -> None:
+    source = """
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, Dataset
+
+        class Pixels(Dataset):
+            def __init__(self):
+                self.raw = torch.randint(1, 255, (3000, 8), generator=torch.Generator().manual_seed(0))
+                self.raw[1777, 3] = 255
+
+            def __len__(self):
+                return len(self.raw)
+
+            def __getitem__(self, index):
+                share = self.raw[index].float() / 255
+                return share.log() - (1 - share).log()  # <- AD401
+
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 8))
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+        for x in DataLoader(Pixels(), batch_size=60):
+            loss = (model(x) - x).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """
+    report, wanted = check(source)
+    assert findings(report) == wanted, report.exit_reason
+
+
+def test_a_sequence_whose_beginning_is_never_learned_from() -> None:
+    source = """
+        import torch
+        from torch import nn
+
+        class Recurrent(nn.Module):
+            def __init__(self, inputs, units, outputs):
+                super().__init__()
+                self.read, self.carry = nn.Linear(inputs, units), nn.Linear(units, units, bias=False)
+                self.answer = nn.Linear(units, outputs)
+                nn.init.normal_(self.carry.weight, std=0.03)
+
+            def forward(self, sequence):
+                state = sequence.new_zeros(sequence.shape[0], self.carry.in_features)
+                for moment in sequence.unbind(1):
+                    state = torch.tanh(self.read(moment) + self.carry(state))  # <- AD407
+                return self.answer(state)
+
+        torch.manual_seed(3)
+        model = Recurrent(5, 32, 5)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        for step in range(220):
+            first = torch.randint(0, 5, (24,))
+            sequence = 0.1 * torch.randn(24, 40, 5)
+            sequence[:, 0] += nn.functional.one_hot(first, 5)
+            loss = nn.functional.cross_entropy(model(sequence), first)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """
+    report, wanted = check(source)
+    assert findings(report) == wanted, report.exit_reason
+    assert report.findings[0].severity == "warning"

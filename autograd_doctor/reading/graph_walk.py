@@ -265,7 +265,7 @@ def _magnitude(gradient: torch.Tensor | None) -> float:
         return 0.0
     norm = float(torch.linalg.vector_norm(gradient))
     if norm == 0.0:  # squares of very small numbers vanish
-        return float(gradient.any())
+        return float(gradient.abs().max())
     if not math.isfinite(norm) and bool(torch.isfinite(gradient).all()):  # squares of very large ones overflow
         return sys.float_info.max
     return norm
@@ -289,7 +289,7 @@ def _left_there(gradient: torch.Tensor | None) -> torch.Tensor | None:
 def _told_by(norm: float, largest: float) -> float:
     """As `_magnitude`: squares of very small numbers vanish, and those of very large ones overflow."""
     if norm == 0.0:
-        return float(largest > 0)
+        return largest
     return sys.float_info.max if math.isinf(norm) and math.isfinite(largest) else norm
 
 

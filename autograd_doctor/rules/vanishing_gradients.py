@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import LayersMeasured, UpdatesMeasured
+from autograd_doctor.events import BackwardRan, LayersMeasured, LossesFollowed, UpdatesMeasured
 from autograd_doctor.findings import Evidence, Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.curves import curves
 from autograd_doctor.views.depth import Slope, through_depth, through_time
 
 _ACTIVATIONS = "use an activation that does not saturate (ReLU, GELU), a matching initialisation, normalisation or "
+_ENOUGH = 200
+"""Backwards after which what can be learned has begun to show, at rates that are usual."""
+_NEARLY = 0.9
 _MEMORY = "a gated cell (LSTM, GRU), a shorter sequence, or a loss at several times lets early inputs be learned from"
 
 
@@ -43,19 +47,28 @@ def _deep(trace: Trace, slope: Slope) -> Finding:
 
 
 def _long(trace: Trace, slope: Slope) -> Finding:
-    layer = slope.layers[0]
+    """What is near may be enough to learn from; where nothing is learned, the beginning may be what matters."""
+    layer, stays = slope.layers[0], _loss_stays(trace, slope)
     return RULE.finding(
         f"gradients shrink by a factor of {10**-slope.decades:.1g} on the way back through the sequence: nothing is "
-        f"learned from its beginning",
+        f"learned from its beginning{', and the loss stays where it was' if stays else ''}",
         subject=trace.parameter_name(layer.parameters[0]),
         location=layer.location,
         help=_MEMORY,
-        severity="info",
+        severity="warning" if stays else "info",
         evidence=_evidence(trace, slope),
         related=(Related("the backward that was measured", slope.backward),) if slope.backward else (),
         step_first=1,
         parameters=layer.parameters,
     )
+
+
+def _loss_stays(trace: Trace, slope: Slope) -> bool:
+    """Whether the loss of these backwards ended, after enough of them, at nearly what it began with."""
+    for curve in curves(trace):
+        if curve.location == slope.backward and curve.opening is not None and curve.closing is not None:
+            return curve.count >= _ENOUGH and curve.closing > _NEARLY * curve.opening > 0
+    return False
 
 
 def _moves(trace: Trace, parameters: list[int]) -> float:
@@ -163,12 +176,12 @@ RULE = Rule(
     title="gradients vanish on their way to the first layers",
     observes="The gradients that arrive at each layer on the longest way from the loss to the first one, in all "
     "backwards that were looked at: they shrink step by step by five orders of magnitude. Where one layer is applied "
-    "again and again, as in a recurrent network, by seven (`info`).",
+    "again and again, as in a recurrent network, by seven: `info`, and a warning where the loss stays where it began.",
     why="The first layers hardly move while the last ones learn, on features that stay as random as they began.",
     fix="Use activations that do not saturate, a matching initialisation, normalisation, residual connections, gates.",
     fine="Branches and adapters that begin at zero are past it after a step; a drop at one place is a gate. Where the "
     "optimizer rescales its updates, so that the first layers move all the same, it is an `info`.",
-    needs=(LayersMeasured, UpdatesMeasured),
+    needs=(BackwardRan, LayersMeasured, LossesFollowed, UpdatesMeasured),
     examine=examine,
     bad=(bad,),
     good=(good, good_plain_relu, good_branches_that_begin_at_zero),

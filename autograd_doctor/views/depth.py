@@ -15,8 +15,8 @@ ENOUGH_LOOKS = 3
 """Backwards in which it must be so: what begins at zero, as a new branch of a residual network, is past it by then."""
 _LARGEST_PART = 0.6
 """Of the whole change, on a logarithmic scale, in one place: more is a step, as at a gate, and no slope."""
-_MOST_DECADES = 45
-"""float32 ends there."""
+_SMALLEST = 2.0**-149
+"""Of float32."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,5 @@ def _is_gradual(gradients: list[float], change: float) -> bool:
 
 
 def _decades(before: float, after: float) -> float:
-    if not before or not after:
-        return 0.0 if before == after else math.copysign(_MOST_DECADES, 1 if after else -1)
-    return math.log10(after / before)
+    """What float32 cannot tell from 0 any more counts as its smallest number."""
+    return math.log10(max(after, _SMALLEST)) - math.log10(max(before, _SMALLEST))

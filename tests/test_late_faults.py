@@ -367,7 +367,7 @@ def test_a_nan_of_a_late_sample_is_found_where_the_sample_is_prepared() -> None:
     source = """
         import torch
         from torch import nn
-        from torch.utils.data import DataLoader, Dataset
+        from torch.utils.data import Dataset
 
         class Pixels(Dataset):
             def __init__(self):
@@ -384,7 +384,9 @@ def test_a_nan_of_a_late_sample_is_found_where_the_sample_is_prepared() -> None:
         torch.manual_seed(0)
         model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 8))
         optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-        for x in DataLoader(Pixels(), batch_size=60):
+        pixels = Pixels()
+        for first in range(0, 3000, 60):
+            x = torch.stack([pixels[index] for index in range(first, first + 60)])
             loss = (model(x) - x).square().mean()
             optimizer.zero_grad()
             loss.backward()

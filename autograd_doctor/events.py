@@ -631,6 +631,19 @@ class LossComputed(Event, frozen=True):
     whole: bool = True
 
 
+class ScoresConfined(Event, frozen=True):
+    """A loss over classes took similarities of unit vectors for scores, of which none is further from 0 than `bound`.
+
+    scaled_at: where a number that is not learned has set that, None for similarities as they are. location: of the
+    loss. Told for the first few losses of a line.
+    """
+
+    location: Location | None
+    scaled_at: Location | None
+    bound: float
+    classes: int
+
+
 class BlankTargets(Event, frozen=True):
     """Targets of a CTC loss with a graph held the index of the blank, within the lengths that they were given.
 

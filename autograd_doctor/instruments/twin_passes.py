@@ -164,6 +164,6 @@ def _are_compared(walk: GraphWalk, one: Made, other: Made) -> bool:
 
 
 def _values(node: Any, output: int) -> int:
-    """How many an operation made, 0 where its node does not tell."""
+    """How many an operation made; 1 where its node does not tell, as in an older torch."""
     told = getattr(node, "_input_metadata", ())
-    return math.prod(told[output].shape) if output < len(told) else 0
+    return math.prod(told[output].shape) if output < len(told) else 1

@@ -63,27 +63,6 @@ def bad() -> None:
         optimizer.step()
 
 
-def bad_one_view_twice() -> None:
-    import torch
-    from torch import nn
-
-    torch.manual_seed(0)
-    encoder = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
-    optimizer = torch.optim.Adam(encoder.parameters(), lr=0.01)
-
-    def views(x: torch.Tensor, count: int) -> list[torch.Tensor]:
-        return [x + 0.1 * torch.randn(x.shape)] * count
-
-    for _ in range(10):
-        one, other = (encoder(view) for view in views(torch.randn(16, 8), 2))  # <- AD716
-        z = nn.functional.normalize(torch.cat([one, other]), dim=1)
-        scores = (z @ z.t() / 0.5).masked_fill(torch.eye(32, dtype=torch.bool), -1e9)
-        loss = nn.functional.cross_entropy(scores, torch.arange(32).roll(16))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-
-
 def good() -> None:
     import torch
     from torch import nn
@@ -181,7 +160,7 @@ RULE = Rule(
     "another output to the loss.",
     needs=(BackwardRan, ModuleSeen, TwinPasses),
     examine=examine,
-    bad=(bad, bad_one_view_twice),
+    bad=(bad,),
     good=(good, good_one_batch_for_two_terms, good_same_input_with_dropout, good_two_outputs),
     tunables={"steps": 3},
     about="data",

@@ -22,9 +22,9 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         still = [group for group in groups if moved.isdisjoint(_parameters(trace, optimizer, [group]))]
         if still and not may_rise(trace, optimizer):
             yield _finding(trace, optimizer, steps, still)
-        raised = _raised_late(trace, optimizer, steps)
-        if raised is not None and raised.step >= tunables["wasted_steps"]:
-            yield _late(trace, raised, steps)
+        before = _late_start(trace, optimizer, steps)
+        if before and _calls(trace, optimizer) and _wasted(trace, optimizer, before) >= tunables["wasted_steps"]:
+            yield _late(trace, optimizer, before)
 
 
 def _still_groups(steps: list[OptimizerStepped], minimum: int) -> list[int]:
@@ -46,34 +46,39 @@ def _calls(trace: Trace, optimizer: int) -> list[SchedulerStepped]:
     return [call for call in trace.of(SchedulerStepped) if call.optimizer == optimizer]
 
 
-def _raised_late(trace: Trace, optimizer: int, steps: list[OptimizerStepped]) -> SchedulerStepped | None:
-    """The call of a scheduler before which all rates were 0, and no other optimizer had stepped."""
-    raised = next((call for call in _calls(trace, optimizer) if not call.first and any(call.learning_rates)), None)
-    if raised is None or any(any(step.learning_rates) for step in steps if step.sequence < raised.sequence):
-        return None
-    before = [step for step in trace.steps if step.sequence < raised.sequence]
-    alone = bool(before) and all(step.optimizer == optimizer and step.learning_rates for step in before)
-    return raised if alone else None
+def _late_start(trace: Trace, optimizer: int, steps: list[OptimizerStepped]) -> list[OptimizerStepped]:
+    """The recorded steps before the rate of any group rose above 0, if it did, and no other optimizer stepped then."""
+    risen = next((step for step in steps if any(step.learning_rates)), None)
+    before = [step for step in trace.steps if risen is not None and step.sequence < risen.sequence]
+    return before if all(step.optimizer == optimizer and step.learning_rates for step in before) else []
 
 
-def _late(trace: Trace, raised: SchedulerStepped, steps: list[OptimizerStepped]) -> Finding:
-    assert raised.optimizer is not None
+def _wasted(trace: Trace, optimizer: int, before: list[OptimizerStepped]) -> int:
+    """How many steps are known to have had a rate of 0: up to the last of these, or to a call that raised it."""
+    first = next((call for call in _calls(trace, optimizer) if not call.first), None)
+    raised = first.step if first is not None and any(first.learning_rates) else 0
+    return max(ordinal(before[-1]), raised)
+
+
+def _late(trace: Trace, optimizer: int, before: list[OptimizerStepped]) -> Finding:
+    calls = [call for call in _calls(trace, optimizer) if not call.first]
+    made_at, count = _cause(trace, optimizer), _wasted(trace, optimizer, before)
     return RULE.finding(
-        f"the learning rate of {called(trace, raised.optimizer)} was 0 for the first {raised.step:,} steps, until "
-        f"`{raised.name}` was stepped here: nothing was learned in them",
-        subject=trace.optimizer_name(raised.optimizer),
-        location=raised.location,
+        f"the learning rate of {called(trace, optimizer)} was 0 in the first {count:,} steps: nothing was learned in "
+        "them",
+        subject=trace.optimizer_name(optimizer),
+        location=calls[0].location if calls else made_at,
         help="step the scheduler as often as its factors count, after every step of the optimizer where they count "
         "those, or begin with a rate above 0",
         severity="warning",
-        evidence={"steps_at_rate_0": raised.step, "rate_then": max(filter(None, raised.learning_rates))},
+        evidence={"steps_at_rate_0": count},
         related=related(
-            ("the scheduler was made here", _cause(trace, raised.optimizer)),
-            ("the steps are taken here", steps[0].location),
+            ("the scheduler was made here", made_at if calls else None),
+            ("the steps are taken here", before[0].location),
         ),
-        step_first=ordinal(steps[0]),
-        step_count=raised.step,
-        parameters=_parameters(trace, raised.optimizer, list(range(len(groups_of(trace, raised.optimizer))))),
+        step_first=ordinal(before[0]),
+        step_count=count,
+        parameters=_parameters(trace, optimizer, list(range(len(groups_of(trace, optimizer))))),
     )
 
 

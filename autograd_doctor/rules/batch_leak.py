@@ -46,8 +46,10 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 
 def _rows_are_samples(event: BatchLeakJudged) -> bool:
-    """Moments of a sequence, and nodes that have edges or embeddings of their own, have places."""
-    return event.collated or (event.inputs == 1 and len(event.shape) > 2 and _is_pooled(event))
+    """Moments of a sequence, and nodes that have edges or embeddings of their own, have places; so have the parts of a
+    batch of pairs, which go ways of their own until they are put together again."""
+    alone = event.inputs == 1 and len(event.shape) > 2 and _is_pooled(event)
+    return event.operation not in _ON_PURPOSE and (event.collated or alone)
 
 
 def _placed(trace: Trace, event: BatchLeakJudged) -> Finding:

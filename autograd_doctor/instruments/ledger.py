@@ -67,7 +67,8 @@ class Ledger(Instrument):
     """Ownership of gradients, kept up to date at every signal that can change one.
 
     It sleeps in light steps. walk: the graph of the backward that is running. wrote, accumulated: when it has ended,
-    the parameters whose gradient it wrote, and those where it added onto a gradient that a step had used.
+    the parameters whose gradient it wrote, and those where it added onto a gradient that a step had used. beside: the
+    bits of those whose gradient some backward wrote although they were not in its graph, as reversible layers do.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (GradientsCleared, OptimizerStepped)
@@ -83,6 +84,7 @@ class Ledger(Instrument):
         self._gradients: dict[int, _Gradient] = {}
         self.walk: GraphWalk | None = None
         self.wrote: list[int] = []
+        self.beside = 0
         self.accumulated: Accumulation | None = None
         self._raw_leaves = 0
         self._left_over: set[int] = set()
@@ -270,10 +272,16 @@ class Ledger(Instrument):
         if call.kind == "grad":
             self._take_note_of_given(call)
         self.wrote = self._attribute(self.walk.backward)
+        self._note_beside(self.walk)
         onto = sorted(self._left_over.intersection(self.wrote))
         error = self._relative_error(onto)
         self._leftovers = {}
         self.accumulated = Accumulation(parameters=onto, relative_error=error) if onto else None
+
+    def _note_beside(self, walk: GraphWalk) -> None:
+        in_graph = {self._parameters.get(leaf) for leaf in walk.leaves.values()}
+        for number in self.wrote:
+            self.beside |= 0 if number in in_graph else 1 << number
 
     def _take_note_of_given(self, call: BackwardCall) -> None:
         """Leaves whose gradients the program was handed: parameters, and where no optimizer was built any leaf."""

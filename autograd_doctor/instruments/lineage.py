@@ -358,9 +358,10 @@ class Lineage(Instrument):
                 self.recorded.relay(Recorded(output, made, inputs))
 
     def _take_hidden(self, output: torch.Tensor, made: Made) -> None:
-        """What the forward of a function used beside its arguments, as a module's parameters: it gets no gradient."""
+        """What the forward of a function used beside its arguments, as a module's parameters: it gets no gradient,
+        unless the function's own `backward` writes it, as the first one shows."""
         inside = self._tensors.get(output)
-        hidden = inside.values & ~inside.guessed & ~made.values if inside is not None else 0
+        hidden = inside.values & ~(inside.guessed | made.values | self._ledger.beside) if inside is not None else 0
         if hidden:
             made.take(hidden)
             made.add_cut(CutPoint(made.operation, made.place, "function", None), hidden)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from statistics import median
 
 from autograd_doctor.events import BackwardRan, LayersMeasured, LossesFollowed, UpdatesMeasured
 from autograd_doctor.findings import Evidence, Finding, Related
@@ -14,7 +15,10 @@ from autograd_doctor.views.depth import Slope, through_depth, through_time
 _ACTIVATIONS = "use an activation that does not saturate (ReLU, GELU), a matching initialisation, normalisation or "
 _ENOUGH = 200
 """Backwards after which what can be learned has begun to show, at rates that are usual."""
-_NEARLY = 0.9
+_NEARLY = 0.97
+"""Of the loss at the beginning: batches differ by as much."""
+_SOME = 5
+"""Losses at either end, of which one alone says little."""
 _MEMORY = "a gated cell (LSTM, GRU), a shorter sequence, or a loss at several times lets early inputs be learned from"
 
 
@@ -65,10 +69,11 @@ def _long(trace: Trace, slope: Slope) -> Finding:
 
 def _loss_stays(trace: Trace, slope: Slope) -> bool:
     """Whether the loss of these backwards ended, after enough of them, at nearly what it began with."""
-    for curve in curves(trace):
-        if curve.location == slope.backward and curve.opening is not None and curve.closing is not None:
-            return curve.count >= _ENOUGH and curve.closing > _NEARLY * curve.opening > 0
-    return False
+    curve = next((each for each in curves(trace) if each.location == slope.backward), None)
+    if curve is None or curve.count < _ENOUGH:
+        return False
+    losses = [loss for _, loss in curve.course]
+    return bool(losses) and median(losses[-_SOME:]) > _NEARLY * median(losses[:_SOME]) > 0
 
 
 def _moves(trace: Trace, parameters: list[int]) -> float:

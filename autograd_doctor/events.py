@@ -242,7 +242,8 @@ class ParameterSeen(Event, frozen=True):
     series: the same for parameters at the same place in the members of one container of modules or of parameters (a
     `ModuleList`, `ModuleDict`, `ParameterList` …), any of which may be called; "" for all others.
     replaces: the parameter that was seen before at the same path from the same module object.
-    registered_at: the line that gave it to a module, or built the layer that it belongs to.
+    registered_at: the line that gave it to a module, or built the layer that it belongs to. called_from: the outermost
+    call of the program that led there, if it is another line.
     """
 
     parameter: int
@@ -256,6 +257,7 @@ class ParameterSeen(Event, frozen=True):
     series: str = ""
     replaces: int | None = None
     registered_at: Location | None = None
+    called_from: Location | None = None
 
 
 class ParameterCopied(Event, frozen=True):

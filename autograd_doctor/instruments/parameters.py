@@ -140,5 +140,6 @@ class Parameters(Instrument):
                 series=series,
                 replaces=replaces,
                 registered_at=self._registrations.line_of(tensor),
+                called_from=self._registrations.caller_of(tensor),
             )
         )

@@ -39,6 +39,11 @@ class Registrations(Instrument):
         """Where it was first given to a module."""
         return locate(next(iter(self._places.get(parameter) or ()), None))
 
+    def caller_of(self, parameter: torch.Tensor) -> Location | None:
+        """The outermost call that led there, None if there is no other."""
+        places = self._places.get(parameter) or ()
+        return locate(places[-1]) if len(places) > 1 else None
+
     def built_at(self, module: nn.Module) -> Location | None:
         """Where it was built, as far as its parameters tell: the line that calls its constructor."""
         known = (self._places.get(parameter) for _, parameter in parameters_in(module))

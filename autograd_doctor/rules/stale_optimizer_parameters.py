@@ -83,11 +83,19 @@ def _finding(trace: Trace, optimizer: int, stale: list[int], fresh: list[int], s
             "steps": steps,
         },
         guessed=guessed,
-        related=registered(trace, fresh, *_related(where)),
+        related=registered(trace, fresh, *_related(where), *_called_from(trace, fresh)),
         step_first=1,
         step_count=steps,
         parameters=[*stale, *fresh],
     )
+
+
+def _called_from(trace: Trace, fresh: list[int]) -> Iterator[Related]:
+    """The call that replaced them, where a function of the program built them."""
+    calls = {seen.called_from: seen.name for p in fresh if (seen := trace.parameters.get(p)) is not None}
+    for call, name in calls.items():
+        if call is not None:
+            yield Related(f"`{name}` came of this call", call)
 
 
 def _related(where: Location | None) -> tuple[Related, ...]:

@@ -1453,6 +1453,19 @@ class UpdatesMeasured(Event, frozen=True):
     updates: list[float]
 
 
+class SumStoodStill(Event, frozen=True):
+    """A line added something to a single number that it had made itself before, and adding it again changed nothing.
+
+    name: the user's variable. value: of the number; added: what was. Told in the first few steps for each line.
+    """
+
+    location: Location | None
+    name: str
+    dtype: str
+    value: float
+    added: float
+
+
 class CarriedValueMeasured(Event, frozen=True):
     """How large a value is, in one step, that the program keeps and computes anew from what it was in the step before.
 

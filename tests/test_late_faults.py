@@ -429,3 +429,32 @@ def test_a_sequence_whose_beginning_is_never_learned_from() -> None:
     report, wanted = check(source)
     assert findings(report) == wanted, report.exit_reason
     assert report.findings[0].severity == "warning"
+
+
+def test_a_counter_that_has_reached_the_end_of_its_dtype() -> None:
+    report, wanted = check("""
+        import torch
+        from torch import nn
+
+        class Annealed(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(4, 1)
+                self.register_buffer("calls", torch.zeros(1, dtype=torch.bfloat16))
+
+            def forward(self, x):
+                self.calls = self.calls + 1  # <- AD415
+                return self.layer(x), float(self.calls.clamp(max=400)) / 400
+
+        torch.manual_seed(0)
+        model = Annealed()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        for step in range(340):
+            x = torch.randn(16, 4)
+            out, weight = model(x)
+            loss = (out - x.sum(1, keepdim=True)).square().mean() + weight * out.square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """)
+    assert findings(report) == wanted, report.exit_reason

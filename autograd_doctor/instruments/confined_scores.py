@@ -16,6 +16,7 @@ from autograd_doctor.reading.loss_arguments import usual_class_dim
 from autograd_doctor.reading.made import has_graph
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.operations import Operation
@@ -119,7 +120,7 @@ def _are_similarities(operation: Operation) -> bool:
 
 
 def _are_units(tensor: torch.Tensor, dim: int) -> bool:
-    if not tensor.is_floating_point() or tensor.shape[dim] < 2 or not tensor.numel():
+    if not tensor.is_floating_point() or not readable(tensor) or tensor.shape[dim] < 2 or not tensor.numel():
         return False
     lengths = torch.linalg.vector_norm(tensor.detach(), dim=dim)
     return float((lengths - 1).abs().max()) < _UNIT

@@ -9,7 +9,7 @@ computed for nothing.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -24,7 +24,7 @@ from autograd_doctor.instruments.optimizers import Optimizers
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.made import address, numbers_in
-from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.subclasses import gradient_of
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.signals import Signals
@@ -79,6 +79,8 @@ class Rebinding(Instrument):
         self._discarded: dict[int, Place | None] = {}
         self._discards_told = 0
         self._graphs: dict[int, int] = {}
+        self._returned: dict[int, tuple[weakref.ref[torch.Tensor], int]] = {}
+        self._called_at: Place | None = None
 
     def connect(self, signals: Signals) -> None:
         """What updates parameters by hand has no light steps."""
@@ -105,6 +107,19 @@ class Rebinding(Instrument):
             shapes = (gradient.shape[first:] for first in range(gradient.dim() + 1))  # `vmap` puts its own in front
             self._asked += [(gradient, by_shape[shape]) for shape in shapes if by_shape.get(shape)][:1]
         self._backward_over(self._course)
+        self._returned = dict(self._in_the_place_of(call))
+        self._called_at = place()
+
+    def _in_the_place_of(self, call: TransformCall) -> Iterator[tuple[int, tuple[weakref.ref[torch.Tensor], int]]]:
+        """What a transform returned that may be new values, where it updates what it differentiates by itself."""
+        results = tensors_in([call.result], EVERYTHING)
+        for shape in {leaf.shape for leaf in call.differentiated}:
+            old = [leaf for leaf in call.differentiated if leaf.shape == shape]
+            new = [result for result in results if result.shape == shape]
+            for leaf, result in zip(old, new, strict=True) if len(old) == len(new) else ():
+                number = self._parameters.get(leaf)
+                if number is not None:
+                    yield id(result), (weakref.ref(result), number)
 
     def _reached(self, leaves: Iterable[torch.Tensor]) -> None:
         """Leaves that carry on older ones are a step; those that are the older ones have not got their update."""
@@ -114,9 +129,13 @@ class Rebinding(Instrument):
         for leaf in leaves:
             number, derived = self._parameters.get(leaf), self._get(leaf) or self._wrapped(leaf)
             updates = numbers_in(derived.updates) if derived is not None else []
+            returned = self._returned.get(id(leaf))
             if derived is not None and updates and number not in updates:
                 carried.update(dict.fromkeys(updates, leaf))
                 line = line or derived.place
+            elif number is None and returned is not None and returned[0]() is leaf:
+                carried[returned[1]] = leaf
+                line = line or self._called_at
             elif number is not None:
                 reached.add(number)
         self._tell_discarded(reached)

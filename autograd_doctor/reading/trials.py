@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,6 +27,8 @@ def alone(seed: int = 0) -> Iterator[None]:
     with unnoticed(), torch._C._EnableTorchFunction(), _without_modes():
         torch.manual_seed(seed)
         random.seed(seed)
+        if numpy := sys.modules.get("numpy"):
+            numpy.random.seed(seed)
         yield
 
 

@@ -30,10 +30,15 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 
 def _grows(runs: Sequence[BackwardRan], enough: int) -> bool:
-    """Whether the graph goes back further and further, and never starts anew."""
+    """Whether the graph goes back further and further, holds more each time, and never starts anew.
+
+    One that was built before the loop, and that every step runs through again, only grows older.
+    """
     depths = [event.reaches_back for event in runs]
     never_less = all(before <= after for before, after in pairwise(depths))
-    return never_less and len(set(depths[-enough:])) == enough and depths[-1] >= enough
+    further = [(one.nodes, after.nodes) for one, after in pairwise(runs) if after.reaches_back > one.reaches_back]
+    holds_more = all(before < after for before, after in further[:enough])
+    return never_less and holds_more and len(set(depths[-enough:])) == enough and depths[-1] >= enough
 
 
 def _second_contains_first(runs: Sequence[BackwardRan]) -> bool:
@@ -189,6 +194,22 @@ def good_truncated_windows() -> None:
         optimizer.step()
 
 
+def good_graph_from_before_the_loop() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    places = torch.linspace(-1, 1, 16, requires_grad=True)
+    features = torch.stack([places.sin(), places.cos()], dim=1)
+    model = nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(12):
+        loss = nn.functional.mse_loss(model(features).squeeze(1), torch.linspace(0, 1, 16))
+        optimizer.zero_grad()
+        loss.backward(retain_graph=True)
+        optimizer.step()
+
+
 def good_unrolled_optimisation() -> None:
     import torch
     from torch import nn
@@ -241,7 +262,13 @@ RULE = Rule(
     needs=(BackwardRan, OptimizerStepped, ProgramRaised),
     examine=examine,
     bad=(bad, bad_smoothed_loss_retained, bad_functional_update),
-    good=(good, good_truncated_windows, good_unrolled_optimisation, good_functional_update),
+    good=(
+        good,
+        good_truncated_windows,
+        good_graph_from_before_the_loop,
+        good_unrolled_optimisation,
+        good_functional_update,
+    ),
     tunables={"steps": 3, "updates": 10},
     folds=("AD302", "AD304", "AD501", "AD504"),
 )

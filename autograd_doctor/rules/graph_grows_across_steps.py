@@ -207,6 +207,9 @@ def good_graph_from_before_the_loop() -> None:
         loss = nn.functional.mse_loss(model(features).squeeze(1), torch.linspace(0, 1, 16))
         optimizer.zero_grad()
         loss.backward(retain_graph=True)
+        if places.grad is not None:
+            print("where the loss is most sensitive:", places[places.grad.abs().argmax()].item())
+        places.grad = None
         optimizer.step()
 
 

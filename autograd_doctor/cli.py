@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
 import traceback
 from pathlib import Path
@@ -287,6 +288,8 @@ def main() -> NoReturn:
         sys.exit(ExitCode.INTERRUPTED)
     except Exception as error:
         _complain(_own_failure(error), "")
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # one that comes while Python shuts down would be the exit status
     sys.exit(0)
 
 

@@ -285,12 +285,20 @@ def main() -> NoReturn:
     except Mistake as mistake:
         _complain(str(mistake), mistake.detail)
     except KeyboardInterrupt:
-        sys.exit(ExitCode.INTERRUPTED)
+        _exit_interrupted()
+    except SystemExit as ended:
+        if ended.code == ExitCode.INTERRUPTED:
+            _exit_interrupted()
+        raise
     except Exception as error:
         _complain(_own_failure(error), "")
-    finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # one that comes while Python shuts down would be the exit status
     sys.exit(0)
+
+
+def _exit_interrupted() -> NoReturn:
+    """A further Ctrl-C that came while Python shuts down would be the exit status."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.exit(ExitCode.INTERRUPTED)
 
 
 def _open_streams() -> None:

@@ -66,18 +66,11 @@ class GradientsSeen:
     magnitudes: Mapping[int, Sequence[float]]
 
 
-@dataclass(eq=False, slots=True)
-class GradientsSpoiled:
-    """A backward is over that wrote gradients that are not finite. node: the first that passed on such."""
-
-    walk: GraphWalk
-    node: Node
-
-
 class BackwardRuns(Instrument):
     """Emits one `BackwardRan` per run of the engine that the program asked for.
 
-    gradients_seen: sent after it, in steps that are looked at closely; spoiled: before the first bad gradient is told.
+    gradients_seen: sent after it, in steps that are looked at closely. spoiled: sent where it wrote gradients that are
+    not finite, with the first node that passed on such.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (BackwardRan, NonFiniteGradient)
@@ -95,7 +88,7 @@ class BackwardRuns(Instrument):
     ) -> None:
         super().__init__(site)
         self.gradients_seen: Signal[GradientsSeen] = Signal(site.signals.guard)
-        self.spoiled: Signal[GradientsSpoiled] = Signal(site.signals.guard)
+        self.spoiled: Signal[Node] = Signal(site.signals.guard)
         self._course = course
         self._detail = detail
         self._parameters = parameters
@@ -248,7 +241,7 @@ class BackwardRuns(Instrument):
         ]
         self._spoiled_backwards += bool(spoiled)
         if spoiled and bad.hook is None:
-            self.spoiled.relay(GradientsSpoiled(run.walk, bad.node))
+            self.spoiled.relay(bad.node)
         event = non_finite_event(run.walk, bad, spoiled, absorbed=not spoiled)
         if spoiled or event.location not in self._absorbed_at:
             self._absorbed_at.add(event.location)

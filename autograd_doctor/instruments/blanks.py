@@ -63,7 +63,7 @@ class Blanks(Instrument):
 def labels_of(targets: torch.Tensor, lengths: Any) -> list[torch.Tensor]:
     """The labels of each sample, without what fills rows up.
 
-    targets: of shape (samples, longest), or all one after the other. lengths: a tensor, a sequence or a number.
+    targets: of shape (samples, longest), or all one after the other. lengths: a tensor or a sequence.
     """
     counts = [int(each) for each in (lengths.flatten().tolist() if isinstance(lengths, torch.Tensor) else [*lengths])]
     if targets.dim() == 1:

@@ -32,7 +32,7 @@ from autograd_doctor.wording import first_line
 
 _MOST_MODULES = 4
 _MOST_SECONDS = 0.2
-"""Of one call, under our eyes; a trial makes three."""
+"""Of one call, under our eyes; a trial makes up to six."""
 _TOLD = 3
 """Losses of a module to tell of: what is shifted is so from the start."""
 
@@ -125,12 +125,13 @@ class NextTokens(Instrument):
             return
         for call in self._calls.values():
             shift = shift_of(call.tokens, target)
-            answer = next((tokens for tokens in (call.tokens, *call.others) if is_answer(tokens, target)), None)
             if shift is not None:
                 call.shift = shift
                 call.alone = all(torch.equal(each.flatten(), target.flatten()) for each in call.others)
                 self._tell(call, shift, operation)
-            elif answer is not None:
+                continue
+            answer = next((tokens for tokens in (call.tokens, *call.others) if is_answer(tokens, target)), None)
+            if answer is not None:
                 call.answer = answer.clone()
                 self._tell(call, Shift(dim=1, ahead=0), operation)
 

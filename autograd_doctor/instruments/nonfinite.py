@@ -11,9 +11,10 @@ from dataclasses import replace
 from typing import ClassVar
 
 import torch
+from torch.autograd.graph import Node
 
 from autograd_doctor.events import Event, NonFiniteInput, NonFiniteProduced, TensorFacts
-from autograd_doctor.instruments.backward_runs import BackwardRuns, GradientsSpoiled
+from autograd_doctor.instruments.backward_runs import BackwardRuns
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
@@ -129,9 +130,9 @@ class NonFinite(Instrument):
             self._reported.add((origin.operation, origin.place))
             self._active = len(self._reported) < _MOST_REPORTED
 
-    def _gradients_spoiled(self, spoiled: GradientsSpoiled) -> None:
+    def _gradients_spoiled(self, first: Node) -> None:
         """NaN that the loss leaves out, as it does with targets that it ignores, comes back with the gradient."""
-        below = (lineage_of(node) for node in nodes_below(spoiled.node))
+        below = (lineage_of(node) for node in nodes_below(first))
         origins = (made.origin for made in below if made is not None and made.origin is not None)
         origin = next((each for each in origins if each.output.nan and each.operation is not None), None)
         if self._active and origin is not None and (origin.operation, origin.place) not in self._reported:

@@ -178,14 +178,13 @@ class Rebinding(Instrument):
         gradients = updates = 0
         line: Place | None = None
         for tensor in inputs:
-            derived = self._get(tensor)
-            if self._unused:
+            if not any(tensor is output for output in outputs):
                 self._use(tensor)
+            derived = self._get(tensor)
             if derived is not None:
                 gradients |= derived.gradients
                 updates |= derived.updates
                 line = line or (derived.place if derived.updates else None)
-                derived.used |= not any(tensor is output for output in outputs)
             else:
                 gradients |= self._gradient_bit(tensor)
         if gradients:

@@ -18,7 +18,7 @@ from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.without_running import attributes
 from autograd_doctor.signals import Signals
-from autograd_doctor.signals.loads import Loads, OptimizerLoad
+from autograd_doctor.signals.loads import OptimizerLoad
 from autograd_doctor.signals.optimizers import StepCall
 from autograd_doctor.signals.schedulers import ScheduleCall
 
@@ -60,9 +60,8 @@ class Resumed(Instrument):
         self._restored: IdentityTable[tuple[_Schedule, Place | None]] = IdentityTable()
 
     def connect(self, signals: Signals) -> None:
-        loads: Loads = signals.loads
-        self.listen(loads.read, self._read)
-        self.listen(loads.restored, self._optimizer_restored)
+        self.listen(signals.loads.read, self._read)
+        self.listen(signals.loads.restored, self._optimizer_restored)
         self.listen(signals.schedulers.began, self._scheduler_began)
         self.listen(signals.steps.began, self._step_began)
 

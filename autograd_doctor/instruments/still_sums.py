@@ -11,9 +11,9 @@ import torch
 from autograd_doctor.events import Event, SumStoodStill
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.instrument import Instrument, Site
-from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.operations import Operation
@@ -36,10 +36,9 @@ class StillSums(Instrument):
 
     emits: ClassVar[tuple[type[Event], ...]] = (SumStoodStill,)
 
-    def __init__(self, site: Site, course: Course, tensors: Tensors) -> None:
+    def __init__(self, site: Site, course: Course) -> None:
         super().__init__(site)
         self._course = course
-        self._tensors = tensors
         self._sums: dict[Place | None, _Sum] = {}
 
     def connect(self, signals: Signals) -> None:
@@ -66,7 +65,7 @@ class StillSums(Instrument):
                 SumStoodStill(
                     step=step,
                     location=locate(operation.place),
-                    name=self._tensors.describe(result, ranges=False).name,
+                    name=variable_name(result),
                     dtype=str(result.dtype).removeprefix("torch."),
                     value=float(result),
                     added=added,

@@ -130,27 +130,33 @@ def reads_on(module: nn.Module, args: Any, kwargs: Any, tokens: torch.Tensor) ->
 
     Time runs along either dimension; along the other one, of samples, nothing flows. Raises `Undecided`.
     """
-    return any(_reads_along(module, args, kwargs, tokens, dim) for dim in (1, 0) if tokens.shape[dim] > 2)
 
-
-def _reads_along(module: nn.Module, args: Any, kwargs: Any, tokens: torch.Tensor, dim: int) -> bool:
-    def called() -> list[torch.Tensor]:
+    def called(dim: int) -> list[torch.Tensor]:
         with alone():
             output = module(*fresh(args), **fresh(kwargs))
         return [each.clone() for each in _by_time(tensors_in([output], EVERYTHING), tokens.shape, dim)]
 
+    before = called(1)
+    if not before or _difference(before, called(1)) > 0:
+        raise Undecided("what it returns for a position cannot be told apart, or is another each time")
+    alongs = {1: before, 0: [each.transpose(0, 1) for each in before]}
+    return any(_reads_along(called, alongs[dim], tokens, dim) for dim in alongs if tokens.shape[dim] > 2)
+
+
+def _reads_along(
+    called: Callable[[int], list[torch.Tensor]], before: list[torch.Tensor], tokens: torch.Tensor, dim: int
+) -> bool:
     def change(now: list[torch.Tensor], first: int, last: int) -> float:
         return _difference([each[first:last] for each in before], [each[first:last] for each in now])
 
-    before, again, end = called(), called(), tokens.shape[dim] - 1
-    if not before or _difference(before, again) > 0:
-        raise Undecided("what it returns for a position cannot be told apart, or is another each time")
+    end = tokens.shape[dim] - 1
     with _changed(tokens, dim, end):
-        by_last = called()
+        by_last = called(dim)
+    if change(by_last, 0, end) > TOLERANCE:
+        return False
     with _changed(tokens, dim, 0):
-        by_first = called()
-    own, later = change(by_last, end, end + 1), change(by_first, 1, end + 1)
-    return change(by_last, 0, end) <= TOLERANCE < min(own, later)
+        by_first = called(dim)
+    return min(change(by_last, end, end + 1), change(by_first, 1, end + 1)) > TOLERANCE
 
 
 @contextmanager

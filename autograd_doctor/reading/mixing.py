@@ -58,13 +58,13 @@ def tried(module: nn.Module, args: Any, kwargs: Any, samples: int) -> Mixed | No
             raise Undecided("it gives another result each time")
         if not first.outputs:
             raise Undecided("its output has no sample for each of its inputs")
-        other = _called(module, _repeated(args, row, samples), _repeated(kwargs, row, samples), row, samples)
+        same = _repeated(args, row, samples), _repeated(kwargs, row, samples)
+        other = _called(module, *same, row, samples)
         change = _difference(first.outputs, other.outputs)
         if change == float("inf"):
             raise Undecided("the shapes of what it returns depend on the values of its inputs")
         if change > TOLERANCE:
             return _blamed(first, other, change)
-    same = _repeated(args, row, samples), _repeated(kwargs, row, samples)
     elsewhere = _called(module, *same, 0, samples)
     change = _difference(_values(other), _values(elsewhere))
     if change <= TOLERANCE or _difference(other.outputs, _called(module, *same, row, samples, seed=1).outputs) > 0:

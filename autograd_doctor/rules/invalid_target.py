@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autograd_doctor.events import BlankTargets, OperationFailed, ProgramRaised, TensorFacts
-from autograd_doctor.findings import Evidence, Finding, Location, Related
+from autograd_doctor.findings import Evidence, Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.crash import Crash, died_of
+from autograd_doctor.views.lines import in_several_steps
 from autograd_doctor.wording import plural, shape, tensor, value_range, values
 
 
@@ -25,21 +26,17 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 def _blanks(trace: Trace) -> Iterator[Finding]:
     """CTC takes the blank for a label without a word, and learns something else."""
-    by_line: dict[Location | None, list[BlankTargets]] = {}
-    for event in trace.of(BlankTargets):
-        by_line.setdefault(event.location, []).append(event)
-    for location, events in by_line.items():
-        first = events[0]
+    for first, *others in in_several_steps(trace, trace.of(BlankTargets), lambda event: event.location, 1):
         yield RULE.finding(
             f"`ctc_loss` got targets that hold its blank, {first.blank}: {first.blanks} of {first.labels} labels in "
             f"{plural(first.samples, 'sample')}. The blank stands between labels and cannot be one of them",
             subject="ctc_loss",
-            location=location,
+            location=first.location,
             help="keep one class for the blank and number the labels around it, and tell the loss which it is: "
             f"`blank=0` with labels from 1 on, or `blank={first.classes - 1}` with labels from 0 on",
             evidence={"blank": first.blank, "blanks": first.blanks, "labels": first.labels, "classes": first.classes},
             step_first=first.step + 1,
-            step_count=len(events),
+            step_count=1 + len(others),
         )
 
 

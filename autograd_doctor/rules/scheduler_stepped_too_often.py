@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from itertools import pairwise
 from math import log
@@ -29,11 +28,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             continue
         if _per_step(calls, steps):
             others = [first for first, *_ in by_scheduler.values() if first.optimizer == calls[-1].optimizer]
-            last = min(
-                _last_step(trace, calls[-1].optimizer, steps),
-                *(first.step for first in others if first.sequence > calls[-1].sequence),  # another one has taken over
-                sys.maxsize,
-            )
+            taken_over = [first.step for first in others if first.sequence > calls[-1].sequence]
+            last = min([_last_step(trace, calls[-1].optimizer, steps), *taken_over])
             seen = _collapsed(calls, last, tunables) or _will_collapse(trace, calls, tunables)
             advice = "once per epoch, after its last batch"
         else:

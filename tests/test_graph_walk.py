@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import pytest
 import torch
+from torch.autograd.graph import get_gradient_edge
 from torch.nn import functional as F  # noqa: N812
 
-from autograd_doctor.reading import graph_walk
+from autograd_doctor.reading import graph_structure, graph_walk
+from autograd_doctor.reading.graph_structure import nodes_of
 from autograd_doctor.reading.graph_walk import (
     BadGradient,
     GradientWatch,
@@ -35,8 +37,8 @@ def leaf(*values: float) -> torch.Tensor:
     return torch.tensor(values or (1.0, 2.0), requires_grad=True)
 
 
-def walk(*roots: torch.Tensor, backward: int = 1, step: int = 5) -> GraphWalk:
-    return GraphWalk(roots, backward, step)
+def walk(*roots: torch.Tensor, inputs: Sequence[Any] = (), backward: int = 1, step: int = 5) -> GraphWalk:
+    return GraphWalk(roots, inputs, backward=backward, step=step)
 
 
 def made(operation: str = "mul", place: Place | None = FIRST, step: int = 5) -> Made:
@@ -102,8 +104,36 @@ def test_a_walk_reaches_every_node_and_leaf_once() -> None:
 
 
 def test_a_walk_ends_at_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph_walk, "MOST_NODES", 3)
+    monkeypatch.setattr(graph_structure, "MOST_NODES", 3)
     assert len(walk(leaf().exp().exp().exp().exp().sum()).nodes) == 3
+
+
+def names_of(nodes: Iterable[Any]) -> list[str]:
+    return [node_name(node).removesuffix("Backward") for node in nodes]
+
+
+def test_a_graph_ends_at_the_inputs_of_a_grad() -> None:
+    weight = leaf()
+    x = weight.exp()
+    y = x.sin()
+    z = (y * weight).sum()
+    assert names_of(nodes_of([z])) == ["Sum", "Mul", "AccumulateGrad", "Sin", "Exp"]
+    assert names_of(nodes_of([z], [y])) == ["Sum", "Mul", "AccumulateGrad", "Sin"]
+    assert names_of(nodes_of([z], [y, weight])) == ["Sum", "Mul", "AccumulateGrad", "Sin"]
+    assert names_of(nodes_of([z], [get_gradient_edge(y)])) == names_of(nodes_of([z], [y]))
+    assert list(walk(z, inputs=[y]).nodes.values()) == nodes_of([z], [y])
+
+
+def test_inputs_behind_an_input_are_looked_for() -> None:
+    weight, unused = leaf(), leaf()
+    x = weight.exp()
+    y = x.sin()
+    z = y.sum()
+    everything = ["Sum", "Sin", "Exp", "AccumulateGrad"]
+    assert names_of(nodes_of([z], [y, x])) == everything[:3]
+    assert names_of(nodes_of([z], [y, weight])) == everything
+    assert names_of(nodes_of([z], [y, unused])) == everything
+    assert names_of(nodes_of([z], [torch.ones(2), y])) == everything[:2]  # the engine complains of it
 
 
 def test_a_node_without_a_line_takes_that_of_its_consumer(marked: Marked) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from autograd_doctor.reading import store_watch
 from autograd_doctor.reading.holders import Holders, own_modules
 from autograd_doctor.reading.store_watch import Store, StoreWatch
 from autograd_doctor.signals.guard import Guard
@@ -160,6 +161,19 @@ def test_tracing_ends_and_leaves_no_trace() -> None:
     while frame is not None:
         assert frame.f_trace is None
         frame = frame.f_back
+
+
+def test_a_watch_gives_up_after_many_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_watch, "_MOST_CALLS", 3)
+    kept: list[Any] = []
+    watch = watched(Store(kept, 0))
+    for _ in range(4):
+        value()
+    assert sys.gettrace() is None
+    assert not watch.watching
+    append(kept)
+    watch.stop()
+    assert watch.found == {}
 
 
 def test_a_tracer_of_the_programs_own_stays_alone() -> None:

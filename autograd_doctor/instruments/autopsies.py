@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Literal, NamedTuple
 
 import torch
+from torch.autograd.graph import Node
 
 from autograd_doctor.events import Event, NonFiniteProduced
 from autograd_doctor.instruments.course import Course
@@ -99,7 +100,7 @@ class Autopsies(Instrument):
             self._remember(self._ledger.walk)
         if not self._detail.closely and self._is_spoiled(call.roots[0]) and self._spoiled < _MOST_SPOILED:
             self._spoiled += 1
-            event = self._look_into(call.roots, place())
+            event = self._look_into(nodes_of(call.roots, call.inputs), place())
             if event is None:
                 self._detail.missed()
             else:
@@ -124,7 +125,11 @@ class Autopsies(Instrument):
                 self._nonfinite.settle()
                 made = self._tensors.get(tensor) if self._detail.closely else None
                 origin = made.origin if made is not None else None
-                told = origin.event(self._course.steps, "read") if origin else self._look_into([tensor], None, "read")
+                told = (
+                    origin.event(self._course.steps, "read")
+                    if origin
+                    else self._look_into(nodes_of([tensor]), None, "read")
+                )
                 self._read = _Read(told, tensor.numel() == 1)
 
     def _remember(self, walk: GraphWalk) -> None:
@@ -143,10 +148,9 @@ class Autopsies(Instrument):
             self._nodes += len(lines)
 
     def _look_into(
-        self, roots: Sequence[torch.Tensor], where: Place | None, reached: Literal["loss", "read"] = "loss"
+        self, nodes: Sequence[Node], where: Place | None, reached: Literal["loss", "read"] = "loss"
     ) -> NonFiniteProduced | None:
-        """where: the line of the backward; None if there was none yet."""
-        nodes = nodes_of(roots)
+        """nodes: of a graph. where: the line of the backward; None if there was none yet."""
         structure = structure_of(nodes)
         alike = (lines for (other, line), lines in self._lines.items() if other == structure and where in (line, None))
         lines = next(alike, None)

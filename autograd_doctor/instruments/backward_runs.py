@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -38,9 +39,11 @@ from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.signal import Signal
 
 _MOST_SPOILED = 4
-_MOST_LINES = 1000
 """Backwards with non-finite gradients to look into: a loss scale of 65536 (the default) that settles halves a few
 times, and those overflows do no harm."""
+_MOST_LINES = 1000
+_NAMELESS = 3
+"""Backwards of a line whose root had no name, after which none is looked for: it is an expression."""
 
 
 @dataclass
@@ -100,6 +103,7 @@ class BackwardRuns(Instrument):
         self._run: _Run | None = None
         self._spoiled_backwards = 0
         self._names: dict[Place | None, str] = {}
+        self._nameless: Counter[Place | None] = Counter()
         self._absorbed_at: set[Location | None] = set()
 
     def connect(self, signals: Signals) -> None:
@@ -129,9 +133,13 @@ class BackwardRuns(Instrument):
         self._run = _Run(call, walk, locate(where), facts, made, gradients, reduction_of(root), inside_step)
 
     def _name(self, root: torch.Tensor, where: Place | None) -> str:
-        """What the program calls a root: a line that names a variable does so every time."""
-        name = self._names.get(where) or variable_name(root)
-        if name.isidentifier() and len(self._names) < _MOST_LINES:
+        """What the program calls a root: a line that names a variable does so every time, one that does not never."""
+        known = self._names.get(where)
+        if known is not None:
+            return known
+        name = variable_name(root)
+        self._nameless[where] += not name
+        if (name.isidentifier() or self._nameless[where] >= _NAMELESS) and len(self._names) < _MOST_LINES:
             self._names[where] = name
         return name
 

@@ -276,7 +276,9 @@ class IdleTerms(Instrument):
     def _backward_ended(self, call: BackwardCall) -> None:
         """Remember derivatives with a graph by the numbers of their nodes, which keep nothing alive."""
         if call.kind == "grad" and call.create_graph:
-            is_second = not self._derivatives.isdisjoint(node._sequence_nr() for node in nodes_of(call.roots))
+            is_second = not self._derivatives.isdisjoint(
+                node._sequence_nr() for node in nodes_of(call.roots, call.inputs)
+            )
             nodes = [tensor.grad_fn for tensor in call.result if isinstance(tensor, torch.Tensor)]
             numbers = {node._sequence_nr() for node in nodes if node is not None}
             self._derivatives |= numbers

@@ -234,7 +234,7 @@ class Ledger(Instrument):
         self.catch_up()
         self._optimizers.introduce()
         self._remember(self._used_gradients())
-        self.walk = GraphWalk(call.roots, self._course.backwards, self._course.steps)
+        self.walk = GraphWalk(call.roots, call.inputs, backward=self._course.backwards, step=self._course.steps)
 
     def _used_gradients(self) -> dict[int, torch.Tensor]:
         """Parameters that still hold, nonzero and unaltered, a gradient that an earlier step has used.

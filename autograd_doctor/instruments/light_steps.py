@@ -14,8 +14,9 @@ from autograd_doctor.events import Event, LightStepsCounted
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.module_calls import ModuleCalls
 from autograd_doctor.instruments.optimizers import Optimizers
-from autograd_doctor.reading.graph_structure import nodes_of, structure_of
+from autograd_doctor.reading.graph_structure import make_up_of, nodes_of
 from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.subclasses import version_of
 from autograd_doctor.signals import Signals
@@ -27,26 +28,30 @@ from autograd_doctor.signals.states import StateLoad
 _WALK_EVERY = 8
 """Graphs of as many nodes, made since the last backward, with roots of the same kind: a walk takes as long as a tenth
 of a step of many small operations. What changes and keeps their number shows a few steps later."""
+_MOST_SIZES = 50
+"""Graphs that are built anew in every step, from data, come in any number of sizes: those beyond are taken for one."""
 _MOST_KNOWN = 1000
-"""Graphs that are built anew in every step, from data, come in any number of structures."""
 _SAY_EVERY = 0.5
 """Seconds after which the count is stated, for those who watch, and should the program be killed."""
 
 
 class LightSteps(Instrument):
-    """Compares the structure of graphs, and what became of gradients since the last step, with what was seen before.
+    """Compares what graphs are made of, and what became of gradients since the last step, with what was seen before.
 
     Something new makes the next steps full.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (LightStepsCounted,)
 
-    def __init__(self, site: Site, course: Course, detail: Detail, optimizers: Optimizers) -> None:
+    def __init__(
+        self, site: Site, course: Course, detail: Detail, module_calls: ModuleCalls, optimizers: Optimizers
+    ) -> None:
         super().__init__(site)
         self._course = course
         self._detail = detail
+        self._module_calls = module_calls
         self._optimizers = optimizers
-        self._structures: set[tuple[str, int]] = set()
+        self._made_up: set[tuple[str, int]] = set()
         self._sizes: Counter[tuple[Hashable, ...]] = Counter()
         self._newest = 0
         self._versions: dict[int, list[int | None]] = {}
@@ -72,9 +77,9 @@ class LightSteps(Instrument):
 
     def _backward_began(self, call: BackwardCall) -> None:
         if self._is_to_be_walked(call):
-            kind = call.kind, structure_of(nodes_of(call.roots))
-            if kind not in self._structures and len(self._structures) < _MOST_KNOWN:
-                self._structures.add(kind)
+            graph = call.kind, make_up_of(nodes_of(call.roots, call.inputs))
+            if graph not in self._made_up and len(self._made_up) < _MOST_KNOWN:
+                self._made_up.add(graph)
                 self._detail.ask()
         if not self._detail.full:
             self._backwards += 1
@@ -87,8 +92,8 @@ class LightSteps(Instrument):
         newest = max([node._sequence_nr() for node in nodes if node is not None], default=0)
         size = (call.kind, newest - self._newest, *map(type, nodes))
         self._newest = newest
-        if len(self._sizes) >= _MOST_KNOWN and size not in self._sizes:
-            return True
+        if len(self._sizes) >= _MOST_SIZES and size not in self._sizes:
+            size = (call.kind, 0, *map(type, nodes))
         self._sizes[size] += 1
         return self._detail.full or self._sizes[size] % _WALK_EVERY == 1
 
@@ -123,8 +128,8 @@ class LightSteps(Instrument):
         self._detail.ask()
 
     def _registered(self, registered: Registered) -> None:
-        """A model that changes while it is trained; before that it is being built."""
-        if self._course.steps:
+        """A model that changes while it is trained; what has not run yet is being built."""
+        if self._module_calls.has_run(registered.module):
             self._detail.ask()
 
     # ------------------------------------------------------------------------------------------------ what was light

@@ -46,6 +46,8 @@ _PASSES_IN_A_STEP = 64
 """Passes without gradients under the same conditions, of an evaluation or a rollout, to look at closely."""
 _CALLS_IN_A_STEP = 8
 """Forwards with gradients at one place, of a recurrent cell or a policy, to hear of in a light step."""
+_ALIKE = 4
+"""Modules of a class that are called at one line to tell apart: a few models that are trained side by side."""
 _CHECKPOINT = torch.utils.checkpoint.__file__
 
 
@@ -154,6 +156,7 @@ class ModuleCalls(Instrument):
         self._norm_values = norm_values
         self._running = _Running()
         self._known: dict[int, tuple[weakref.ref[nn.Module], bool]] = {}
+        self._alike: dict[tuple[type[nn.Module], Place | None], set[int]] = {}
         self._reported: set[Conditions] = set()
         self._reported_in = 0
         self._roots_in_step = 0
@@ -222,7 +225,8 @@ class ModuleCalls(Instrument):
         number = self._register.root(module)
         where = place()
         most = None if call.grad_enabled else _PASSES_IN_A_STEP
-        self._detail.met(("forward", number, module.training, call.grad_enabled, where), most)
+        called = self._one_of(module, number, where)
+        self._detail.met(("forward", called, module.training, call.grad_enabled, where), most)
         if self.root_began:
             self.root_began.relay(RootBegan(call, number, where))
         if not self._detail.full:
@@ -247,6 +251,21 @@ class ModuleCalls(Instrument):
         if self._may_depend(module):
             root.note(module)
         return root
+
+    def _one_of(self, module: nn.Module, number: int, where: Place | None) -> int | type[nn.Module]:
+        """Who is being called: past a few of the class at this line, any other is just one more of them.
+
+        Libraries put a wrapper around the model for each call.
+        """
+        alike = self._alike.setdefault((type(module), where), set())
+        if len(alike) < _ALIKE:
+            alike.add(number)
+        return number if number in alike else type(module)
+
+    def has_run(self, module: nn.Module) -> bool:
+        """Whether it was called in a step that was recorded in full, or was part of what was."""
+        known = self._known.get(id(module))
+        return known is not None and known[0]() is module
 
     def _innermost(self) -> nn.Module | None:
         calls = self._running.calls

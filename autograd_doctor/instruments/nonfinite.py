@@ -207,7 +207,7 @@ class NonFinite(Instrument):
         """Ranges that nobody has read yet: what the graph saved still tells them."""
         if origin.operands or origin.operation is None or not is_remote(call.roots[0]):
             return origin
-        born = birth(nodes_of(call.roots))
+        born = birth(nodes_of(call.roots, call.inputs))
         made = lineage_of(born.node) if born is not None else None
         if born is None or made is None or (made.operation, made.place) != (origin.operation, origin.place):
             return origin

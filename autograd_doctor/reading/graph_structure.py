@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence, Set
 from typing import Any
 
 import torch
+from torch.autograd.graph import get_gradient_edge
 
 MOST_NODES = 50_000
 """Of one graph, about ten times those of the largest models that people train on one machine: a visit to each takes a
 microsecond, so that even a graph that grew over many steps holds nobody up."""
 
 
-def nodes_of(roots: Iterable[torch.Tensor]) -> list[Any]:
-    """The nodes of a graph in the order in which they are met; graphs of the same structure have the same order."""
-    return _met([root.grad_fn for root in roots if root.grad_fn is not None])
+def nodes_of(roots: Iterable[torch.Tensor], inputs: Iterable[Any] = ()) -> list[Any]:
+    """The nodes of a graph in the order in which they are met; graphs of the same structure have the same order.
+
+    inputs: the tensors, or gradient edges, of a `grad` call. The engine does not go on behind them, but to others of
+    them: models whose forward differentiates would have us walk all that came before, over and over.
+    """
+    begins = [root.grad_fn for root in roots if root.grad_fn is not None]
+    return _met(begins, {_end_of(each) for each in inputs} - {None})
 
 
 def nodes_below(node: Any) -> list[Any]:
@@ -22,16 +28,41 @@ def nodes_below(node: Any) -> list[Any]:
     return _met([following for following, _ in node.next_functions if following is not None])
 
 
-def _met(pending: list[Any]) -> list[Any]:
+def _end_of(given: Any) -> Any:
+    """The node into which the gradient of an input flows; None where none does."""
+    if not isinstance(given, torch.Tensor):
+        return getattr(given, "node", None)
+    if given.grad_fn is not None or not given.requires_grad:
+        return given.grad_fn
+    return get_gradient_edge(given).node
+
+
+def _met(pending: list[Any], ends: Set[Any] = frozenset()) -> list[Any]:
     met: dict[Any, None] = {}
-    while pending and len(met) < MOST_NODES:
+    behind: list[Any] = []
+    while len(met) < MOST_NODES:
+        if not pending:
+            if not behind or ends <= met.keys():
+                break
+            pending, behind = behind, []
         node = pending.pop()
         if node not in met:
             met[node] = None
-            pending.extend([following for following, _ in node.next_functions if following is not None])
+            following = [each for each, _ in node.next_functions if each is not None]
+            (behind if node in ends else pending).extend(following)
     return list(met)
 
 
 def structure_of(nodes: Iterable[Any]) -> int:
     """The same number for graphs that consist of the same kinds of nodes, met in the same order."""
     return hash(tuple(map(type, nodes)))
+
+
+def make_up_of(nodes: Sequence[Any]) -> int:
+    """The same number for graphs in which the same kinds of nodes follow on one another, with as many leaves.
+
+    They have about as many nodes, within a power of two: an unrolled loop may run a few times more, or fewer.
+    """
+    kinds = {(type(node), *(type(following) for following, _ in node.next_functions)) for node in nodes}
+    leaves = sum(not node.next_functions for node in nodes)
+    return hash((frozenset(kinds), leaves, len(nodes).bit_length()))

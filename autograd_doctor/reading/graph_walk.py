@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
@@ -14,7 +14,7 @@ from torch.autograd.function import BackwardCFunction
 
 from autograd_doctor.events import Cut, NonFiniteGradient, TensorFacts, Zeroing
 from autograd_doctor.findings import Location
-from autograd_doctor.reading.graph_structure import MOST_NODES
+from autograd_doctor.reading.graph_structure import nodes_of
 from autograd_doctor.reading.low_precision import FINITE_SLOPES, is_low, overflows_only_by_range
 from autograd_doctor.reading.made import Made, leaf_of
 from autograd_doctor.reading.own_backward import OwnBackward, Spoiling, is_own
@@ -59,10 +59,10 @@ class GraphWalk:
     backwards that ran over the same nodes, `differentiated` those whose gradients flow into the roots.
     """
 
-    def __init__(self, roots: Iterable[torch.Tensor], backward: int, step: int) -> None:
+    def __init__(self, roots: Sequence[torch.Tensor], inputs: Sequence[Any] = (), *, backward: int, step: int) -> None:
         self.backward = backward
         self.step = step
-        self.nodes: dict[int, Node] = {}
+        self.nodes: dict[int, Node] = {id(node): node for node in nodes_of(roots, inputs)}
         self.made: dict[int, Made | None] = {}
         self.leaves: dict[int, torch.Tensor] = {}
         self.consumers: dict[int, list[tuple[int, int]]] = {}
@@ -72,30 +72,25 @@ class GraphWalk:
         self.oldest_step = step
         self.crossing: Place | None = None
         self.carrier: Made | None = None
+        for key, node in self.nodes.items():
+            self._visit(node, self._made_for(key))
+            for position, (following, _) in enumerate(node.next_functions):
+                if id(following) in self.nodes:
+                    self.consumers.setdefault(id(following), []).append((key, position))
         begins: list[Node] = [root.grad_fn for root in roots if root.grad_fn is not None]
-        self._walk(begins)
         for node in begins:
             node.metadata[ROOT_KEY] = backward
 
-    def _walk(self, roots: list[Node]) -> None:
-        pending: list[tuple[Node, Made | None]] = [(node, None) for node in roots]
-        while pending and len(self.nodes) < MOST_NODES:
-            node, consumer = pending.pop()
-            key = id(node)
-            if key in self.nodes:
-                continue
-            self.nodes[key] = node
-            made = self._visit(node, consumer)
-            for position, (following, _) in enumerate(node.next_functions):
-                if following is not None:
-                    self.consumers.setdefault(id(following), []).append((key, position))
-                    pending.append((following, made))
+    def _made_for(self, key: int) -> Made | None:
+        """What is known of the node from which a node was met."""
+        consumers = self.consumers.get(key)
+        return self.made[consumers[-1][0]] if consumers else None
 
-    def _visit(self, node: Node, consumer: Made | None) -> Made | None:
+    def _visit(self, node: Node, consumer: Made | None) -> None:
         leaf = leaf_of(node)
         if leaf is not None:
             self.leaves[id(node)] = leaf
-            return consumer
+            return
         metadata = node.metadata
         own = lineage_of(node)
         made = own or consumer
@@ -117,7 +112,6 @@ class GraphWalk:
                 self.oldest_step = own.step
                 self.crossing = consumer.place if consumer is not None else own.place
                 self.carrier = own
-        return made
 
     @cached_property
     def forward_order(self) -> list[Node]:

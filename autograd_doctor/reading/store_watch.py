@@ -18,6 +18,8 @@ from autograd_doctor.reading.without_running import is_a
 
 _ONLY_OURS = 2  # the reference of the watch, and the one that counting takes
 _SIMPLE_KEYS = (str, int)
+_MOST_CALLS = 300_000
+"""Calls of functions, anybody's, to follow for what is sought: a tenth of a second."""
 
 
 class Process(Protocol):
@@ -45,6 +47,7 @@ class StoreWatch:
         self._sought: dict[Hashable, list[tuple[Store, object]]] = {}
         self._line: tuple[CodeType, int] | None = None
         self._failure: Exception | None = None
+        self._calls = 0
         self.found: dict[Hashable, Location] = {}
 
     @property
@@ -56,6 +59,7 @@ class StoreWatch:
         self.stop()
         if not sought or sys.gettrace() is not None:
             return
+        self._calls = 0
         self._sought = {name: [(store, _state(store)) for store in stores] for name, stores in sought.items()}
         for frame in own_frames():
             if self._line is None:
@@ -87,6 +91,9 @@ class StoreWatch:
 
     def _called(self, frame: FrameType, event: str, argument: object) -> Any:
         """A function is about to run: those of the program are followed line by line."""
+        self._calls += 1
+        if self._calls > _MOST_CALLS:
+            self._sought.clear()
         if not self._sought or self._process.forked:
             sys.settrace(None)
             return None

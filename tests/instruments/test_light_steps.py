@@ -14,7 +14,7 @@ from autograd_doctor.instruments import light_steps as module
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import FIRST_STEPS, Detail
 from autograd_doctor.instruments.light_steps import LightSteps
-from autograd_doctor.reading.graph_structure import nodes_of, structure_of
+from autograd_doctor.reading.graph_structure import make_up_of, nodes_of, structure_of
 from tests.inventing import Invented
 from tests.watching import Recorded, watching
 
@@ -147,3 +147,35 @@ def test_the_structure_of_a_graph() -> None:
     assert structure((one * other).sum()) != structure((one * one).sum())
     assert structure(torch.ones(1)) == structure()
     assert structure(one.sum(), other.mean()) != structure(one.sum())
+
+
+def make_up(root: torch.Tensor) -> int:
+    return make_up_of(nodes_of([root]))
+
+
+def repeated(times: int, *others: torch.Tensor) -> torch.Tensor:
+    state = leaf()
+    for _ in range(times):
+        state = (state * 2.0).tanh()
+    return sum((state * other for other in others), state).sum()
+
+
+def test_what_a_graph_is_made_of() -> None:
+    assert make_up(repeated(9)) == make_up(repeated(12))
+    assert make_up(repeated(9)) != make_up(repeated(20))
+    assert make_up(repeated(9)) != make_up(repeated(9).exp())
+    assert make_up(repeated(9, leaf())) != make_up(repeated(8, leaf(), leaf()))
+
+
+def test_a_loop_of_any_length_stays_light(model: nn.Module) -> None:
+    with watching(LightSteps) as recorded:
+        optimizer = settled(recorded, model)
+        for turn in range(40):
+            state = model(torch.ones(1, 2))
+            for _ in range(33 + turn % 28):
+                state = (state * 0.9).tanh()
+            optimizer.zero_grad()
+            state.sum().backward()
+            optimizer.step()
+        full = recorded.find(Detail).full_steps
+    assert full < 30

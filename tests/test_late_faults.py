@@ -458,3 +458,58 @@ def test_a_counter_that_has_reached_the_end_of_its_dtype() -> None:
             optimizer.step()
     """)
     assert findings(report) == wanted, report.exit_reason
+
+
+WRAPPED_SOLVER = """
+    import torch
+    from torch import nn
+
+    class Negated(nn.Module):
+        def __init__(self, field):
+            super().__init__()
+            self.field = field
+
+        def forward(self, state):
+            return -self.field(state)
+
+    def solve(field, state, moves):
+        field, history = Negated(field), []
+        for _ in range(moves):
+            with torch.enable_grad():
+                speed = field(state)
+                (slope,) = torch.autograd.grad(speed.sum(), state, create_graph=True)
+            state = state + 0.05 * speed + 0.001 * slope
+            history.append(state)
+        return torch.stack(history)
+
+    torch.manual_seed(0)
+    field = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 3))
+    optimizer = torch.optim.Adam(field.parameters(), lr=1e-3)
+    seen = []
+    for step in range(STEPS):
+        start = torch.randn(16, 3, requires_grad=True)
+        path = solve(field, start, 9 + 7 * step % 6)
+        loss = (path - start.detach() * 0.5).square().mean()
+        BROKEN
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def test_a_solver_of_any_length_has_light_steps_and_stays_healthy() -> None:
+    report, _ = check(WRAPPED_SOLVER.replace("STEPS", "60").replace("BROKEN", "seen.append(float(loss))"))
+    assert_healthy(report)
+    assert report.run.steps_in_full < 30
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "loss = loss + 0.01 * (1.0 - 3.0 * (step == 47) + path.square()).log().mean()  # <- AD401",
+        "if step > 20: seen.append(loss)  # <- AD301",
+    ],
+)
+def test_a_late_fault_of_a_solver_of_any_length(broken: str) -> None:
+    report, wanted = check(WRAPPED_SOLVER.replace("STEPS", "140").replace("BROKEN", broken))
+    assert findings(report) == wanted, report.exit_reason

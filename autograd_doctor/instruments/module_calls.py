@@ -7,7 +7,6 @@ import threading
 import weakref
 from collections import Counter
 from dataclasses import dataclass, field
-from functools import cached_property
 from time import perf_counter
 from types import FrameType
 from typing import ClassVar
@@ -96,18 +95,21 @@ class _Running(threading.local):
         self.calls: list[ModuleCall] = []
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class RootBegan:
     """A root is about to run: its number, and the line that calls it."""
 
     call: ModuleCall
     module: int
     where: Place | None
+    _given: list[torch.Tensor] | None = None
 
-    @cached_property
+    @property
     def given(self) -> list[torch.Tensor]:
         """The tensors among its arguments, looked for once for all who listen, without nested ones."""
-        return _with_sizes(tensors_in((*self.call.args, *self.call.kwargs.values())))
+        if self._given is None:
+            self._given = _with_sizes(tensors_in((*self.call.args, *self.call.kwargs.values())))
+        return self._given
 
 
 @dataclass(eq=False, slots=True)

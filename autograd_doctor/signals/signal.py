@@ -125,7 +125,7 @@ class Signal(Generic[P]):
                 listener.handle(what)
             except Exception as error:
                 guard.failed(listener.owner, listener.handle.__name__, error)
-            if guard.attention > attention:
+            if guard.attention is not attention and guard.attention > attention:
                 self.relay(what, behind=listener)
                 return
 

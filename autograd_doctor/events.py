@@ -1195,6 +1195,20 @@ class SamplerRepeats(Event, frozen=True):
     evaluated: bool
 
 
+class SamplerFallsShort(Event, frozen=True):
+    """A sampler of torch was made for fewer samples than the data set of its loader has.
+
+    location: the line that built the loader. sampler: its class. rows: samples in the data set. reach: it can draw only
+    the first so many. weighted: it was given so many weights.
+    """
+
+    location: Location | None
+    sampler: str
+    rows: int
+    reach: int
+    weighted: bool
+
+
 class PairsMisaligned(Event, frozen=True):
     """Inputs and targets of a loss were taken from tensors of as many rows in different orders, of which one is random.
 
@@ -1687,7 +1701,8 @@ class LayersChained(Event, frozen=True):
     the first, between the two and behind all that takes in the same. in_container: both were called by one
     `Sequential`. shared: several layers take in what the first made. of_data: no parameter flowed into its input.
     dropped: dropout lies in between. depthwise: either works on groups of channels. factors: they are convolutions
-    along different axes. idle: an operation on what the first made, the result of which nobody used.
+    along different axes. from_zero: the weight of the second was zero. idle: an operation on what the first made, the
+    result of which nobody used.
     """
 
     first: int
@@ -1704,6 +1719,7 @@ class LayersChained(Event, frozen=True):
     dropped: bool = False
     depthwise: bool = False
     factors: bool = False
+    from_zero: bool = False
     idle: str = ""
     idle_at: Location | None = None
 

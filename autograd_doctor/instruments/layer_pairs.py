@@ -29,6 +29,7 @@ from autograd_doctor.reading.module_tree import modules_in, parameters_of
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, is_own, locate
 from autograd_doctor.reading.subclasses import is_parameter
+from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
@@ -55,7 +56,7 @@ _MOST_CALLS = 4096
 class _Call:
     """A call of a layer, and what took in its output. groups: of a convolution. contained: a `Sequential` called it.
 
-    idle: an operation on the output, of the result of which no use was seen so far.
+    from_zero: its weight was zero. idle: an operation on the output, of the result of which no use was seen so far.
     """
 
     weight: int
@@ -68,6 +69,7 @@ class _Call:
     of_data: bool
     is_product: bool
     otherwise: bool = False
+    from_zero: bool = False
     idle: tuple[str, Place | None] | None = None
     takers: list[tuple[_Call, bool]] = field(default_factory=list)
 
@@ -146,6 +148,7 @@ class LayerPairs(Instrument):
             unchanged = tensor is output or tensor._version == flow.version
             if position == 0 and unchanged and layer is not None and _fits(tensor, call, layer, flow):
                 call.takers.append((layer, flow.dropped))
+                layer.from_zero |= (call.weight, layer.weight) not in self._told and _is_zero(recorded.inputs[1])
             elif position == 0 and unchanged and live and _passes(name, recorded.inputs):
                 passed = _Flow(
                     call,
@@ -254,6 +257,7 @@ class LayerPairs(Instrument):
                 dropped=dropped,
                 depthwise=call.groups > 1 or taker.groups > 1,
                 factors=_are_factors(call.kernel, taker.kernel),
+                from_zero=taker.from_zero,
                 idle=idle,
                 idle_at=locate(idle_at),
             )
@@ -282,6 +286,10 @@ def _fits(tensor: torch.Tensor, call: _Call, layer: _Call, flow: _Flow) -> bool:
     if layer.kernel and not call.kernel and not flow.turned:
         return False
     return layer.width_in == call.width
+
+
+def _is_zero(weight: torch.Tensor) -> bool:
+    return readable(weight) and not bool(weight.any())
 
 
 def _groups(name: str, weight: torch.Tensor, width_in: int, width: int) -> int:

@@ -7,9 +7,16 @@ from types import FunctionType
 from typing import Any, ClassVar
 
 import torch
-from torch.utils.data import BatchSampler, Subset, SubsetRandomSampler
+from torch.utils.data import (
+    BatchSampler,
+    RandomSampler,
+    SequentialSampler,
+    Subset,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+)
 
-from autograd_doctor.events import Event, SamplerRepeats
+from autograd_doctor.events import Event, SamplerFallsShort, SamplerRepeats
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.module_calls import ModuleCalls, RootBegan
@@ -59,7 +66,7 @@ class Samplers(Instrument):
     Where anything is not seen to its end, nothing is said of any.
     """
 
-    emits: ClassVar[tuple[type[Event], ...]] = (SamplerRepeats,)
+    emits: ClassVar[tuple[type[Event], ...]] = (SamplerFallsShort, SamplerRepeats)
 
     def __init__(self, site: Site, course: Course, module_calls: ModuleCalls, sources: Sources) -> None:
         super().__init__(site)
@@ -119,9 +126,13 @@ class Samplers(Instrument):
     def _meet(self, loader: Loader) -> _Drawing:
         rows = _count(loader.dataset)
         self._unknown |= loader.num_workers > 0 or not 0 < rows <= _MOST_SAMPLES
-        sampler = loader.sampler if type(loader.batch_sampler) is BatchSampler else loader.batch_sampler
+        batches = loader.batch_sampler or loader.sampler
+        sampler = batches.sampler if type(batches) is BatchSampler else batches
         begins, is_whole = _iteration(type(sampler)), not is_a(loader.dataset, Subset)
-        place = begins or self._sources.built_at.get(self._sources.loaders.number(loader))
+        built = self._sources.built_at.get(self._sources.loaders.number(loader))
+        if rows:
+            self._compare(sampler, _length(loader.dataset), built)
+        place = begins or built
         chooses = is_whole and (begins is not None or type(sampler) is SubsetRandomSampler)
         drawing = _Drawing(type(sampler), rows, place, chooses)
         self._known.put(loader, drawing)
@@ -132,6 +143,20 @@ class Samplers(Instrument):
             if isinstance(stored.rows, torch.Tensor):
                 self._columns.put(stored.rows, rows)
         return drawing
+
+    def _compare(self, sampler: Any, rows: int, built: Place | None) -> None:
+        reach = _reach(sampler)
+        if reach is not None and reach < rows:
+            self.emit(
+                SamplerFallsShort(
+                    step=self._course.steps,
+                    location=locate(built),
+                    sampler=type(sampler).__name__,
+                    rows=rows,
+                    reach=reach,
+                    weighted=type(sampler) is WeightedRandomSampler,
+                )
+            )
 
     def _asked(self, asked: BatchAsked) -> None:
         self._asking = self._running.get(asked.iterator)
@@ -186,10 +211,23 @@ def _count(dataset: Any) -> int:
     """How many samples there are in the data set that all parts are parts of, 0 if that is unknown."""
     while is_a(dataset, Subset):
         dataset = dataset.dataset
+    return _length(dataset)
+
+
+def _length(samples: Any) -> int:
     try:
-        return len(dataset)
+        return len(samples)
     except Exception:  # a data set of the user's may have no length, and say so in any way
         return 0
+
+
+def _reach(sampler: Any) -> int | None:
+    """Among how many samples, from the first on, a sampler of torch draws."""
+    if type(sampler) is WeightedRandomSampler:
+        return len(sampler.weights)
+    if type(sampler) not in (RandomSampler, SequentialSampler):
+        return None
+    return _length(sampler.data_source) or None
 
 
 def _iteration(kind: type) -> Place | None:

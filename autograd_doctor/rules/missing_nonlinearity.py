@@ -13,7 +13,11 @@ from autograd_doctor.trace import Trace
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     otherwise = {event.first for event in trace.of(LayerUsedOtherwise)}
-    pairs = [event for event in trace.of(LayersChained) if event.first not in otherwise and _is_one_layer(event)]
+    chained = [event for event in trace.of(LayersChained) if event.first not in otherwise]
+    low_rank = {
+        (event.first_at, event.second_at) for event in chained if _is_low_rank(event) and not event.in_container
+    }
+    pairs = [event for event in chained if _is_one_layer(event) and (event.first_at, event.second_at) not in low_rank]
     pairs = [event for event in pairs if {event.first, event.second} <= trace.learning]
     for chain in _chains([event for event in pairs if not event.depthwise]):
         yield _finding(trace, chain)
@@ -25,12 +29,17 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 def _is_one_layer(event: LayersChained) -> bool:
     """Whether one layer could do what both do, which is no cheaper in two.
 
-    Through fewer features than go in and come out, a pair is a factorisation of low rank. Features that were computed
-    nonlinearly may be projected once for several layers.
+    Through fewer features than go in and come out, a pair is a factorisation of low rank, and lines that make such are
+    meant to, whatever the rank. Features that were computed nonlinearly may be projected once for several layers. What
+    begins at zero is added to something.
     """
-    if event.factors or (event.shared and not event.of_data):
+    if event.factors or event.from_zero or (event.shared and not event.of_data):
         return False
-    return event.width >= min(event.width_in, event.width_out)
+    return not _is_low_rank(event)
+
+
+def _is_low_rank(event: LayersChained) -> bool:
+    return event.width < min(event.width_in, event.width_out)
 
 
 def _chains(pairs: Sequence[LayersChained]) -> list[list[LayersChained]]:
@@ -208,6 +217,56 @@ def good_low_rank() -> None:
         optimizer.step()
 
 
+def good_branches_of_any_rank() -> None:
+    import torch
+    from torch import nn
+
+    class Adapted(nn.Module):
+        def __init__(self, layer, rank):
+            super().__init__()
+            self.layer = layer.requires_grad_(False)
+            self.down = nn.Parameter(torch.randn(rank, layer.in_features) * 0.2)
+            self.up = nn.Parameter(torch.randn(layer.out_features, rank) * 0.01)
+
+        def forward(self, x):
+            return self.layer(x) + nn.functional.linear(nn.functional.linear(x, self.down), self.up)
+
+    torch.manual_seed(0)
+    model = nn.Sequential(Adapted(nn.Linear(16, 24), 4), nn.ReLU(), Adapted(nn.Linear(24, 2), 4))
+    optimizer = torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr=0.01)
+    for _ in range(10):
+        x = torch.randn(32, 16)
+        loss = nn.functional.cross_entropy(model(x), (x.sum(1) > 0).long())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_branch_from_zero() -> None:
+    import torch
+    from torch import nn
+
+    class Branch(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.old = nn.Linear(16, 2).requires_grad_(False)
+            self.down, self.up = nn.Linear(16, 4, bias=False), nn.Linear(4, 2, bias=False)
+            nn.init.zeros_(self.up.weight)
+
+        def forward(self, x):
+            return self.old(x) + self.up(self.down(x))
+
+    torch.manual_seed(0)
+    model = Branch()
+    optimizer = torch.optim.Adam([*model.down.parameters(), *model.up.parameters()], lr=0.01)
+    for _ in range(10):
+        x = torch.randn(32, 16)
+        loss = nn.functional.cross_entropy(model(x), (x.sum(1) > 0).long())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 def good_embedding_used_twice() -> None:
     import torch
     from torch import nn
@@ -293,5 +352,13 @@ RULE = Rule(
     needs=(BackwardRan, LayersChained, LayerUsedOtherwise, ParameterSeen),
     examine=examine,
     bad=(bad, bad_sequential, bad_result_dropped),
-    good=(good, good_low_rank, good_embedding_used_twice, good_two_models, good_attention),
+    good=(
+        good,
+        good_low_rank,
+        good_branches_of_any_rank,
+        good_branch_from_zero,
+        good_embedding_used_twice,
+        good_two_models,
+        good_attention,
+    ),
 )

@@ -132,8 +132,9 @@ def _averages_in_vain(trace: Trace, minimum: float) -> Iterator[Finding]:
     by_line: dict[Location | None, list[AveragesDiscarded]] = {}
     for event in trace.of(AveragesDiscarded):
         by_line.setdefault(event.location, []).append(event)
-    copied = {event.parameter for event in trace.of(ParameterCopied)}
     for location, events in by_line.items():
+        begun = events[0].sequence  # a copy before that made them start alike
+        copied = {event.parameter for event in trace.of(ParameterCopied) if event.sequence > begun}
         parameters = sorted({p for event in events for p in event.parameters} - copied)
         if parameters and len(events) >= minimum:
             yield RULE.finding(

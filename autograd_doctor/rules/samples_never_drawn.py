@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import RowsNeverDrawn, SamplerRepeats
+from autograd_doctor.events import RowsNeverDrawn, SamplerFallsShort, SamplerRepeats
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.lines import in_several_steps
 from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    """Of a program that has ended: what is not used yet may be meant for later."""
+    """Of what is not used yet a program that has not ended tells nothing: it may be meant for later."""
+    yield from _out_of_reach(trace)
     if trace.end is None or trace.end.reason != "finished":
         return
     told: set[Location | None] = set()
@@ -23,6 +25,21 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for sampler in trace.of(SamplerRepeats):
         if sampler.passes >= tunables["passes"] and sampler.drawn <= tunables["share"] * sampler.rows:
             yield _sampler(sampler)
+
+
+def _out_of_reach(trace: Trace) -> Iterator[Finding]:
+    for first, *_ in in_several_steps(trace, trace.of(SamplerFallsShort), lambda event: event.location, 1):
+        made_for = plural(first.reach, "weight" if first.weighted else "sample")
+        yield RULE.finding(
+            f"`{first.sampler}` was made for {made_for}, and the data set of the loader has "
+            f"{plural(first.rows, 'sample')}: only the first {first.reach:,} can ever come",
+            subject=first.sampler,
+            location=first.location,
+            help="give it one weight for each sample: `class_weights[targets]`"
+            if first.weighted
+            else "make the sampler for the data set that the loader reads",
+            evidence={"reach": first.reach, "rows": first.rows},
+        )
 
 
 def _finding(event: RowsNeverDrawn, *, is_little: bool) -> Finding:
@@ -100,6 +117,48 @@ def bad_sampler() -> None:
     for _ in range(4):
         for inputs, targets in loader:
             loss = nn.functional.mse_loss(model(inputs), targets)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
+def bad_weights_of_classes() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset, WeightedRandomSampler
+
+    torch.manual_seed(0)
+    x = torch.randn(160, 8)
+    y = x.argmax(1)
+    weights = 1.0 / torch.bincount(y)
+    sampler = WeightedRandomSampler(weights.tolist(), num_samples=160)
+    loader = DataLoader(TensorDataset(x, y), batch_size=16, sampler=sampler)  # <- AD711
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 8))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(2):
+        for inputs, targets in loader:
+            loss = nn.functional.cross_entropy(model(inputs), targets)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
+def good_weights_of_samples() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, Subset, TensorDataset, WeightedRandomSampler
+
+    torch.manual_seed(0)
+    x = torch.randn(200, 8)
+    y = (x.sum(1) > 0.5).long()
+    part = Subset(TensorDataset(x, y), range(160))
+    weights = (1.0 / torch.bincount(y[:160]))[y[:160]]
+    loader = DataLoader(part, batch_size=16, sampler=WeightedRandomSampler(weights.tolist(), num_samples=64))
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(3):
+        for inputs, targets in loader:
+            loss = nn.functional.cross_entropy(model(inputs), targets)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
@@ -186,15 +245,16 @@ RULE = Rule(
     severity="warning",
     title="part of the data can never be drawn",
     observes="The range of `torch.randint`, where its indices take rows of a tensor that has more, in a program that "
-    "has run to its end and used the others for nothing; and what samplers draw, pass by pass.",
+    "has run to its end and used the others for nothing; what samplers draw, pass by pass; and for how many samples "
+    "samplers of torch were made.",
     why="Data that were collected, and perhaps paid for, teach nothing.",
     fix="Draw from all rows.",
     fine="Rows that are held out and used elsewhere, subsets that are a tensor of their own, and samples that need "
     "their successor.",
-    needs=(RowsNeverDrawn, SamplerRepeats),
+    needs=(RowsNeverDrawn, SamplerFallsShort, SamplerRepeats),
     examine=examine,
-    bad=(bad, bad_sampler),
-    good=(good, good_rest_held_out, good_what_comes_next, good_validation_sampler),
+    bad=(bad, bad_sampler, bad_weights_of_classes),
+    good=(good, good_rest_held_out, good_what_comes_next, good_validation_sampler, good_weights_of_samples),
     # A pass alone does not tell a part that a sampler always draws from one that it draws by chance.
     # What does not fill a batch or a block is left out at the end.
     # One row is left out by mistake, too, as where an upper end is taken for the last index, and hardly missed.

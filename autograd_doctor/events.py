@@ -1755,15 +1755,15 @@ class BatchLeakJudged(Event, frozen=True):
     """A copy of a module that trains was called in evaluation mode, with a batch of the program's and with one in which
     all samples but one were replaced by that one.
 
-    verdict: "independent" (its output stayed the same), "leaks", "knows places" (where all samples were the same one,
-    not all got the same), "not judged" (with `reason`). samples: of the batch.
-    change: largest difference of an output of that sample, relative to the largest of its outputs. inner: the innermost
-    module whose output changed while its inputs had not; inner_kind: its class, if that is torch's own. operation: the
-    first one whose output changed, at `location`. time_first: the inner module takes the first axis for time. axes: of
-    the input of the inner module. shape, output: of the first input and of the first output of the module. inputs: how
-    many tensors it takes. related: another one of them has a value for each pair of samples. collated: a loader put the
-    samples of a batch one after the other along the first axis. varied: it was called with other values later on.
-    called_at: where it was called.
+    verdict: "independent" (its output stayed the same), "leaks", "knows places" (where all samples were the same
+    one, not all got the same), "not judged" (with `reason`). samples: of the batch. change: largest difference of
+    an output of that sample, relative to the largest of its outputs. inner: the innermost module whose output
+    changed while its inputs had not; inner_kind: its class, if that is torch's own. operation: the first one whose
+    output changed, at `location`. time_first: the inner module takes the first axis for time. axes: of the input of
+    the inner module. shape, output: of the first input and of the first output of the module. tokens: the first
+    input holds whole numbers. inputs: how many tensors it takes. related: another one of them has a value for each
+    pair of samples. collated: a loader put the samples of a batch one after the other along the first axis. varied:
+    it was called with other values later on. called_at: where it was called.
     """
 
     module: int
@@ -1779,6 +1779,7 @@ class BatchLeakJudged(Event, frozen=True):
     axes: int = 0
     shape: list[int] = []
     output: list[int] = []
+    tokens: bool = False
     inputs: int = 0
     related: bool = False
     collated: bool = False

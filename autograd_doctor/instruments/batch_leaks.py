@@ -179,6 +179,7 @@ class BatchLeaks(Instrument):
             "module": taken.number,
             "samples": taken.samples,
             "shape": list(taken.first.shape) if taken.first is not None else [],
+            "tokens": taken.first is not None and not taken.first.is_floating_point(),
             "inputs": taken.inputs,
             "related": taken.related,
             "collated": taken.collated,

@@ -416,3 +416,24 @@ def test_colors(mode: str, environment: dict[str, str], terminal: bool, colored:
             return terminal
 
     assert outputs.colored(mode, Stream(), environment) is colored
+
+
+INTERRUPTED = """
+import atexit, os, signal, sys
+from autograd_doctor import cli
+
+def app():
+    {ends}
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+atexit.register(os.kill, os.getpid(), signal.SIGINT)
+cli.app = app
+cli.main()
+"""
+
+
+@pytest.mark.parametrize("ends", ["raise KeyboardInterrupt", "sys.exit(130)"])
+def test_a_further_interrupt_while_python_shuts_down_is_not_heard(ends: str) -> None:
+    command = [sys.executable, "-c", INTERRUPTED.format(ends=ends)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (130, "")

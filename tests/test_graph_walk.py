@@ -19,6 +19,7 @@ from autograd_doctor.reading.graph_walk import (
     GradientWatch,
     GraphWalk,
     _magnitude,
+    _told_by,
     lineage_of,
     mark,
     node_name,
@@ -363,6 +364,15 @@ def test_what_a_backward_did_not_run_through_has_received_nothing() -> None:
 )
 def test_magnitudes_of_gradients(gradient: torch.Tensor | None, magnitude: float) -> None:
     assert _magnitude(gradient) == magnitude
+
+
+@pytest.mark.parametrize(
+    ("norm", "largest", "magnitude"),
+    [(0.0, 0.0, 0.0), (0.0, 2.0**-140, 2.0**-140), (5.0, 4.0, 5.0), (math.inf, 1e30, 1.7976931348623157e308)],
+)
+def test_magnitudes_that_an_accelerator_tells(norm: float, largest: float, magnitude: float) -> None:
+    assert _told_by(norm, largest) == magnitude
+    assert math.isinf(_told_by(math.inf, math.inf))
 
 
 def test_a_gradient_that_is_no_number_has_no_magnitude() -> None:

@@ -363,7 +363,10 @@ def test_a_nan_that_was_told_early_does_not_end_the_run() -> None:
     assert (report.run.steps, report.run.stopped_by) == (60, "finished")
 
 
-def test_a_nan_of_a_late_sample_is_found_where_the_sample_is_prepared() -> None:
+@pytest.mark.parametrize(
+    ("samples", "batch", "bad"), [(3000, 60, 1777), (12_000, 240, 7900)], ids=["small batches", "much work on data"]
+)
+def test_a_nan_of_a_late_sample_is_found_where_the_sample_is_prepared(samples: int, batch: int, bad: int) -> None:
     source = """
         import torch
         from torch import nn
@@ -371,8 +374,8 @@ def test_a_nan_of_a_late_sample_is_found_where_the_sample_is_prepared() -> None:
 
         class Pixels(Dataset):
             def __init__(self):
-                self.raw = torch.randint(1, 255, (3000, 8), generator=torch.Generator().manual_seed(0))
-                self.raw[1777, 3] = 255
+                self.raw = torch.randint(1, 255, (SAMPLES, 8), generator=torch.Generator().manual_seed(0))
+                self.raw[BAD, 3] = 255
 
             def __len__(self):
                 return len(self.raw)
@@ -385,13 +388,15 @@ def test_a_nan_of_a_late_sample_is_found_where_the_sample_is_prepared() -> None:
         model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 8))
         optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
         pixels = Pixels()
-        for first in range(0, 3000, 60):
-            x = torch.stack([pixels[index] for index in range(first, first + 60)])
+        for first in range(0, SAMPLES, BATCH):
+            x = torch.stack([pixels[index] for index in range(first, first + BATCH)])
             loss = (model(x) - x).square().mean()
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
     """
+    for name, number in {"SAMPLES": samples, "BATCH": batch, "BAD": bad}.items():
+        source = source.replace(name, str(number))
     report, wanted = check(source)
     assert findings(report) == wanted, report.exit_reason
 

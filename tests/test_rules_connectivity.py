@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from traces import LACKS_GRAPH, at, backward, built, examined, forward, module, seen, stepped, steps, switch
+from traces import LACKS_GRAPH, at, backward, built, examined, forward, in_order, module, seen, stepped, steps, switch
 
 from autograd_doctor.events import (
     Cut,
@@ -466,6 +466,15 @@ def test_replaced_layer_is_told_by_its_place_in_the_module_and_guessed_by_its_na
     assert (named.severity, named.confidence, named.parameters) == ("warning", "low", (0, 3))
 
 
+def test_call_that_replaced_what_is_stepped_is_shown() -> None:
+    who = (seen(0, "w"), built(0), seen(2, "w", registered_at=at(7), called_from=at(15)), module(0, 2))
+    facts = {"wrote": [2], "reached": [2], "values": [2]}
+    events = [event for step in range(4) for event in (backward(step, **facts), stepped(step, missing=[0]))]
+    (finding,) = examined(stale_optimizer_parameters.RULE, who, events)
+    shown = {(related.message, related.location) for related in finding.related}
+    assert {("`w` came of this call", at(15)), ("`w` was made here", at(7))} <= shown
+
+
 def test_model_that_never_ran_beside_a_stranger_of_other_shapes_is_not_stale() -> None:
     who = (seen(0, "second.weight"), built(0, 1), seen(1, "first.weight"), seen(2, "vgg.weight", shape=(9, 9)))
     events = steps(6, {1: 1.0}, backward={"wrote": [1, 2], "reached": [1, 2], "values": [1, 2]}, missing=[0])
@@ -615,6 +624,34 @@ def test_training_in_eval_mode_after_an_evaluation_is_an_error_at_the_switch() -
     (finding,) = examined(training_in_eval_mode.RULE, *modes(*passes))
     assert (line(finding), finding.severity) == (50, "error")
     assert "3 of 4 training steps" in finding.message
+
+
+def frozen(*parameters: int) -> list[Event]:
+    return [ParameterFrozen(parameter=number, location=at(48)) for number in parameters]
+
+
+def test_eval_mode_that_came_with_freezing_may_be_a_new_stage() -> None:
+    passes = [forward(0, in_train=["dropout"]), *frozen(HEAD), in_eval(1), in_eval(2), in_eval(3)]
+    both = module(0, ENCODER, HEAD, mode_dependent=["dropout"])
+    (finding,) = examined(training_in_eval_mode.RULE, in_order(both, passes, steps(4, {ENCODER: 1.0})))
+    assert (finding.severity, finding.confidence) == ("info", "medium")
+    assert "a new stage" in finding.notes[0]
+
+
+@pytest.mark.parametrize(
+    "passes",
+    [
+        (frozen(HEAD), forward(0, in_train=["dropout"]), in_eval(1), in_eval(2), in_eval(3)),
+        (forward(0, in_train=["dropout"]), frozen(2), in_eval(1), in_eval(2), in_eval(3)),
+        (forward(0, in_train=["dropout"]), in_eval(1), in_eval(2), frozen(HEAD), in_eval(3)),
+    ],
+    ids=["before it trained", "another model", "after the switch"],
+)
+def test_eval_mode_that_freezing_does_not_explain_is_an_error(passes: tuple[object, ...]) -> None:
+    both = module(0, ENCODER, HEAD, mode_dependent=["dropout"])
+    events = [event for each in passes for event in (each if isinstance(each, list) else [each])]
+    (finding,) = examined(training_in_eval_mode.RULE, in_order(both, events, steps(4, {ENCODER: 1.0})))
+    assert finding.severity == "error"
 
 
 def test_training_in_eval_mode_from_the_start_is_a_warning() -> None:

@@ -238,6 +238,48 @@ def test_what_is_shared_with_training() -> None:
     assert examined(rule, compared(shared=40), compared(shared=0, location=at(31))) == []
 
 
+def fold(number: int, **more: Any) -> RowsCompared:
+    """A set that was evaluated at the end of a stretch of ten steps; the first one had been held out."""
+    facts = {"own_loader": False, "shared": 40 if number else 0, "first": 10 * number + 8, "last": 10 * number + 9}
+    return compared(**{**facts, **more})
+
+
+def test_folds_that_go_on_with_one_model() -> None:
+    rule = validation_overlaps_training.RULE
+    (finding,) = examined(rule, (fold(number) for number in range(4)))
+    assert (finding.location, finding.step_first) == (at(30), 19)
+    assert finding.evidence == {"sets": 4, "samples": 160}
+
+
+@pytest.mark.parametrize(
+    "folds",
+    [
+        [fold(0), fold(1)],
+        [fold(number, shared=40) for number in range(4)],
+        [fold(number, shared=0) for number in range(4)],
+        [fold(0, complete=False), *(fold(number) for number in range(1, 4))],
+        [fold(0, evaluated=3), *(fold(number) for number in range(1, 4))],
+        [fold(0), *(fold(number, again=40) for number in range(1, 4))],
+        [fold(0), *(fold(number, tells_apart=False) for number in range(1, 4))],
+        [fold(0), *(fold(number, location=at(31)) for number in range(1, 4))],
+        [fold(number, first=8, last=39) for number in range(4)],
+    ],
+    ids=[
+        "two sets",
+        "none was held out",
+        "all were held out",
+        "before training went through its samples",
+        "few samples",
+        "the same samples again",
+        "samples alike by accident",
+        "at other lines",
+        "side by side",
+    ],
+)
+def test_sets_that_are_no_folds_of_one_model(folds: list[RowsCompared]) -> None:
+    assert examined(validation_overlaps_training.RULE, folds) == []
+
+
 def test_rows_are_missed_only_at_the_end() -> None:
     event = RowsNeverDrawn(location=at(3), chosen_at=at(4), name="x", low=0, high=50, rows=500, samples=160)
     (finding,) = examined(samples_never_drawn.RULE, event, event, FINISHED)

@@ -7,7 +7,7 @@ import math
 import pytest
 from traces import at, built, clipped, examined, seen, stepped, updated
 
-from autograd_doctor.events import Event, GradientsClipped, Layer, LayersMeasured, UpdatesMeasured
+from autograd_doctor.events import Event, GradientsClipped, Layer, LayersMeasured, LossesFollowed, UpdatesMeasured
 from autograd_doctor.rules import exploding_gradients, vanishing_gradients
 
 MODEL = (seen(0, "net.weight"), seen(1, "net.bias", shape=(4,)), built(0, 1))
@@ -206,3 +206,53 @@ def test_memory_that_fades_is_an_info() -> None:
     (finding,) = examined(vanishing_gradients.RULE, DEEP, through_time(-8.0))
     assert (finding.severity, finding.location, finding.parameters) == ("info", at(31), (3,))
     assert "nothing is learned from its beginning" in finding.message
+
+
+def course(*losses: float, backwards: int = 300, line: int = 20) -> list[LossesFollowed]:
+    """So many losses of a line, spread evenly over its backwards."""
+    each = backwards // len(losses)
+    return [
+        LossesFollowed(
+            step=each * (place + 1), location=at(line), first=each * place, backwards=each,
+            opening=loss, last=loss, low=loss, high=loss,
+        )
+        for place, loss in enumerate(losses)
+    ]  # fmt: skip
+
+
+STAYS, FALLS = [1.6] * 20, [1.6 - 0.01 * place for place in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("losses", "severity"),
+    [
+        (course(*STAYS), "warning"),
+        (course(*STAYS, backwards=180), "info"),
+        (course(*STAYS, line=22), "info"),
+        (course(*FALLS), "info"),
+        (course(*STAYS[:-1], 0.2), "warning"),
+        (course(0.2, *STAYS[1:]), "warning"),
+        (course(*FALLS[:-1], 1.6), "info"),
+        (course(*[0.0] * 20), "info"),
+    ],
+    ids=[
+        "stays",
+        "too early to say",
+        "of another line",
+        "falls",
+        "one batch is easy at the end",
+        "one batch is easy at the beginning",
+        "one batch is hard at the end",
+        "has nothing left to learn",
+    ],
+)
+def test_memory_that_fades_is_a_warning_where_the_loss_stays(losses: list[Event], severity: str) -> None:
+    (finding,) = examined(vanishing_gradients.RULE, DEEP, through_time(-8.0), losses)
+    assert finding.severity == severity
+    assert ("the loss stays where it was" in finding.message) == (severity == "warning")
+
+
+def test_gradients_below_what_float32_holds_count_as_its_smallest_number() -> None:
+    gone = [10.0**-decades for decades in (0, 9, 18, 27, 36, 44)] + [0.0, 0.0]
+    (finding,) = examined(vanishing_gradients.RULE, DEEP, [measured(step, gone) for step in range(3)])
+    assert finding.message.startswith("gradients shrink by a factor of 7e+44 ")

@@ -21,6 +21,7 @@ from autograd_doctor.events import (
     Survivor,
     SurvivorsCounted,
     TensorFacts,
+    WeightsMetThemselves,
 )
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule
@@ -232,6 +233,31 @@ def test_bounded_horizon_is_silent(depths: list[int]) -> None:
     assert findings(AD303, *(backward(i, reaches_back=depth) for i, depth in enumerate(depths))) == []
 
 
+def test_graph_that_only_grows_older_is_silent() -> None:
+    runs = [backward(i, reaches_back=i, reaches_back_at=at(10), nodes=20) for i in range(6)]
+    assert findings(AD303, *runs) == []
+
+
+def by_hand(number: int, graph_kept: int) -> OptimizerStepped:
+    where = {"step": number, "optimizer": None, "location": at(30)}
+    return OptimizerStepped(**where, uses=[], moved=[0, 1], graph_kept=graph_kept)
+
+
+def test_updates_by_hand_that_keep_their_graphs_are_an_error() -> None:
+    (finding,) = findings(AD303, *(by_hand(i, i + 1) for i in range(10)))
+    assert (finding.severity, finding.location, finding.parameters) == ("error", at(30), (0, 1))
+    assert finding.evidence == {"updates": 10}
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [[i + 1 for i in range(9)], [0] * 20, [0, *(i + 1 for i in range(12))], [i % 5 + 1 for i in range(20)]],
+    ids=["a few, as in an inner loop", "without graphs", "detached once", "detached now and then"],
+)
+def test_updates_by_hand_that_may_keep_their_graphs_are_silent(kept: list[int]) -> None:
+    assert findings(AD303, *(by_hand(i, graph_kept) for i, graph_kept in enumerate(kept))) == []
+
+
 def failed_second(nodes: int) -> list[Event]:
     error = "Trying to backward through the graph a second time"
     crash = ProgramRaised(kind="RuntimeError", message=error, frames=[])
@@ -370,3 +396,23 @@ def test_snapshot_that_follows_the_weights_is_an_error_once_it_is_loaded_back() 
 def test_snapshot_that_is_young_or_was_used_at_once_is_silent() -> None:
     assert findings(AD310, snapshot(3)) == []
     assert findings(AD310, snapshot(10, used_at_once=True)) == []
+
+
+def met(step: int, **more: Any) -> WeightsMetThemselves:
+    return WeightsMetThemselves(**{"step": step, "parameters": [0], "kept_at": at(7), "location": at(15), **more})
+
+
+@pytest.mark.parametrize(
+    ("how", "words"), [("updated", "averaged the weights with themselves"), ("compared", "was exactly 0 in each of 6")]
+)
+def test_what_is_kept_and_meets_the_weights_is_an_error(how: str, words: str) -> None:
+    (finding,) = findings(AD310, *(met(step, how=how) for step in range(6)))
+    assert (finding.severity, finding.location) == ("error", at(7))
+    assert words in finding.message
+    assert [each.location for each in finding.related] == [at(15)]
+
+
+def test_a_line_that_updates_and_one_that_compares_are_told_apart() -> None:
+    ways = [met(step, how=how) for step in range(6) for how in ("updated", "compared")]
+    assert len(findings(AD310, *ways)) == 2
+    assert findings(AD310, met(0, how="updated"), met(0, how="compared")) == []

@@ -5,9 +5,16 @@ from __future__ import annotations
 import math
 
 import pytest
-from traces import at, backward, built, examined, seen, stepped
+from traces import at, backward, built, examined, in_order, seen, stepped
 
-from autograd_doctor.events import Event, NonFiniteGradient, NonFiniteProduced, ScalerUsed, TensorFacts
+from autograd_doctor.events import (
+    Event,
+    GradientsCleared,
+    NonFiniteGradient,
+    NonFiniteProduced,
+    ScalerUsed,
+    TensorFacts,
+)
 from autograd_doctor.rules import low_precision_overflow
 
 MODEL = (seen(0, "net.weight"), seen(1, "net.bias", shape=(4,)), built(0, 1))
@@ -87,3 +94,35 @@ def test_overflows_that_a_scaler_has_put_right_are_silent(happened: tuple[Event,
 @pytest.mark.parametrize("event", [overflowed(), overflowed_backward()])
 def test_a_scaler_that_skips_every_step_puts_nothing_right(event: Event) -> None:
     assert len(examined(low_precision_overflow.RULE, event, scaled("step", found_inf=True))) == 1
+
+
+def cleared(step: int = 0, *parameters: int, unused: tuple[int, ...] = ()) -> GradientsCleared:
+    return GradientsCleared(step=step, parameters=list(parameters), unused=list(unused), how="by hand", location=at(19))
+
+
+BOTH = overflowed_backward(parameters=[0, 1])
+
+
+def test_gradients_that_a_loss_scale_of_the_program_left_unused_are_silent() -> None:
+    again = (cleared(0, 0, 1, unused=(0, 1)), stepped(1, {0: 1.0, 1: 1.0}))
+    assert examined(low_precision_overflow.RULE, in_order(MODEL, backward(), BOTH, again)) == []
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        (cleared(0, 0, 1), stepped(1, {0: 1.0, 1: 1.0})),
+        (cleared(0, 0, 1, unused=(0,)), stepped(1, {0: 1.0, 1: 1.0})),
+        (cleared(0, 0, unused=(0,)), stepped(1, {0: 1.0, 1: 1.0})),
+        (stepped(0, {0: math.inf, 1: 1.0}), cleared(1, 0, 1), backward(1), cleared(1, 0, 1, unused=(0, 1))),
+        (cleared(0, 0, 1, unused=(0, 1)),),
+    ],
+    ids=["a step used them", "used one of them", "cleared one of them", "cleared without use later", "never goes on"],
+)
+def test_gradients_that_left_their_range_and_were_not_left_unused(later: tuple[Event, ...]) -> None:
+    assert len(examined(low_precision_overflow.RULE, in_order(MODEL, backward(), BOTH, later))) == 1
+
+
+def test_what_was_cleared_before_the_overflow_excuses_nothing() -> None:
+    happened = (cleared(0, 0, 1, unused=(0, 1)), backward(), BOTH, stepped(0, {0: math.inf, 1: 1.0}))
+    assert len(examined(low_precision_overflow.RULE, in_order(MODEL, happened))) == 1

@@ -11,25 +11,32 @@ from autograd_doctor.events import (
     AxesMixed,
     BatchDrawn,
     BatchLeakJudged,
+    BlankTargets,
     Event,
     LayersChained,
     LayerUsedOtherwise,
+    LookAheadJudged,
     LossSignSeen,
     OutputMoved,
     OutputStoodStill,
     ProgramRaised,
+    ScoresConfined,
     StackFrame,
     TargetLearned,
+    TargetsAhead,
     Zeroing,
 )
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import (
+    answer_in_input,
     batch_leak,
     batch_norm_single_sample,
     gradient_through_target,
+    invalid_target,
     loss_ignores_input,
     maximised_loss,
     missing_nonlinearity,
+    scores_confined,
     view_permutes_dimensions,
 )
 from tests.traces import at, backward, built, examined, module, seen, stepped, steps
@@ -180,6 +187,44 @@ def test_how_sure_it_is_that_samples_should_not_meet(event: BatchLeakJudged, sev
     ],
 )
 def test_no_leak_is_told_of_these(event: BatchLeakJudged) -> None:
+    assert examined(batch_leak.RULE, NET, event) == []
+
+
+def placed(operation: str = "add", **more: Any) -> BatchLeakJudged:
+    facts = {"shape": [16, 6, 3], "output": [16, 2], "inputs": 1, "samples": 16, "change": 0.5, **more}
+    return BatchLeakJudged(
+        module=0, verdict="knows places", operation=operation, inner="net", location=at(12), called_at=at(18), **facts
+    )
+
+
+@pytest.mark.parametrize(
+    ("event", "severity"),
+    [
+        (placed(), "warning"),
+        (placed(collated=True), "error"),
+        (placed(collated=True, inputs=2, shape=[16, 3], output=[16, 3]), "error"),
+    ],
+)
+def test_what_depends_on_the_place_in_the_batch(event: BatchLeakJudged, severity: str) -> None:
+    (finding,) = examined(batch_leak.RULE, NET, event)
+    assert (finding.severity, line(finding)) == (severity, 12)
+    assert [related.location.line for related in finding.related] == [18]
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        placed("cat"),
+        placed("cat", collated=True),
+        placed(shape=[16, 3]),
+        placed(output=[16, 6, 2]),
+        placed(output=[8, 2]),
+        placed(inputs=2),
+        placed(change=1e-6, collated=True),
+    ],
+    ids=["parts", "parts of a loader", "table", "sequence", "time first", "several inputs", "rounding"],
+)
+def test_rows_that_may_have_places(event: BatchLeakJudged) -> None:
     assert examined(batch_leak.RULE, NET, event) == []
 
 
@@ -337,3 +382,71 @@ def test_a_target_that_learns_is_reported_where_it_is_made() -> None:
     assert (line(finding), finding.severity, finding.confidence, finding.parameters) == (15, "warning", "medium", (0,))
     assert [related.location.line for related in finding.related] == [16, 14]
     assert examined(gradient_through_target.RULE, WHO, stepped(4), learned(0)) == []
+
+
+# ------------------------------------------------------------------------------------------ AD511 blanks of a CTC loss
+
+
+def blanks(step: int, **more: Any) -> BlankTargets:
+    facts = {"location": at(18), "blank": 0, "blanks": 6, "labels": 24, "samples": 5, "classes": 5, **more}
+    return BlankTargets(step=step, **facts)
+
+
+def test_blanks_among_labels_are_one_finding_of_a_line() -> None:
+    found = examined(invalid_target.RULE, blanks(0), blanks(1), blanks(2), blanks(0, location=at(19)))
+    assert [(line(each), each.severity, each.step_count) for each in found] == [(18, "error", 3), (19, "error", 1)]
+    assert "6 of 24 labels in 5 samples" in found[0].message
+    assert "`blank=4`" in found[0].help
+
+
+# ---------------------------------------------------------------------------------------- AD621 answer-in-input
+
+
+def targets(ahead: int) -> TargetsAhead:
+    return TargetsAhead(module=0, ahead=ahead, dim=1, location=at(19), called_at=at(18), backward=0)
+
+
+def look(verdict: str, **more: Any) -> LookAheadJudged:
+    return LookAheadJudged(module=0, verdict=verdict, called_at=at(18), **more)  # type: ignore[arg-type]
+
+
+def test_targets_that_a_model_copies_are_told_where_it_is_called() -> None:
+    (finding,) = examined(answer_in_input.RULE, NET, targets(0), look("copies"))
+    assert (line(finding), finding.severity) == (18, "error")
+    assert [related.location for related in finding.related] == [at(19)]
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        (look("copies"),),
+        (targets(1), look("copies")),
+        (targets(0), targets(1), look("copies")),
+        (targets(0), look("blind")),
+        (targets(0), look("looks ahead", change=0.5)),
+    ],
+    ids=["no loss", "shifted", "shifted for another loss", "blind", "of other targets"],
+)
+def test_what_is_no_copy_of_targets(events: tuple[Event, ...]) -> None:
+    assert examined(answer_in_input.RULE, NET, events) == []
+
+
+# ---------------------------------------------------------------------------------------- AD624 scores-confined
+
+
+def confined(bound: float, classes: int, **more: Any) -> ScoresConfined:
+    return ScoresConfined(location=at(18), **{"scaled_at": at(17), "bound": bound, "classes": classes, **more})
+
+
+def test_scores_that_cannot_differ_are_told_once_where_they_were_scaled() -> None:
+    (finding,) = examined(scores_confined.RULE, confined(0.07, 32), confined(0.07, 32))
+    assert (line(finding), finding.severity) == (17, "warning")
+    assert "within ±0.07: the loss cannot fall below 3.33, and is 3.466 where nothing is known" in finding.message
+    (finding,) = examined(scores_confined.RULE, confined(0.1, 32, scaled_at=None))
+    assert line(finding) == 18
+    assert finding.related == ()
+
+
+@pytest.mark.parametrize(("bound", "classes", "told"), [(1.0, 1000, 0), (0.15, 1000, 1), (1.0, 2, 0), (5.0, 9, 0)])
+def test_scores_may_be_so_near_that_some_of_the_loss_is_left(bound: float, classes: int, told: int) -> None:
+    assert len(examined(scores_confined.RULE, confined(bound, classes))) == told

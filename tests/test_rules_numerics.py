@@ -1,24 +1,33 @@
-"""AD401, AD402, AD403 and AD410 on hand-made traces: first causes are named, what they spoil is not."""
+"""AD401, AD402, AD403, AD410, AD414 and AD415 on hand-made traces: first causes are named, what they spoil is not."""
 
 from __future__ import annotations
 
 import math
 
 import pytest
-from traces import at, backward, built, examined, seen, stepped, steps
+from traces import at, backward, built, examined, seen, stepped, steps, updated
 
 from autograd_doctor.events import (
     BatchDrawn,
     Cut,
     Event,
+    LightStepsCounted,
     NonFiniteGradient,
     NonFiniteInput,
     NonFiniteProduced,
     ScalerUsed,
+    SumStoodStill,
     TensorFacts,
     Zeroing,
 )
-from autograd_doctor.rules import non_finite_backward, non_finite_forward, non_finite_input, zero_gradients
+from autograd_doctor.rules import (
+    gradients_died,
+    non_finite_backward,
+    non_finite_forward,
+    non_finite_input,
+    sum_stands_still,
+    zero_gradients,
+)
 
 OUTPUT = TensorFacts(shape=[32, 1], dtype="float32", nan=3, inf=2, numel=32)
 RATE = TensorFacts(shape=[32, 1], dtype="float32", name="rate", low=0.0, high=1.25, made_at=at(8))
@@ -237,3 +246,76 @@ def test_expert_with_a_closed_gate_has_siblings_that_open_now_and_then() -> None
         event for s in range(6) for event in (backward(s, **facts), stepped(s, {s % 2: 1.0, 1 - s % 2: 0.0, 2: 0.0}))
     ]
     assert examined(zero_gradients.RULE, experts, built(0, 1, 2), chosen) == []
+
+
+# ------------------------------------------------------------------------------------------------------------- AD414
+
+BOTH = (seen(0, "net.weight"), seen(1, "net.bias"), built(0, 1))
+
+
+def lives(*norms: float, **more: object) -> list[Event]:
+    """Steps that find gradients of these norms, and the backwards that write them."""
+    facts = {"wrote": [0, 1], "loss": 3.0, **more}
+    return [
+        event
+        for step, norm in enumerate(norms)
+        for event in (backward(step, **facts), stepped(step, {0: norm, 1: norm}))
+    ]
+
+
+def test_gradients_that_died_are_told_at_the_backward() -> None:
+    (finding,) = examined(gradients_died.RULE, BOTH, lives(1.0, 2.0, *[0.0] * 10))
+    assert (finding.severity, finding.confidence, finding.location) == ("error", "medium", at(20))
+    assert finding.message.startswith("step 2 was the last that found a gradient: in all 10 later steps")
+    assert finding.parameters == (0, 1)
+
+
+def test_gradients_that_died_are_told_at_the_operation_or_at_the_optimizer_that_threw_the_weights() -> None:
+    clamp = Zeroing(operation="clamp", location=at(12), parameters=[0, 1])
+    died = lives(1.0, *[0.0] * 10, zeroings=[clamp])
+    (finding,) = examined(gradients_died.RULE, BOTH, died)
+    assert (finding.location, finding.confidence) == (at(12), "high")
+    (finding,) = examined(gradients_died.RULE, BOTH, died, updated(0, {0: 50.0, 1: 50.0}))
+    assert (finding.location, finding.confidence) == (at(5), "high")
+    (finding,) = examined(gradients_died.RULE, BOTH, died, updated(0, {0: 0.5, 1: 0.5}))
+    assert finding.location == at(12)
+
+
+@pytest.mark.parametrize(
+    "happened",
+    [
+        lives(1.0, *[0.0] * 9),
+        lives(*[0.0] * 20),
+        lives(1.0, *[0.0] * 12, 0.5),
+        lives(1.0, *[0.0] * 12, loss=0.0),
+        lives(1.0, *[0.0] * 12, wrote=[0]),
+        [*lives(1.0, *[0.0] * 12), LightStepsCounted(step=20, first=13, steps=7, backwards=7, loss=0.0)],
+        [*lives(1.0, wrote=[0, 1]), *(stepped(step, {0: 0.0, 1: 0.0}) for step in range(1, 13))],
+    ],
+    ids=["few steps", "never alive", "came back", "all is learned", "a part rests", "all is learned later", "cleared"],
+)
+def test_gradients_that_are_not_dead(happened: list[Event]) -> None:
+    assert examined(gradients_died.RULE, BOTH, happened) == []
+
+
+# ------------------------------------------------------------------------------------------------------------- AD415
+
+
+def still(step: int, **more: object) -> SumStoodStill:
+    facts = {"location": at(9), "name": "calls", "dtype": "bfloat16", "value": 256.0, "added": 1.0, **more}
+    return SumStoodStill(step=step, **facts)  # type: ignore[arg-type]
+
+
+def test_a_counter_that_stands_still() -> None:
+    (finding,) = examined(sum_stands_still.RULE, still(256), still(257))
+    assert (finding.severity, finding.location, finding.step_count) == ("warning", at(9), 2)
+    assert finding.message.endswith("adding 1 to it changes nothing in bfloat16; bfloat16 counts one by one up to 256")
+
+
+@pytest.mark.parametrize(
+    "events",
+    [[still(256)], [still(256), still(257, value=512.0)], [still(256), still(257, location=at(10))]],
+    ids=["once", "it goes on", "at two lines"],
+)
+def test_sums_that_go_on(events: list[SumStoodStill]) -> None:
+    assert examined(sum_stands_still.RULE, events) == []

@@ -47,6 +47,7 @@ from autograd_doctor.rules import (
     step_without_new_gradients,
 )
 from autograd_doctor.trace import Trace
+from tests.traces import in_order
 
 W, B = 0, 1  # the parameters of most traces
 STEP, BACKWARD, OTHER_BACKWARD, CLEAR, CLIP, BUILD, SCHEDULE, SCALE = range(10, 18)  # the lines of the program
@@ -514,11 +515,9 @@ def test_losses_scaled_ahead_of_their_backwards() -> None:
 
 
 def schedule(i: int, rate: float = 0.1, *, first: bool = False, **fields: object) -> SchedulerStepped:
-    given = {"kind": "StepLR", "optimizer": 0, "at": SCHEDULE, **fields}
+    given = {"kind": "StepLR", "optimizer": 0, "scheduler": 0, "at": SCHEDULE, **fields}
     at = given.pop("at")
-    return SchedulerStepped(
-        step=i, scheduler=0, name="scheduler", location=line(at), learning_rates=[rate], first=first, **given
-    )
+    return SchedulerStepped(step=i, name="scheduler", location=line(at), learning_rates=[rate], first=first, **given)
 
 
 def test_a_scheduler_ahead_of_its_optimizer() -> None:
@@ -594,6 +593,20 @@ def test_a_schedule_shorter_than_the_first_epoch() -> None:
 )
 def test_schedules_as_planned(rates: list[float], kind: str) -> None:
     assert not judge(scheduler_stepped_too_often.RULE, scheduled(rates, kind=kind))
+
+
+def test_a_schedule_that_another_one_takes_over_ends_there() -> None:
+    spent = scheduled([0.1 * 0.1 ** (i // 2) for i in range(8)])
+    after = [stepped(i, use(i)) for i in range(7, 14)]
+    taken_over = schedule(7, 0.05, first=True, at=30, scheduler=1)
+    assert judge(scheduler_stepped_too_often.RULE, in_order(spent, after))
+    assert not judge(scheduler_stepped_too_often.RULE, in_order(spent, taken_over, after))
+
+
+def test_a_schedule_beside_an_older_one_ends_with_the_run() -> None:
+    older = [schedule(0, 0.1, first=True, at=30, scheduler=1)]
+    spent = scheduled([0.1 * 0.1 ** (i // 2) for i in range(20)])
+    assert len(judge(scheduler_stepped_too_often.RULE, in_order(older, spent))) == 1
 
 
 def test_a_schedule_of_batches_stepped_per_epoch() -> None:
@@ -676,6 +689,43 @@ def test_warm_ups_from_zero() -> None:
     stuck = repeat(9, lambda i: [stepped(i, use(i), learning_rates=[0.0]), schedule(i + 1, 0.0)], built())
     (finding,) = judge(learning_rate_zero.RULE, stuck)
     assert finding.confidence == "medium"
+
+
+def late(steps: int, *before: Event, rise: int, calls: Sequence[int] = (0,), made: bool = True) -> list[Event]:
+    """Steps at a rate of 0 before the one of number `rise`, and a scheduler that is called before those of `calls`."""
+
+    def iteration(i: int) -> list[Event]:
+        rate = 0.1 * (i >= rise)
+        call = [schedule(i, rate, first=i == 0)] if i in calls and made else []
+        return [*call, stepped(i, use(i), learning_rates=[rate])]
+
+    return in_order(before, repeat(steps, iteration, built(lr=0.0)))
+
+
+def test_a_rate_that_leaves_zero_late_is_a_warning() -> None:
+    (finding,) = judge(learning_rate_zero.RULE, late(40, rise=25, calls=(0, 25)))
+    assert (finding.severity, finding.location) == ("warning", line(SCHEDULE))
+    assert finding.evidence == {"steps_at_rate_0": 25}
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        late(40, rise=19, calls=(0, 19)),
+        late(40, rise=25, made=False),
+        late(40, *(stepped(i, optimizer=1, at=30) for i in range(3)), rise=25, calls=(0, 25)),
+    ],
+    ids=["soon", "by hand", "after another optimizer has learned"],
+)
+def test_rates_that_may_leave_zero_late(events: list[Event]) -> None:
+    assert not judge(learning_rate_zero.RULE, events)
+
+
+def test_steps_at_zero_that_were_not_recorded_are_known_by_the_call_that_ended_them() -> None:
+    steps = [stepped(i, use(i), learning_rates=[0.0]) for i in range(6)]
+    then = [schedule(50, 0.1), *(stepped(i, use(i), learning_rates=[0.1]) for i in range(50, 54))]
+    (finding,) = judge(learning_rate_zero.RULE, in_order(built(lr=0.0), schedule(0, 0.0, first=True), steps, then))
+    assert finding.evidence == {"steps_at_rate_0": 50}
 
 
 def unchanged(i: int, *, moved: Sequence[int] = (), norms: Sequence[float] = (1.0, 1.0), **fields: object) -> Event:

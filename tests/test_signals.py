@@ -625,6 +625,19 @@ def test_gradients_that_transforms_take():
     assert calls[0].result[0] is gradients
 
 
+def test_what_transforms_inside_others_differentiate_is_told_as_the_program_holds_it():
+    a, b = torch.ones(2), torch.ones(3)
+    with Heard("transforms") as heard:
+        torch.func.grad(lambda x, y: x.sum() * y.sum(), argnums=-1)(a, b)
+        torch.func.vmap(torch.func.grad(lambda p: p.square().sum()))(a.unsqueeze(1) * 2)
+        torch.func.vmap(lambda x: torch.func.grad(lambda p: p.square().sum())(x * 2))(torch.ones(4, 2))
+        torch.func.vmap(lambda x: torch.func.grad(lambda p: (p * x).sum())(b * 2))(torch.ones(4, 1))
+    told = [[tuple(tensor.shape) for tensor in call.differentiated] for _, call in heard]
+    assert told[:2] == [[(3,)], [(2, 1)]]
+    assert all(not torch._C._functorch.is_functorch_wrapped_tensor(t) for _, call in heard for t in call.differentiated)
+    assert len(told) == 3  # the third got what was computed inside
+
+
 def test_decorators_hand_on_what_they_decorate() -> None:
     with Heard("grad_modes"):
         assert [manager(lambda: 5)() for manager in (torch.no_grad(), torch.set_grad_enabled(True))] == [5, 5]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
+
 from autograd_doctor.events import (
     BackwardRan,
     Event,
@@ -31,6 +33,12 @@ def examined(rule: Rule, *happened: Event | Iterable[Event]) -> list[Finding]:
     """What a rule, with its default tunables, finds in a trace of these events."""
     events = [event for item in happened for event in ((item,) if isinstance(item, Event) else item)]
     return list(rule.examine(Trace.of_events(*events), rule.tunables))
+
+
+def in_order(*happened: Event | Iterable[Event]) -> list[Event]:
+    """Numbered as a recording numbers them, for rules that ask what came before what."""
+    events = [event for item in happened for event in ((item,) if isinstance(item, Event) else item)]
+    return [msgspec.structs.replace(event, sequence=number) for number, event in enumerate(events, start=1)]
 
 
 def at(line: int) -> Location:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -262,6 +263,19 @@ def test_a_loss_that_is_spoiled_itself_needs_no_look_at_gradients():
         assert run.of(NonFiniteGradient) == []
 
 
+def test_what_spoiled_gradients_that_were_written_is_sent_on():
+    a = weight(0.0)
+    with inventing(BackwardRuns) as run:
+        heard = run.heard(run.find(BackwardRuns).spoiled)
+        run.ran_backward(spoiled(run, a))
+        assert [node.name() for node in heard] == ["SqrtBackward0"]
+        a.grad = None
+        with run.backward(loss := spoiled(run, a)):
+            loss.backward()
+            a.grad = torch.ones(2)
+        assert len(heard) == 1
+
+
 @pytest.mark.parametrize("create", [False, True])
 def test_gradients_of_parameters_have_a_lineage_where_they_have_a_graph(create):
     a, b = weight(), weight()
@@ -310,7 +324,10 @@ def test_a_hook_that_spoils_a_gradient_is_told_apart_from_the_node_behind_it(by_
         hidden = weight * 1.0
         hidden.register_hook(divide)
         root = hidden if by_hook else hidden.sqrt()
+        sent: list[Any] = []
+        run.find(BackwardRuns).spoiled.connect(sent.append, owner="test")
         root.sum().backward()
+        assert len(sent) == (not by_hook)
         (event,) = run.of(NonFiniteGradient)
         assert event.operation == ("register_hook" if by_hook else "sqrt")
         assert event.location is not None

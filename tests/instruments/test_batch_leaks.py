@@ -18,6 +18,7 @@ from autograd_doctor.instruments.batch_leaks import BatchLeaks
 from tests.watching import Recorded, watching
 
 LOG: list[int] = []
+PLACES = torch.arange(6.0).unsqueeze(1)
 
 
 class Odd(nn.Module):
@@ -100,6 +101,51 @@ def test_what_mixes_is_named(after: Callable[[torch.Tensor], torch.Tensor], oper
     assert event.inner_kind == ""
     assert event.change > 0.01
     assert event.location is not None
+
+
+def test_what_depends_on_the_place_of_a_sample_is_told_from_what_mixes() -> None:
+    event, _ = judged(nn.Sequential(nn.Linear(4, 4), Odd(lambda h: h + PLACES)))
+    assert (event.verdict, event.operation) == ("knows places", "add")
+    assert event.inner.endswith("1")
+    assert event.change > 0.1
+    assert event.location is not None
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        lambda h: torch.randn_like(h),
+        lambda h: torch.tensor([[random.gauss(0, 1)] for _ in h]),
+        lambda h: torch.from_numpy(np.random.normal(0, 1, h.shape)).float(),
+    ],
+    ids=["torch", "random", "numpy"],
+)
+def test_noise_of_each_sample_is_no_place(noise: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    event, _ = judged(Odd(lambda h: h + noise(h)))
+    assert (event.verdict, event.reason) == ("independent", "")
+
+
+class Numbered(nn.Module):
+    """Returns where each sample is, beside what it made of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return self.layer(x), torch.arange(len(x))
+
+
+def test_places_that_are_returned_as_whole_numbers_are_labels() -> None:
+    module = Numbered()
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.01)
+    with watching(BatchLeaks) as recorded:
+        for _ in range(3):
+            scores, labels = module(torch.randn(4, 4))
+            nn.functional.cross_entropy(scores, labels).backward()
+            optimizer.step()
+    (event,) = recorded.of(BatchLeakJudged)
+    assert (event.verdict, event.reason) == ("independent", "")
 
 
 def test_a_layer_of_torch_is_named_with_its_class() -> None:

@@ -262,6 +262,15 @@ def test_inputs_and_outputs_that_the_context_keeps():
         assert found["kept"].location.function == "Keeps.forward"
 
 
+def test_parameters_that_the_context_keeps_stay_alive_anyway():
+    with inventing(Functions) as run:
+        argument = nn.Parameter(torch.ones(4))
+        call = began(run, Keeps, argument)
+        call.result = Keeps.apply(argument)
+        run.signals.custom_functions.ended.send(call)
+        assert [(event.attribute, event.which) for event in run.of(ContextAttributeKept)] == [("out", "output")]
+
+
 @pytest.mark.parametrize(("before", "looked"), [(module._CALLS_LOOKED_AT - 1, 2), (module._CALLS_LOOKED_AT, 0)])
 def test_contexts_are_looked_at_in_the_first_calls(before, looked):
     with inventing(Functions) as run:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -127,6 +128,59 @@ def test_a_custom_function_is_recorded_like_an_operation():
         assert [each.output is output for each, output in zip(heard, (connected, lost, data), strict=True)] == [
             True
         ] * 3
+
+
+class Hides(torch.autograd.Function):
+    """Multiplies by what it reads beside its arguments; `own` writes the gradient of that in its `backward`."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, read: Callable[[], torch.Tensor], own: bool) -> torch.Tensor:
+        ctx.read, ctx.own = read, own
+        return x * read()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> Any:
+        if ctx.own:
+            with torch.enable_grad():
+                torch.autograd.backward((ctx.read() * 2).sum())
+        return gradient, None, None
+
+
+Lineages = tuple[list[int], list[int], list[tuple[str, str, list[int]]]]
+
+
+def hiding(own: bool, read: Callable[[torch.Tensor], torch.Tensor] = lambda hidden: hidden) -> list[Lineages]:
+    """What is known of the result of a function in each of two steps."""
+    taken, hidden = weight(), weight()
+    told = []
+    with watching(BackwardRuns) as run:
+        optimizer = torch.optim.SGD([taken, hidden], lr=0.1)
+        for _ in range(2):
+            out = Hides.apply(taken * 2, lambda: read(hidden), own)  # type: ignore[no-untyped-call]
+            found = run.find(Tensors).get(out)
+            assert found is not None
+            lost = [(cut.operation, cut.reason, cut.parameters) for cut in found.cuts_of(~0)]
+            told.append((numbers_in(found.values), numbers_in(found.connected), lost))
+            out.sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    return told
+
+
+def test_what_a_function_uses_beside_its_arguments_gets_no_gradient():
+    first, second = hiding(own=False)
+    assert first == second == ([0, 1], [0], [("Hides", "function", [1])])
+
+
+def test_what_a_function_writes_the_gradient_of_by_itself_gets_one():
+    first, second = hiding(own=True)
+    assert first == ([0, 1], [0], [("Hides", "function", [1])])
+    assert second == ([0], [0], [])
+
+
+def test_numbers_that_come_back_inside_a_function_are_no_proof():
+    first, _ = hiding(own=False, read=lambda hidden: torch.tensor(hidden.tolist()))
+    assert first == ([0], [0], [])
 
 
 # --------------------------------------------------------------------------------------------------------------- cuts

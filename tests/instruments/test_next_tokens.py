@@ -13,7 +13,7 @@ from torch import nn
 
 from autograd_doctor.events import LookAheadJudged, TargetsAhead
 from autograd_doctor.instruments.next_tokens import NextTokens
-from autograd_doctor.reading.later import Shift, shift_of
+from autograd_doctor.reading.later import Shift, is_answer, reads_on, shift_of
 from tests.watching import Recorded, watching
 
 
@@ -96,3 +96,62 @@ def test_each_module_is_judged_once(compute: Callable[[Any, torch.Tensor], torch
 
 def test_what_knows_a_source_is_not_judged() -> None:
     assert trained(unmasked, torch.randint(0, 12, (6, 9))).of(LookAheadJudged) == []
+
+
+def test_targets_that_are_the_tokens_themselves() -> None:
+    torch.manual_seed(0)
+    tokens = torch.randint(0, 1000, (4, 9))
+    ignored = tokens.masked_fill(tokens % 3 == 0, -100)
+    assert all(is_answer(tokens, each) for each in (tokens, tokens.flatten(), ignored))
+    others = (tokens[:, 1:], tokens.roll(1, 1), tokens.t(), torch.full_like(tokens, -100))
+    assert not any(is_answer(tokens, each) for each in others)
+
+
+class Reads(nn.Module):
+    """Tokens in one axis and samples in the other, and something that goes on between the moments."""
+
+    def __init__(self, compute: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        super().__init__()
+        self.compute = compute
+        self.embed = nn.Embedding(12, 4)
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        return self.compute(self.embed(tokens))
+
+
+def before(x: torch.Tensor) -> torch.Tensor:
+    """Each moment knows those before it and not itself."""
+    return x.cumsum(1) - x
+
+
+@pytest.mark.parametrize(
+    ("compute", "reads"),
+    [
+        (lambda x: x.cumsum(1), True),
+        (lambda x: x.cumsum(0), True),
+        (before, False),
+        (lambda x: x, False),
+        (lambda x: x + x.mean(1, keepdim=True), False),
+        (lambda x: x.flip(1).cumsum(1).flip(1), False),
+    ],
+    ids=["along the second", "along the first", "shifted", "each alone", "all at once", "backwards"],
+)
+def test_what_reads_tokens_one_after_the_other(compute: Callable[[torch.Tensor], torch.Tensor], reads: bool) -> None:
+    torch.manual_seed(0)
+    tokens = torch.randint(0, 12, (5, 7))
+    kept = tokens.clone()
+    assert reads_on(Reads(compute), (tokens,), {}, tokens) == reads
+    assert torch.equal(tokens, kept)
+
+
+def test_a_model_that_is_given_its_targets_is_told() -> None:
+    torch.manual_seed(0)
+    model = Model(lambda model, x: x.cumsum(1))
+    with watching(NextTokens) as events:
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        for _ in range(3):
+            text = torch.randint(0, 12, (6, 10))
+            nn.functional.cross_entropy(model(text).flatten(0, 1), text.flatten()).backward()
+            optimizer.step()
+    assert [event.verdict for event in events.of(LookAheadJudged)] == ["copies"]
+    assert {event.ahead for event in events.of(TargetsAhead)} == {0}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import pytest
 import torch
+from torch import nn
 
 from autograd_doctor.events import NonFiniteInput, NonFiniteProduced
 from autograd_doctor.instruments import nonfinite as module
@@ -13,6 +15,7 @@ from autograd_doctor.instruments.nonfinite import NonFinite
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.signals.attention import Attention
 from tests.inventing import Invented, inventing
+from tests.watching import watching
 
 NAN, INF = math.nan, math.inf
 
@@ -155,3 +158,32 @@ def test_values_are_read_where_the_detail_asks_for_it_only():
         assert origin(run, run.operated("log", tensor(NAN), tensor(0.0))) == ""
         run.attend(Attention.CLOSE)
         assert origin(run, run.operated("log", tensor(NAN), tensor(0.0))) == "log"
+
+
+class Trained:
+    """Positions of a sequence, of which the loss ignores the last; `work` is done on all of them."""
+
+    def __init__(self, work: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        weight = nn.Parameter(torch.ones(3))
+        scores = torch.stack([weight, weight * 2, weight * 0]).unsqueeze(0)
+        with watching(NonFinite) as self.recorded:
+            optimizer = torch.optim.SGD([weight], lr=0.1)
+            worked = work(scores * 1.0)
+            targets = torch.tensor([[0, 1, -100]])
+            loss = nn.functional.cross_entropy(worked.transpose(1, 2), targets)
+            loss.backward()
+            optimizer.step()
+        assert loss.isfinite()
+
+
+def test_nan_that_the_loss_leaves_out_is_followed_to_its_birth() -> None:
+    trained = Trained(lambda scores: scores / scores.sum(-1, keepdim=True))
+    (event,) = trained.recorded.of(NonFiniteProduced)
+    assert (event.operation, event.reached) == ("div", "backward")
+
+
+def test_infinities_that_the_loss_leaves_out_spoil_nothing() -> None:
+    def work(scores: torch.Tensor) -> torch.Tensor:
+        return scores + torch.where(scores == 0, math.inf, 0.0)
+
+    assert Trained(work).recorded.of(NonFiniteProduced) == []

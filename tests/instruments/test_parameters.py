@@ -11,6 +11,7 @@ from autograd_doctor.events import ParameterSeen
 from autograd_doctor.instruments.modules import Modules
 from autograd_doctor.instruments.parameters import Parameters
 from tests.inventing import inventing
+from tests.watching import watching
 
 
 def test_numbers_are_given_once_and_not_guessed():
@@ -102,3 +103,27 @@ def test_a_parameter_in_the_place_of_another_replaces_it_whatever_the_module_is_
         model[1] = nn.Linear(2, 3, bias=False)
         assert introduced_as(model, "net") == {2: ("net.1.weight", 1)}
         assert introduced_as(other, "model") == {3: ("model.0.weight", None), 4: ("model.1.weight", None)}
+
+
+def layer() -> nn.Linear:
+    return nn.Linear(2, 1)
+
+
+def built_by_a_function() -> nn.Linear:
+    return layer()
+
+
+def test_where_a_parameter_was_made_and_which_call_led_there() -> None:
+    with watching(Parameters) as run:
+        made, here = built_by_a_function(), nn.Parameter(torch.ones(1))
+        parameters = run.find(Parameters)
+        for tensor in (made.weight, here):
+            parameters.number(tensor)
+        parameters.introduce()
+    weight, own = run.of(ParameterSeen)[0], run.of(ParameterSeen)[-1]
+    assert weight.registered_at is not None
+    assert weight.registered_at.line == layer.__code__.co_firstlineno + 1
+    assert weight.called_from is not None
+    assert weight.called_from != weight.registered_at
+    assert weight.called_from.line != built_by_a_function.__code__.co_firstlineno + 1
+    assert own.called_from is None

@@ -129,6 +129,16 @@ def test_fields_of_data_sets_within_data_sets():
     assert fields_of(inner, [9]) == []
 
 
+@pytest.mark.parametrize("indices", [numpy.array([4, 2, 0]), torch.tensor([4, 2, 0])], ids=["array", "tensor"])
+def test_indices_of_a_part_are_plain_numbers(indices: Any) -> None:
+    ((_, rows),) = fields_of(Subset(TensorDataset(torch.arange(6.0)), indices), [0, 2])
+    assert [(type(row), row) for row in rows] == [(int, 4), (int, 0)]
+
+
+def test_a_part_that_has_something_else_for_indices_is_left_alone() -> None:
+    assert fields_of(Subset(TensorDataset(torch.arange(6.0)), ["4", "2"]), [0, 1]) == []  # type: ignore[list-item]
+
+
 def test_rows_that_are_no_numbers():
     stored, _ = fields_of(Pictures([torch.ones(2), "text"], "never"), [0, 1])[0]  # type: ignore[list-item]
     assert row_of(stored, 1) is None

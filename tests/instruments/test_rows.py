@@ -46,6 +46,22 @@ def test_what_was_trained_on_before_it_was_evaluated():
     assert (event.complete, event.tells_apart, event.own_loader, event.loader) == (True, True, False, "")
 
 
+def evaluated_in_turn(run: Invented, model: nn.Module, rows: torch.Tensor) -> None:
+    evaluated(run, model, run.operated("clone", rows.clone()))
+
+
+def test_when_sets_were_evaluated_and_what_of_them_the_same_line_had_seen():
+    with inventing(Rows) as run:
+        model, x = nn.Linear(4, 1), data(40)
+        for rows in (x[:10], x[10:20], x[5:10]):
+            trained(run, model, x)
+            evaluated_in_turn(run, model, rows)
+            trained(run, model, x)
+        run.find(Rows).finish()
+        told = [(event.evaluated, event.first, event.last, event.again) for event in run.of(RowsCompared)]
+    assert told == [(10, 1, 1, 0), (10, 3, 3, 0), (5, 5, 5, 5)]
+
+
 @pytest.mark.parametrize(("operation", "known"), [("clone", 15), ("randn", 8)])
 def test_batches_of_random_numbers_never_come_again_and_are_not_read_in_light_steps(operation, known, monkeypatch):
     monkeypatch.setattr("autograd_doctor.instruments.detail.FIRST_STEPS", 1)

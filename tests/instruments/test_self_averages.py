@@ -49,3 +49,48 @@ def test_an_alias_that_was_kept(kept: str, update: str) -> None:
 )
 def test_copies_decay_and_other_ways_to_write(kept: str, update: str) -> None:
     assert met(kept, update) == []
+
+
+COMPARED = """
+import torch
+torch.manual_seed(0)
+model = torch.nn.Linear(4, 1)
+kept = {kept}
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+for _ in range(6):
+    x = torch.randn(8, 4)
+    drift = sum({difference} for now, before in zip(model.parameters(), {others}))
+    optimizer.zero_grad()
+    ((model(x) - x.sum(1, keepdim=True)).square().mean() + drift).backward()
+    optimizer.step()
+"""
+
+
+def compared(kept: str, difference: str, others: str = "kept") -> list[WeightsMetThemselves]:
+    with recorded(COMPARED.format(kept=kept, difference=difference, others=others)) as (trace, _, _):
+        return list(trace.of(WeightsMetThemselves))
+
+
+@pytest.mark.parametrize(
+    "difference",
+    ["(now - before).square().sum()", "torch.dist(before, now)", "torch.nn.functional.mse_loss(now, before)"],
+)
+def test_an_anchor_that_is_the_weights(difference: str) -> None:
+    found = compared("[p.data for p in model.parameters()]", difference)
+    assert [event.how for event in found] == ["compared"] * len(found)
+    assert len(found) >= 5
+    assert {(event.location.line, tuple(event.parameters)) for event in found if event.location} == {(9, (0, 1))}
+
+
+@pytest.mark.parametrize(
+    ("kept", "difference", "others"),
+    [
+        ("[p.detach().clone() for p in model.parameters()]", "(now - before).square().sum()", "kept"),
+        ("None", "(now - before).square().sum()", "[p.detach() for p in model.parameters()]"),
+        ("None", "(now - before).square().sum()", "list(model.parameters())"),
+        ("[p.data for p in model.parameters()]", "(now * before).sum()", "kept"),
+    ],
+    ids=["a copy", "made in the same step", "itself", "a product"],
+)
+def test_comparisons_with_something_else(kept: str, difference: str, others: str) -> None:
+    assert compared(kept, difference, others) == []

@@ -1,0 +1,94 @@
+"""Runs that go on from a file which holds the state of a schedule."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.optim import SGD, Optimizer
+from torch.optim.lr_scheduler import ExponentialLR, LRScheduler
+
+from autograd_doctor.events import ScheduleLeftBehind
+from autograd_doctor.instruments.resumed import Resumed
+from tests.watching import watching
+
+Resume = Callable[[Any, Optimizer, LRScheduler], object]
+
+
+def checkpoint(steps: int, **more: Any) -> io.BytesIO:
+    optimizer = SGD(nn.Linear(2, 1).parameters(), lr=0.1)
+    scheduler = ExponentialLR(optimizer, 0.5)
+    for _ in range(steps):
+        optimizer.step()
+        scheduler.step()
+    states = {"epoch": 3, "opt": optimizer.state_dict(), "sched": scheduler.state_dict(), **more}
+    file = io.BytesIO()
+    torch.save({"states": states}, file)
+    file.seek(0)
+    return file
+
+
+def resumed(resume: Resume, *, steps: int = 5, **more: Any) -> list[ScheduleLeftBehind]:
+    file = checkpoint(steps, **more)
+    with watching(Resumed) as recorded:
+        optimizer = SGD(nn.Linear(2, 1).parameters(), lr=0.1)
+        scheduler = ExponentialLR(optimizer, 0.5)
+        resume(torch.load(file)["states"], optimizer, scheduler)
+        for _ in range(2):
+            optimizer.step()
+            scheduler.step()
+    return recorded.of(ScheduleLeftBehind)
+
+
+def optimizer_alone(states: Any, optimizer: Optimizer, scheduler: LRScheduler) -> None:
+    optimizer.load_state_dict(states["opt"])
+
+
+def test_a_schedule_that_was_left_in_the_file() -> None:
+    (event,) = resumed(optimizer_alone)
+    assert (event.entry, event.steps, len(event.learning_rates)) == ("sched", 5, 1)
+    assert event.loaded_at is not None
+    assert event.loaded_at.line == optimizer_alone.__code__.co_firstlineno + 1
+    assert event.made_at is not None
+
+
+def load_both(states: Any, optimizer: Optimizer, scheduler: LRScheduler) -> None:
+    optimizer_alone(states, optimizer, scheduler)
+    scheduler.load_state_dict(states["sched"])
+
+
+def wind_forward(states: Any, optimizer: Optimizer, scheduler: LRScheduler) -> None:
+    optimizer_alone(states, optimizer, scheduler)
+    scheduler.last_epoch = states["epoch"]
+
+
+def another_state(states: Any, optimizer: Optimizer, scheduler: LRScheduler) -> None:
+    optimizer.load_state_dict(SGD(nn.Linear(2, 1).parameters(), lr=0.1).state_dict())
+
+
+@pytest.mark.parametrize("resume", [load_both, wind_forward, another_state, lambda states, optimizer, scheduler: None])
+def test_schedules_that_go_on_or_have_nothing_to_do_with_the_file(resume: Resume) -> None:
+    assert resumed(resume) == []
+
+
+def test_a_schedule_that_had_not_begun_is_left_behind_by_nobody() -> None:
+    assert resumed(optimizer_alone, steps=0) == []
+
+
+def test_what_only_looks_like_a_schedule() -> None:
+    assert resumed(optimizer_alone, sched={"last_epoch": 7, "best": 0.5}) == []
+
+
+def test_schedules_of_other_optimizers_do_not_count() -> None:
+    file = checkpoint(5)
+    with watching(Resumed) as recorded:
+        optimizer, other = (SGD(nn.Linear(2, 1).parameters(), lr=0.1) for _ in range(2))
+        scheduler = ExponentialLR(other, 0.5)
+        optimizer.load_state_dict(torch.load(file)["states"]["opt"])
+        optimizer.step()
+    assert scheduler.last_epoch == 0
+    assert recorded.of(ScheduleLeftBehind) == []

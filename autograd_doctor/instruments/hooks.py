@@ -1,4 +1,4 @@
-"""Counts the hooks that the program registers on modules and leaves, at the first step boundaries."""
+"""Counts the hooks that the program registers on modules and leaves, at step boundaries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from autograd_doctor.reading.without_running import attributes, is_a
 from autograd_doctor.signals import Signals
 
 _STEPS = 12
-"""Steps in which hooks are counted: a hook that is added in every step has shown itself ten times over by then."""
+"""Steps after each of which hooks are counted: a hook that is added in every step has shown itself ten times over by
+then. One that is added in every epoch shows in the step after it was."""
+_MOST_MODULES = 1000
+"""Programs may build new ones, with hooks, all the time."""
 _OF_MODULES = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
 
 
@@ -48,25 +51,29 @@ class Hooks(Instrument):
     def connect(self, signals: Signals) -> None:
         self.listen(signals.hooks.on_module, self._on_module)
         self.listen(signals.hooks.on_tensor, self._on_tensor)
-        self.listen(self._course.step_taken, self._count)
 
     def _on_module(self, module: nn.Module) -> None:
         subject = self._modules.get(module)
-        if subject is None:
+        if subject is None and len(self._modules) < _MOST_MODULES:
             subject = _Subject(path_name(module) or root_name(module), None)
             self._modules.put(module, subject)
-        subject.newest = place()
+        self._added(subject)
 
     def _on_tensor(self, tensor: torch.Tensor) -> None:
-        if tensor.is_leaf:
-            number = self._parameters.number(tensor)
-            subject = self._leaves.setdefault(number, _Subject(self._parameters.name_of(number), None))
+        """Leaves that are met in the first steps, and parameters; others may be made anew in each step."""
+        is_early = tensor.is_leaf and self._course.steps < _STEPS
+        number = self._parameters.number(tensor) if is_early else self._parameters.get(tensor)
+        if number is not None:
+            self._added(self._leaves.setdefault(number, _Subject(self._parameters.name_of(number), None)))
+
+    def _added(self, subject: _Subject | None) -> None:
+        if subject is not None:
             subject.newest = place()
+            self.listen(self._course.step_taken, self._count)
 
     def _count(self, course: Course) -> None:
-        if course.steps > _STEPS:
-            self.detach()
-            return
+        if course.steps >= _STEPS:
+            self.unlisten(self._course.step_taken, self._count)
         for module, subject in self._modules.items():
             kept = attributes(module)
             self._report(subject, [kept.get(table) for table in _OF_MODULES])

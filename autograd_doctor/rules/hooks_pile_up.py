@@ -1,4 +1,4 @@
-"""AD306: every step adds a hook and none is removed."""
+"""AD306: step after step, or epoch after epoch, adds a hook and none is removed."""
 # mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code=var-annotated
 
 from __future__ import annotations
@@ -8,16 +8,16 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from autograd_doctor.events import HooksCounted
-from autograd_doctor.findings import Finding
+from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    by_subject: dict[str, list[HooksCounted]] = defaultdict(list)
+    by_subject: dict[tuple[str, Location | None], list[HooksCounted]] = defaultdict(list)
     for event in trace.of(HooksCounted):
-        by_subject[event.subject].append(event)
+        by_subject[event.subject, event.location].append(event)
     growing = [counts for counts in by_subject.values() if _grows(counts, int(tunables["counts"]))]
     by_line: dict[object, list[Sequence[HooksCounted]]] = defaultdict(list)
     for counts in growing:
@@ -34,10 +34,14 @@ def _grows(counts: Sequence[HooksCounted], enough: int) -> bool:
 def _finding(counts: Sequence[HooksCounted], others: int) -> Finding:
     first, last = counts[0], counts[-1]
     per_step = (last.hooks - first.hooks) / max(1, last.step - first.step)
+    more = (
+        f"{per_step:.3g} more with every step"
+        if per_step >= 1
+        else f"{plural(first.hooks, 'hook')} after {plural(first.step, 'step')}, and more each time that this line ran"
+    )
     also = f"; {others} more grow at the same line" if others else ""
     return RULE.finding(
-        f"`{last.subject}` carries {plural(last.hooks, 'hook')} after {plural(last.step, 'step')}, "
-        f"{per_step:.3g} more with every step{also}",
+        f"`{last.subject}` carries {plural(last.hooks, 'hook')} after {plural(last.step, 'step')}, {more}{also}",
         subject=last.subject,
         location=last.location,
         help="register the hook once before the loop, or keep the handle and call `handle.remove()` when it is done",
@@ -82,6 +86,25 @@ def bad_hook_on_parameter() -> None:
         train_step(model, optimizer, torch.randn(16, 8))
 
 
+def bad_hook_in_every_epoch() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for epoch in range(4):
+        if epoch > 0:
+            for parameter in model[0].parameters():
+                parameter.register_hook(lambda gradient: gradient * 2.0)  # <- AD306
+        for _ in range(7):
+            x = torch.randn(16, 8)
+            loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
 def good() -> None:
     import torch
     from torch import nn
@@ -97,6 +120,25 @@ def good() -> None:
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+
+
+def good_hooks_of_one_epoch() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for epoch in range(5):
+        handles = [p.register_hook(lambda gradient: gradient * 0.5) for p in model[epoch % 2 * 2].parameters()]
+        for _ in range(16):
+            x = torch.randn(16, 8)
+            loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        for handle in handles:
+            handle.remove()
 
 
 def good_handle_removed() -> None:
@@ -121,15 +163,15 @@ RULE = Rule(
     code="AD306",
     name="hooks-pile-up",
     severity="warning",
-    title="hooks pile up step by step",
-    observes="at step boundaries, counts the hooks of every module and parameter",
+    title="hooks pile up",
+    observes="at step boundaries, counts the hooks of every module and parameter to which one was added",
     why="each call runs every hook: steps get slower, effects such as scaling a gradient are applied again and "
     "again, and whatever the hooks hold stays alive",
     fix="register hooks once, or remove each through its handle",
-    fine="hooks that are registered and removed within a step",
+    fine="hooks that are registered and removed again",
     needs=(HooksCounted,),
     examine=examine,
-    bad=(bad, bad_hook_on_parameter),
-    good=(good, good_handle_removed),
+    bad=(bad, bad_hook_on_parameter, bad_hook_in_every_epoch),
+    good=(good, good_handle_removed, good_hooks_of_one_epoch),
     tunables={"counts": 3},
 )

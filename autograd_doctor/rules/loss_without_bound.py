@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import takewhile
 from statistics import median
 
 from autograd_doctor.events import BackwardRan, LossesFollowed, OptimizerBuilt, OptimizerStepped, ParameterSeen
@@ -17,21 +18,22 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for curve in curves(trace):
         runs, course = [ran for ran in curve.backwards if ran.kind == "backward"], curve.course
         taught = {parameter for ran in runs for parameter in ran.reached}
-        if len(course) < tunables["minimum_points"] or is_contested(trace, runs, taught):
-            continue
-        if _runs_away(course, tunables["factor"], tunables["acceleration"]):
+        if _runs_away(course, tunables) and not is_contested(trace, runs, taught):
             yield _finding(curve, runs, course, sorted(taught & trace.optimized))
 
 
-def _runs_away(course: Course, factor: float, acceleration: float) -> bool:
-    """Whether a loss ends that far below zero, in terms of what it was at first, and has fallen faster and faster: its
+def _runs_away(course: Course, tunables: Tunables) -> bool:
+    """Whether a loss ends far below zero, in terms of what it was at first, and has fallen faster and faster there: the
     last third lies lower than the second by more than a steady fall would have it, which is by two thirds."""
     losses = [loss for _, loss in course]
-    third = len(losses) // 3
-    first, second, last = losses[:third], losses[third:-third], losses[-third:]
-    size = max(1.0, median(map(abs, first)))
-    far = max(last) < min(first) and max(last[-3:]) < -factor * size
-    return far and median(last) < acceleration * median(second) < 0
+    below = list(takewhile(lambda loss: loss < 0, reversed(losses)))[::-1]
+    third = len(below) // 3
+    if len(below) < tunables["minimum_points"]:
+        return False
+    first, second, last = below[:third], below[third:-third], below[-third:]
+    size = max(1.0, median(map(abs, losses[: len(losses) // 3])))
+    far = max(last) < min(first) and max(last[-3:]) < -tunables["factor"] * size
+    return far and median(last) < tunables["acceleration"] * median(second)
 
 
 def _finding(curve: Curve, runs: list[BackwardRan], course: Course, parameters: list[int]) -> Finding:

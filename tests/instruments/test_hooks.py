@@ -81,17 +81,36 @@ def test_leaves_without_hooks_are_not_told():
         assert told(run) == [("parameter 1", 1, 1)]
 
 
-def test_after_the_first_steps_nothing_is_counted():
-    model, optimizer = nn.Linear(1, 1), sgd()
+def test_after_the_first_steps_only_what_is_added_is_counted():
+    model, weight, unknown = nn.Linear(1, 1), torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)
+    optimizer = sgd()
     with inventing(Hooks) as run:
-        for _ in range(module._STEPS - 1):
+        number = run.number(weight)
+        for _ in range(module._STEPS):
             run.train(optimizer)
         model.register_forward_hook(lambda *_: None)
-        run.signals.hooks.on_module.send(model)
         run.train(optimizer)
-        assert told(run) == [("model", 1, module._STEPS)]
-        assert run.signals.hooks.on_module
-        model.register_forward_hook(lambda *_: None)
-        run.train(optimizer)
-        assert len(told(run)) == 1
-        assert not run.signals.hooks.on_module, "nobody listens any more"
+        assert told(run) == [], "it was not said that one was added"
+        for _ in range(2):
+            weight.register_hook(lambda gradient: None)
+            unknown.register_hook(lambda gradient: None)
+            for signal, carrier in ((run.signals.hooks.on_module, model), (run.signals.hooks.on_tensor, weight)):
+                signal.send(carrier)
+            run.signals.hooks.on_tensor.send(unknown)
+            run.train(optimizer)
+            run.train(optimizer)
+        first = module._STEPS + 2
+        assert told(run) == [
+            ("model", 1, first), (f"parameter {number}", 1, first), (f"parameter {number}", 2, first + 2),
+        ]  # fmt: skip
+
+
+def test_modules_with_hooks_that_are_built_all_the_time_are_not_all_counted(monkeypatch):
+    monkeypatch.setattr(module, "_MOST_MODULES", 2)
+    models = [nn.Linear(1, 1) for _ in range(3)]
+    with inventing(Hooks) as run:
+        for model in models:
+            model.register_forward_hook(lambda *_: None)
+            run.signals.hooks.on_module.send(model)
+        run.train(sgd())
+        assert len(told(run)) == 2

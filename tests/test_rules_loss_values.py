@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -28,6 +29,7 @@ from autograd_doctor.rules import (
     double_softmax,
     invalid_probability,
     loss_arguments_swapped,
+    loss_without_bound,
     output_range_excludes_target,
     probabilities_as_log_probabilities,
     softmax_over_batch,
@@ -470,3 +472,23 @@ def test_pairs_in_a_metric() -> None:
     assert (line_of(found), found.severity) == (9, "warning")
     assert "`==` compares `out` of shape (8, 1)" in found.message
     assert examined(broadcast_comparison.RULE, WHO, pairs("mse_loss", backward=None), pairs("mse_loss")) == []
+
+
+LATE = [math.exp(-step / 20) for step in range(60)]
+"""A loss that is positive for long."""
+
+
+@pytest.mark.parametrize(
+    ("losses", "told"),
+    [
+        ([-(2.0**step) for step in range(30)], True),
+        (LATE + [-(2.0**step) for step in range(30)], True),
+        (LATE + [-1e4 * step for step in range(1, 31)], False),
+        (LATE + [-1e6 * (1 - 0.9**step) for step in range(1, 31)], False),
+        (LATE + [-(2.0**step) for step in range(8)], False),
+        ([-(2.0**step) for step in range(30)] + [1.0], False),
+    ],
+    ids=["at once", "late", "steadily", "slower and slower", "not seen for long", "came back"],
+)
+def test_a_loss_that_runs_away_below_zero(losses: list[float], told: bool) -> None:
+    assert loss_without_bound._runs_away(list(enumerate(losses)), loss_without_bound.RULE.tunables) == told

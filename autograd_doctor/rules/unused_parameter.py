@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from itertools import dropwhile
+from collections.abc import Iterable, Iterator, Sequence, Set
+from itertools import dropwhile, takewhile
 
 from autograd_doctor.events import (
     BackwardRan,
@@ -13,6 +13,7 @@ from autograd_doctor.events import (
     ModuleSeen,
     OptimizerBuilt,
     OptimizerStepped,
+    ParametersAdded,
     TermIdle,
     TermUsed,
 )
@@ -30,6 +31,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     evaluated = _only_evaluated(trace)
     for optimizer, held in trace.optimizer_parameters.items():
         steps = [step for step in trace.steps if step.optimizer == optimizer]
+        yield from _come_late(trace, optimizer, steps, tunables)
         missing = Counter(parameter for step in steps for parameter in step.missing)
         idle = sorted(
             parameter
@@ -39,6 +41,55 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         )
         if idle and held & trace.connected:
             yield _finding(trace, optimizer, idle, len(steps))
+
+
+def _come_late(
+    trace: Trace, optimizer: int, steps: Sequence[OptimizerStepped], tunables: Tunables
+) -> Iterator[Finding]:
+    """Parameters that were to learn from some step on, given to the optimizer or no longer frozen, and never did."""
+    added = {
+        p: event for event in trace.of(ParametersAdded) if event.optimizer == optimizer for p in event.group.parameters
+    }
+    missing, frozen = [set(step.missing) for step in steps], [set(step.frozen) for step in steps]
+    late: dict[int, list[int]] = {}
+    for parameter in missing[-1] if steps else ():
+        since = _at_the_end(missing, parameter)
+        if since < len(steps) and (
+            parameter in frozen[-since - 1]
+            or (parameter in added and added[parameter].sequence > steps[-since - 1].sequence)
+        ):
+            late.setdefault(since, []).append(parameter)
+    for since, idle in late.items():
+        is_short = steps[-1].step - steps[-since].step < tunables["minimum_late_steps"]
+        if since < tunables["minimum_steps"] or is_short or not any(step.uses for step in steps[-since:]):
+            continue
+        learning = {_series(trace, p) for step in steps[-since:] for use in step.uses for p in use.parameters} - {""}
+        idle = sorted(parameter for parameter in idle if _series(trace, parameter) not in learning)
+        if idle:
+            yield _late(trace, optimizer, idle, steps[-since:], added.get(idle[0]))
+
+
+def _at_the_end(missing: Sequence[Set[int]], parameter: int) -> int:
+    return len(list(takewhile(lambda idle: parameter in idle, reversed(missing))))
+
+
+def _late(
+    trace: Trace, optimizer: int, idle: list[int], steps: Sequence[OptimizerStepped], added: ParametersAdded | None
+) -> Finding:
+    since = "they were added here" if added is not None else "they were frozen no longer"
+    return RULE.finding(
+        f"{trace.parameter_names(idle)} had no gradient in any of the {len(steps)} steps of "
+        f"`{trace.optimizer_name(optimizer)}` that were recorded since {since}",
+        subject=trace.parameter_name(idle[0]),
+        location=added.location if added is not None else trace.optimizers[optimizer].location,
+        help="compute the loss through them from then on: what was computed before, or under `no_grad`, knows nothing "
+        "of them",
+        evidence={"number_of_parameters": len(idle), "steps": len(steps)},
+        related=registered(trace, idle),
+        step_first=steps[0].step + 1,
+        step_count=steps[-1].step - steps[0].step + 1,
+        parameters=idle,
+    )
 
 
 def _sometimes_used(trace: Trace) -> set[int]:
@@ -136,6 +187,27 @@ def bad_last_block() -> None:
         optimizer.step()
 
 
+def bad_features_kept_from_before() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, head = nn.Sequential(nn.Linear(6, 8), nn.Tanh()), nn.Linear(8, 1)
+    body.requires_grad_(False)
+    optimizer = torch.optim.Adam(head.parameters(), lr=0.01)
+    x = torch.randn(64, 6)
+    y = x.sum(1, keepdim=True)
+    features = body(x)
+    for step in range(29):
+        if step == 8:
+            body.requires_grad_(True)
+            optimizer.add_param_group({"params": body.parameters(), "lr": 0.001})  # <- AD203
+        rows = torch.randperm(64)[:32]
+        optimizer.zero_grad()
+        nn.functional.mse_loss(head(features[rows]), y[rows]).backward()
+        optimizer.step()
+
+
 def good() -> None:
     import torch
     from torch import nn
@@ -148,6 +220,28 @@ def good() -> None:
     for _ in range(8):
         optimizer.zero_grad()
         nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+
+
+def good_unfrozen_in_stages() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    layers = nn.ModuleList(nn.Linear(6, 6) for _ in range(3))
+    head = nn.Linear(6, 1)
+    layers.requires_grad_(False)
+    optimizer = torch.optim.Adam([*layers.parameters(), *head.parameters()], lr=0.01)
+    x = torch.randn(32, 6)
+    y = x.sum(1, keepdim=True)
+    for step in range(28):
+        if step % 9 == 8:
+            layers[2 - step // 9].requires_grad_(True)
+        hidden = x
+        for layer in layers:
+            hidden = torch.tanh(layer(hidden))
+        optimizer.zero_grad()
+        nn.functional.mse_loss(head(hidden), y).backward()
         optimizer.step()
 
 
@@ -206,7 +300,8 @@ RULE = Rule(
     severity="warning",
     title="an optimizer holds parameters that no training pass uses",
     observes="Parameters that had no gradient in any step of their optimizer, because no forward pass that led to a "
-    "backward took them in, while other parameters of the same optimizer learn.",
+    "backward took them in, while other parameters of the same optimizer learn; and those that were given to it, or "
+    "unfrozen, later on, and had none from then on.",
     why="A layer that was built and never called is usually a slip in `forward`: the model is smaller than its author "
     "thinks, and its random weights are saved with it.",
     fix="Use the layer, or remove it.",
@@ -215,6 +310,7 @@ RULE = Rule(
         BackwardRan,
         OptimizerBuilt,
         OptimizerStepped,
+        ParametersAdded,
         ForwardRan,
         ModuleSeen,
         LossDropped,
@@ -222,7 +318,7 @@ RULE = Rule(
         TermUsed,
     ),
     examine=examine,
-    bad=(bad, bad_last_block),
-    good=(good, good_layer_drop, good_mixture_of_experts),
-    tunables={"minimum_steps": 3},
+    bad=(bad, bad_last_block, bad_features_kept_from_before),
+    good=(good, good_unfrozen_in_stages, good_layer_drop, good_mixture_of_experts),
+    tunables={"minimum_steps": 3, "minimum_late_steps": 8},
 )

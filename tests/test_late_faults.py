@@ -518,3 +518,36 @@ def test_a_solver_of_any_length_has_light_steps_and_stays_healthy() -> None:
 def test_a_late_fault_of_a_solver_of_any_length(broken: str) -> None:
     report, wanted = check(WRAPPED_SOLVER.replace("STEPS", "140").replace("BROKEN", broken))
     assert findings(report) == wanted, report.exit_reason
+
+
+def test_a_mask_that_lets_the_future_in_once_texts_are_longer() -> None:
+    report, wanted = check("""
+        import torch
+        from torch import nn
+        from torch.nn import functional as F
+
+        class Reader(nn.Module):
+            def __init__(self, length):
+                super().__init__()
+                self.embed = nn.Embedding(20, 16)
+                self.layer = nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, batch_first=True)
+                self.head = nn.Linear(16, 20)
+                self.hidden = torch.ones(length, length, dtype=torch.bool).triu(1)
+
+            def forward(self, tokens):
+                more = max(0, tokens.shape[1] - len(self.hidden))
+                self.hidden = F.pad(self.hidden, (0, more, 0, more))
+                return self.head(self.layer(self.embed(tokens), src_mask=self.hidden))  # <- AD621
+
+        torch.manual_seed(0)
+        model = Reader(8)
+        optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+        for step in range(60):
+            tokens = torch.randint(0, 20, (16, 9 if step < 20 else 17))
+            loss = F.cross_entropy(model(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """)
+    assert findings(report) == wanted, report.exit_reason
+    assert report.findings[0].step_first >= 21

@@ -35,6 +35,8 @@ _MOST_SECONDS = 0.2
 """Of one call, under our eyes; a trial makes up to six."""
 _TOLD = 3
 """Losses of a module to tell of: what is shifted is so from the start."""
+_MOST_TRIALS = 4
+"""Of a module: a mask or a table may be right for the lengths at first, and not for longer ones that come later."""
 
 
 @dataclass(eq=False, slots=True)
@@ -84,7 +86,7 @@ class NextTokens(Instrument):
         self._register = module_register
         self._calls: dict[int, _Call] = {}
         self._told: IdentityTable[int] = IdentityTable()
-        self._judged: IdentityTable[None] = IdentityTable()
+        self._tried: IdentityTable[list[torch.Size]] = IdentityTable()
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._module_calls.root_began, self._root_began, attention=Attention.CLOSE)
@@ -97,19 +99,24 @@ class NextTokens(Instrument):
     def _root_began(self, began: RootBegan) -> None:
         """A module that computes its own loss does so inside its forward."""
         call, module = began.call, began.call.module
-        known = len(self._told) >= _MOST_MODULES and module not in self._told
-        if not (call.grad_enabled and module.training) or known or (self._told.get(module) or 0) >= _TOLD:
-            return
-        if next(parameters_in(module), None) is None:
+        beyond = len(self._told) >= _MOST_MODULES and module not in self._told
+        if not (call.grad_enabled and module.training) or beyond or next(parameters_in(module), None) is None:
             return
         given = tensors_in((call.args, call.kwargs), EVERYTHING)
         tokens = [tensor for tensor in given if tensor.device.type == "cpu" and is_tokens(tensor)]
-        if tokens:
+        told = self._told.get(module) or 0
+        if tokens and (told < _TOLD or self._is_longer(module, tokens[0])):
             first = tokens[0].clone()
             others = [each for each in tokens if not torch.equal(each, first)]
             self._calls[began.module] = _Call(
                 module, began.module, began.where, first, others, call.args, call.kwargs, perf_counter()
             )
+
+    def _is_longer(self, module: nn.Module, tokens: torch.Tensor) -> bool:
+        """Than any with which the module was tried."""
+        tried = self._tried.get(module) or []
+        longer = all(any(now > then for now, then in zip(tokens.shape, shape, strict=False)) for shape in tried)
+        return longer and len(tried) < _MOST_TRIALS
 
     def _root_passed(self, passed: RootPassed) -> None:
         known = self._calls.get(passed.call.conditions.module)
@@ -155,8 +162,8 @@ class NextTokens(Instrument):
         calls, self._calls = self._calls, {}
         for call in calls.values():
             ahead = call.shift is not None and call.shift.ahead == 1 and call.alone
-            if (ahead or call.answer is not None) and call.module not in self._judged:
-                self._judged.put(call.module, None)
+            if (ahead or call.answer is not None) and self._is_longer(call.module, call.tokens):
+                self._tried.put(call.module, [*(self._tried.get(call.module) or []), call.tokens.shape])
                 self._judge(call)
 
     def _judge(self, call: _Call) -> None:

@@ -12,7 +12,8 @@ from autograd_doctor.trace import Trace
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     losses = {(event.module, event.ahead): event for event in trace.of(TargetsAhead)}
-    for event in trace.of(LookAheadJudged):
+    guilty = [event for event in trace.of(LookAheadJudged) if event.verdict in ("looks ahead", "copies")]
+    for event in {event.module: event for event in reversed(guilty)}.values():
         following, same = losses.get((event.module, 1)), losses.get((event.module, 0))
         if event.verdict == "looks ahead" and event.change >= tunables["change"] and following is not None:
             yield _finding(trace, event, following)
@@ -29,7 +30,7 @@ def _copied(trace: Trace, event: LookAheadJudged, loss: TargetsAhead) -> Finding
         location=event.called_at,
         help="shift them against each other: the input without its last token, the targets without the first",
         related=(Related("the loss takes them for targets", loss.location),) if loss.location is not None else (),
-        step_first=1,
+        step_first=event.step + 1,
     )
 
 
@@ -50,7 +51,7 @@ def _finding(trace: Trace, event: LookAheadJudged, loss: TargetsAhead) -> Findin
         "`nn.Transformer.generate_square_subsequent_mask(length)`), or a recurrent layer that runs one way",
         evidence={"change": event.change, "inner": event.inner},
         related=tuple(Related(text, place) for text, place in places if place is not None and place != where),
-        step_first=1,
+        step_first=event.step + 1,
     )
 
 

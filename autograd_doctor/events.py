@@ -1883,6 +1883,24 @@ class PaddedTargetsSeen(Event, frozen=True):
     called_at: Location | None
 
 
+class MaskInverted(Event, frozen=True):
+    """Attention inside a root that was given sequences filled up at the end was to see just these positions.
+
+    operation: what took the mask, at `location`. hides: how many positions that hold something; shows: how many that
+    hold `filled_with`. means: what True says in such a mask; "" where it holds numbers that are added. called_at: of
+    the root.
+    """
+
+    module: int
+    operation: str
+    filled_with: float
+    hides: int
+    shows: int
+    means: Literal["hidden", "shown", ""]
+    location: Location | None
+    called_at: Location | None
+
+
 class LookAheadJudged(Event, frozen=True):
     """A copy of a root that predicts the next token was called in evaluation mode with other tokens in the last place.
 

@@ -26,7 +26,7 @@ _MOST_EVENTS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class _Call:
+class PaddedCall:
     """A call of a root in training that was given sequences which are filled up."""
 
     module: int
@@ -35,7 +35,7 @@ class _Call:
 
 
 class PaddedTargets(Instrument):
-    """Listens to losses over classes, in steps that are looked at closely."""
+    """Listens to losses over classes, in steps that are looked at closely. calls: the newest of the present step."""
 
     emits: ClassVar[tuple[type[Event], ...]] = (PaddedTargetsSeen,)
 
@@ -44,7 +44,7 @@ class PaddedTargets(Instrument):
         self._course = course
         self._lineage = lineage
         self._module_calls = module_calls
-        self._calls: list[_Call] = []
+        self.calls: list[PaddedCall] = []
         self._told = 0
 
     def connect(self, signals: Signals) -> None:
@@ -58,23 +58,28 @@ class PaddedTargets(Instrument):
         for tensor in began.given:
             padding = None if tensor.requires_grad else padding_of(tensor)
             if padding is not None:
-                self._calls = [*self._calls[1 - _MOST_CALLS :], _Call(began.module, began.where, padding)]
+                self.calls = [*self.calls[1 - _MOST_CALLS :], PaddedCall(began.module, began.where, padding)]
 
     def _operation_ended(self, operation: Operation) -> None:
-        if not self._calls or self._course.running is not None:
+        if not self.calls or self._course.running is not None:
             return
         arguments = dict(zip(("input", "target", "weight"), operation.args, strict=False)) | operation.kwargs
         target = arguments.get("target")
         if not isinstance(target, torch.Tensor) or target.is_floating_point() or target.device.type != "cpu":
             return
-        for call in reversed(self._calls):
+        for call in reversed(self.calls):
             padded = padded_targets(call.padding, target)
             if padded is not None:
                 self._tell(call, operation, arguments, target, padded)
                 return
 
     def _tell(
-        self, call: _Call, operation: Operation, arguments: dict[str, Any], target: torch.Tensor, padded: torch.Tensor
+        self,
+        call: PaddedCall,
+        operation: Operation,
+        arguments: dict[str, Any],
+        target: torch.Tensor,
+        padded: torch.Tensor,
     ) -> None:
         ignored = arguments.get("ignore_index", IGNORED)
         left = padded[padded != ignored]
@@ -97,7 +102,7 @@ class PaddedTargets(Instrument):
         )
 
     def _step_taken(self, course: Course) -> None:
-        self._calls = []
+        self.calls = []
 
 
 def _is_weighed(arguments: dict[str, Any], value: int) -> bool:

@@ -1,0 +1,149 @@
+"""AD625 mask-inverted: attention sees the padding, and nothing else."""
+
+# mypy: allow-untyped-defs, allow-untyped-calls
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import MaskInverted, ModuleSeen
+from autograd_doctor.findings import Finding, Related
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+from autograd_doctor.views.lines import in_several_steps
+
+_ADVICE = {
+    "hidden": "True hides a position here: make the mask where there is padding, `tokens == {0:g}`",
+    "shown": "True shows a position here: make the mask where there is no padding, `tokens != {0:g}`",
+    "": "what is added for padding (`tokens == {0:g}`) is to be -inf, and 0 elsewhere",
+}
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    masks = in_several_steps(trace, trace.of(MaskInverted), lambda event: event.location, int(tunables["steps"]))
+    for first, *others in masks:
+        yield _finding(trace, first, 1 + len(others))
+
+
+def _finding(trace: Trace, event: MaskInverted, steps: int) -> Finding:
+    name = trace.module_name(event.module)
+    called = event.called_at if event.called_at != event.location else None
+    return RULE.finding(
+        f"the mask that attention is given here (`{event.operation}`) hides all {event.hides:,} positions of a batch "
+        f"that hold something, and shows the {event.shows:,} at which the sequences given to `{name}` are only filled "
+        f"up with {event.filled_with:g}",
+        subject=name,
+        location=event.location or event.called_at,
+        help=_ADVICE[event.means].format(event.filled_with),
+        evidence={"hides": event.hides, "shows": event.shows, "filled_with": event.filled_with},
+        related=(Related("the sequences go into the model here", called),) if called and event.location else (),
+        step_first=event.step + 1,
+        step_count=steps,
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    class Reader(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed = nn.Embedding(30, 16, padding_idx=0)
+            self.attend = nn.MultiheadAttention(16, 2, batch_first=True)
+            self.head = nn.Linear(16, 2)
+
+        def forward(self, tokens):
+            x = self.embed(tokens)
+            seen, _ = self.attend(x, x, x, key_padding_mask=tokens != 0)  # <- AD625
+            return self.head((x + seen)[:, 0])
+
+    torch.manual_seed(0)
+    model = Reader()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(6):
+        texts = [torch.randint(1, 30, (length,)) for length in torch.randint(3, 12, (16,)).tolist()]
+        tokens = nn.functional.pad(nn.utils.rnn.pad_sequence(texts, batch_first=True), (0, 1))
+        loss = nn.functional.cross_entropy(model(tokens), (tokens[:, 0] > 15).long())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_scores_filled_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    class Pooled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed, self.score, self.head = nn.Embedding(30, 16), nn.Linear(16, 1), nn.Linear(16, 2)
+
+        def forward(self, tokens):
+            x = self.embed(tokens)
+            scores = self.score(x).squeeze(-1).masked_fill(tokens > 0, -1e9)  # <- AD625
+            return self.head((scores.softmax(1).unsqueeze(-1) * x).sum(1))
+
+    torch.manual_seed(0)
+    model = Pooled()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(6):
+        texts = [torch.randint(1, 30, (length,)) for length in torch.randint(3, 12, (16,)).tolist()]
+        tokens = nn.functional.pad(nn.utils.rnn.pad_sequence(texts, batch_first=True), (0, 1))
+        loss = nn.functional.cross_entropy(model(tokens), (tokens[:, 0] > 15).long())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    class Reader(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed = nn.Embedding(30, 16, padding_idx=0)
+            layer = nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, batch_first=True)
+            self.encoder = nn.TransformerEncoder(layer, 1, enable_nested_tensor=False)
+            self.attend, self.head = nn.Linear(16, 16), nn.Linear(16, 2)
+
+        def forward(self, tokens):
+            x = self.encoder(self.embed(tokens), src_key_padding_mask=tokens == 0)
+            kept = (tokens != 0)[:, None, None]
+            q = self.attend(x)[:, None]
+            x = nn.functional.scaled_dot_product_attention(q, q, x[:, None], attn_mask=kept)[:, 0]
+            return self.head(x[:, 0])
+
+    torch.manual_seed(0)
+    model = Reader()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(6):
+        texts = [torch.randint(1, 30, (length,)) for length in torch.randint(3, 12, (16,)).tolist()]
+        tokens = nn.functional.pad(nn.utils.rnn.pad_sequence(texts, batch_first=True), (0, 1))
+        loss = nn.functional.cross_entropy(model(tokens), (tokens[:, 0] > 15).long())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD625",
+    name="mask-inverted",
+    severity="error",
+    title="a mask hides the tokens and shows the padding",
+    observes="Sequences given to a model that all end in one value which stands nowhere else, at different lengths, "
+    "and the masks of `nn.MultiheadAttention`, of `scaled_dot_product_attention` and of scores that are filled with "
+    "large negative numbers: which positions they hide.",
+    why="Every position attends to padding alone, which is the same for all samples: what the sequences say reaches "
+    "the loss only past the attention, if at all.",
+    fix="Turn the mask around: in `key_padding_mask` True hides, in the `attn_mask` of `scaled_dot_product_attention` "
+    "it shows.",
+    fine="Masks that hide anything but exactly the positions that hold something.",
+    needs=(MaskInverted, ModuleSeen),
+    examine=examine,
+    bad=(bad, bad_scores_filled_by_hand),
+    good=(good,),
+    tunables={"steps": 2},
+    about="model",
+    references=("https://docs.pytorch.org/docs/stable/generated/torch.nn.MultiheadAttention.html",),
+)

@@ -1883,6 +1883,24 @@ class PaddedTargetsSeen(Event, frozen=True):
     called_at: Location | None
 
 
+class TargetInWindow(Event, frozen=True):
+    """The targets that something was compared with were the last values of the sequences that a root was given.
+
+    rows: of the batch; length: of the sequences. channel: which of the values of a moment, None if there is only one,
+    or they are all wanted. recurring: how many values were met in several rows, as they are in windows of one series.
+    called_at: of the root.
+    """
+
+    module: int
+    name: str
+    rows: int
+    length: int
+    channel: int | None
+    recurring: int
+    location: Location | None
+    called_at: Location | None
+
+
 class MaskInverted(Event, frozen=True):
     """Attention inside a root that was given sequences filled up at the end was to see just these positions.
 

@@ -1458,13 +1458,15 @@ class UpdatesMeasured(Event, frozen=True):
     """What a step of an optimizer did to the values of its parameters.
 
     weights: root mean squares of their values before the step. updates: of what the step added to them. Both are taken
-    over the same values, of a large parameter over some that are spread evenly.
+    over the same values, of a large parameter over some that are spread evenly. still: of parameters of 16 bits, by
+    number, the share of those with a gradient that it left as they were, bit for bit.
     """
 
     optimizer: int
     parameters: list[int]
     weights: list[float]
     updates: list[float]
+    still: dict[int, float] = {}
 
 
 class SumStoodStill(Event, frozen=True):

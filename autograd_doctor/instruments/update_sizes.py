@@ -12,8 +12,10 @@ from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.optimizers import Optimizers
 from autograd_doctor.instruments.parameters import Parameters
+from autograd_doctor.reading.low_precision import is_low
 from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.spread import copies, differences, root_mean_squares, spread
+from autograd_doctor.reading.tensor_facts import read_together
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.optimizers import StepCall
@@ -63,5 +65,23 @@ class UpdateSizes(Instrument):
                 parameters=[self._parameters.number(parameter) for parameter, _, _ in both],
                 weights=sizes[: len(both)],
                 updates=sizes[len(both) :],
+                still={self._parameters.number(parameter): share for parameter, share in _still(both)},
             )
         )
+
+
+def _still(both: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]) -> list[tuple[torch.Tensor, float]]:
+    """Of parameters of 16 bits, the share of values with a gradient that are what they were before the step.
+
+    both: each with some of its values, before and after.
+    """
+    low: list[torch.Tensor] = []
+    counts: list[torch.Tensor] = []
+    for parameter, old, new in both:
+        gradient = spread(parameter.grad) if is_low(new) and parameter.grad is not None else None
+        if gradient is not None and gradient.shape == new.shape:
+            low.append(parameter)
+            pushed = gradient != 0
+            counts.append(torch.stack([(pushed & (old == new)).sum(), pushed.sum()]))
+    shares = read_together(counts) if counts else []
+    return [(parameter, still / pushed) for parameter, (still, pushed) in zip(low, shares, strict=True) if pushed]

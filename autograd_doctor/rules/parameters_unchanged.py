@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod, sqrt
+from statistics import median
 
-from autograd_doctor.events import OptimizerBuilt, OptimizerStepped, ParametersAdded, ParameterSeen
+from autograd_doctor.events import OptimizerBuilt, OptimizerStepped, ParametersAdded, ParameterSeen, UpdatesMeasured
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
@@ -30,6 +31,39 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             yield _finding(trace, optimizer, looked, never, len(pushed), undone=False)
         elif lost and _no_other_moves(trace, optimizer, lost):
             yield _finding(trace, optimizer, looked, lost, len(pushed), undone=True)
+        elif (rounded := _rounded_away(trace, optimizer, tunables)) and not still_rising(steps):
+            yield _mostly(trace, optimizer, looked, rounded)
+
+
+def _rounded_away(trace: Trace, optimizer: int, tunables: Tunables) -> dict[int, float]:
+    """Parameters of 16 bits most values of which stay as they are in each step, with the typical share of these."""
+    shares: dict[int, list[float]] = {}
+    for event in trace.of(UpdatesMeasured):
+        for parameter, share in event.still.items() if event.optimizer == optimizer else ():
+            shares.setdefault(parameter, []).append(share)
+    found = {p: median(each) for p, each in shares.items() if len(each) > tunables["minimum_repeats"]}
+    rounded = {parameter: share for parameter, share in found.items() if share >= tunables["share"]}
+    return rounded if 2 * len(rounded) >= len(found) else {}
+
+
+def _mostly(trace: Trace, optimizer: int, steps: list[OptimizerStepped], rounded: dict[int, float]) -> Finding:
+    rates, parameters = rates_of(steps), sorted(rounded)
+    dtypes = sorted({trace.parameters[p].dtype for p in parameters if p in trace.parameters})
+    share = median(rounded.values())
+    return RULE.finding(
+        f"a step of {called(trace, optimizer)} leaves {share:.1%} of the values of {trace.parameter_names(parameters)} "
+        f"({', '.join(dtypes)}) as they are, bit for bit: the updates are smaller than half a step of the dtype",
+        subject=trace.parameter_name(parameters[0]),
+        location=steps[0].location,
+        help="keep the weights in float32 (`torch.autocast` computes in 16 bits), or an optimizer that adds up what is "
+        "rounded away",
+        severity="warning",
+        evidence={"share": share, "parameters": len(parameters), "steps": len(steps), "rate": max(rates, default=0.0)},
+        related=related(("the optimizer and its rate are made here", trace.optimizers[optimizer].location)),
+        step_first=ordinal(steps[0]),
+        step_count=len(steps),
+        parameters=parameters,
+    )
 
 
 def _counts(
@@ -128,6 +162,36 @@ def bad_bfloat16_weights() -> None:
         optimizer.step()  # <- AD111
 
 
+def bad_most_values_stay() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(32, 64), nn.Tanh(), nn.Linear(64, 1)).bfloat16()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5)
+    for _ in range(10):
+        inputs = torch.randn(64, 32)
+        loss = (model(inputs.bfloat16()).float() - inputs.sum(dim=1, keepdim=True)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()  # <- AD111
+
+
+def good_bfloat16_weights() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(32, 64), nn.Tanh(), nn.Linear(64, 1)).bfloat16()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    for _ in range(10):
+        inputs = torch.randn(64, 32)
+        loss = (model(inputs.bfloat16()).float() - inputs.sum(dim=1, keepdim=True)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 def good() -> None:
     import torch
 
@@ -198,7 +262,8 @@ RULE = Rule(
     title="steps left parameters bit for bit as they were",
     observes=(
         "Parameters with a gradient well above rounding noise and a rate above 0 whose values did not change in any "
-        "step that was looked at, or whose old values were back before the next one."
+        "step that was looked at, or whose old values were back before the next one; and of those of 16 bits, how many "
+        "of their values each step leaves as they were."
     ),
     why=(
         "An update smaller than half the spacing of the numbers around the weight is rounded away: in bfloat16 a "
@@ -209,12 +274,13 @@ RULE = Rule(
         "Frozen parameters, tied weights, a warm-up for as long as its rate rises, and gradients that are nothing but "
         "rounding noise, such as that of a bias in front of a normalisation."
     ),
-    needs=(OptimizerBuilt, OptimizerStepped, ParametersAdded, ParameterSeen),
+    needs=(OptimizerBuilt, OptimizerStepped, ParametersAdded, ParameterSeen, UpdatesMeasured),
     examine=examine,
-    bad=(bad, bad_bfloat16_weights),
-    good=(good, good_slow_warm_up, good_frozen_tied_and_normalised),
-    # Gradients that are zero by mathematics come out as rounding, at most some 1e-3 of the others per element.
-    tunables={"minimum_repeats": 3, "noise": 0.01},
+    bad=(bad, bad_bfloat16_weights, bad_most_values_stay),
+    good=(good, good_bfloat16_weights, good_slow_warm_up, good_frozen_tied_and_normalised),
+    # Gradients that are zero by mathematics come out as rounding, at most some 1e-3 of the others per element. At usual
+    # rates, bfloat16 rounds away what two thirds of the values would have moved.
+    tunables={"minimum_repeats": 3, "noise": 0.01, "share": 0.9},
     folds=("AD116",),
     about="loop",
 )

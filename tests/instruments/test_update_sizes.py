@@ -101,3 +101,15 @@ def test_optimizers_are_told_apart() -> None:
         for optimizer in optimizers:
             stepped(run, optimizer)
         assert [(each.optimizer, round(each.updates[0], 3)) for each in run.of(UpdatesMeasured)] == [(0, 0.1), (1, 0.2)]
+
+
+def test_values_of_16_bits_that_a_step_leaves_as_they_are() -> None:
+    low = nn.Parameter(torch.tensor([1.0, 1.0, 0.001, 5.0], dtype=torch.bfloat16))
+    high, idle = nn.Parameter(torch.ones(2)), nn.Parameter(torch.ones(2, dtype=torch.bfloat16))
+    low.grad = torch.tensor([1.0, 100.0, 1.0, 0.0], dtype=torch.bfloat16)
+    high.grad, idle.grad = torch.ones(2), torch.zeros(2, dtype=torch.bfloat16)
+    with inventing(UpdateSizes) as run:
+        stepped(run, SGD([low, high, idle], lr=1e-3))
+        (event,) = run.of(UpdatesMeasured)
+    assert list(event.still.values()) == [pytest.approx(1 / 3)]
+    assert list(event.still) == event.parameters[:1]

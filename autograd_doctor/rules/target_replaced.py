@@ -1,0 +1,156 @@
+"""AD224 target-replaced: a line that called a copy of the model calls, from some step on, the model itself."""
+
+# mypy: allow-untyped-defs, allow-untyped-calls
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from autograd_doctor.events import ForwardRan, ModuleSeen, OptimizerBuilt, ParametersAdded, ParameterSeen
+from autograd_doctor.findings import Finding
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    runs = trace.of(ForwardRan)
+    lines: dict[object, list[ForwardRan]] = defaultdict(list)
+    for run in runs:
+        if not run.grad_enabled and run.location is not None:
+            lines[run.location].append(run)
+    for here in lines.values():
+        last = here[-1].module
+        before = [run for run in here if run.module != last]
+        after = here[len(before) :]
+        if min(len(before), len(after)) < tunables["steps"] or any(run.module != last for run in after):
+            continue
+        if len({run.module for run in before}) == 1 and _took_over(trace, runs, before, after):
+            yield _finding(trace, before, after)
+
+
+def _took_over(
+    trace: Trace, runs: Sequence[ForwardRan], before: Sequence[ForwardRan], after: Sequence[ForwardRan]
+) -> bool:
+    """Whether what was called until then is a copy that no optimizer holds, never called again, and what is called
+    since then has trained all the while."""
+    copy, model, turn = before[0].module, after[0].module, after[0].sequence
+    trained = [run.sequence for run in runs if run.module == model and run.grad_enabled and run.builds_graph]
+    is_gone = all(run.sequence < turn for run in runs if run.module == copy)
+    meanwhile = any(before[0].sequence < at < turn for at in trained) and any(at > turn for at in trained)
+    shapes = [_shapes(trace, module) for module in (copy, model)]
+    held = set().union(*trace.optimizer_parameters.values())
+    is_copy = bool(shapes[0]) and shapes[0] == shapes[1] and held.isdisjoint(trace.modules[copy].parameters)
+    return is_gone and meanwhile and is_copy
+
+
+def _shapes(trace: Trace, module: int) -> list[list[int]]:
+    known = trace.modules.get(module)
+    return [trace.parameters[p].shape for p in known.parameters if p in trace.parameters] if known is not None else []
+
+
+def _finding(trace: Trace, before: Sequence[ForwardRan], after: Sequence[ForwardRan]) -> Finding:
+    copy, model, first = trace.module_name(before[0].module), trace.module_name(after[0].module), after[0]
+    return RULE.finding(
+        f"until step {before[-1].step + 1} this line called a copy of `{model}` that no optimizer moved; since step "
+        f"{first.step + 1} it calls `{model}` itself, the very object that is trained, and the copy is gone",
+        subject=copy,
+        location=first.location,
+        help="copy the weights, not the reference: `target.load_state_dict(model.state_dict())` instead of "
+        "`target = model`",
+        evidence={"copy_called": len(before), "model_called": len(after)},
+        step_first=first.step + 1,
+        step_count=after[-1].step - first.step + 1,
+    )
+
+
+def bad() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    class Learner:
+        def __init__(self):
+            self.model = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1))
+            self.target = copy.deepcopy(self.model)
+            self.optimizer = torch.optim.Adam(self.model.parameters(), lr=0.01)
+
+        def learn(self, states):
+            with torch.no_grad():
+                values = states.sum(1, keepdim=True) + 0.9 * self.target(states)  # <- AD224
+            loss = nn.functional.mse_loss(self.model(states), values)
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+
+    torch.manual_seed(0)
+    learner = Learner()
+    for step in range(20):
+        learner.learn(torch.randn(16, 4))
+        if step % 8 == 7:
+            learner.target = learner.model
+
+
+def good() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1))
+    target = copy.deepcopy(model)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for step in range(20):
+        states = torch.randn(16, 4)
+        with torch.no_grad():
+            values = states.sum(1, keepdim=True) + 0.9 * target(states)
+        loss = nn.functional.mse_loss(model(states), values)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if step % 8 == 7:
+            target = copy.deepcopy(model)
+
+
+def good_folds() -> None:
+    import torch
+    from torch import nn
+
+    def score(model, x):
+        with torch.no_grad():
+            return (model(x) - x.sum(1, keepdim=True)).square().mean().item()
+
+    torch.manual_seed(0)
+    for _ in range(2):
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        for _ in range(8):
+            x = torch.randn(16, 4)
+            loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            print(score(model, torch.randn(16, 4)))
+
+
+RULE = Rule(
+    code="AD224",
+    name="target-replaced",
+    severity="error",
+    title="a copy of the model was replaced by the model itself",
+    observes="Which modules a line calls without gradients: one with the shapes of another that is trained, held by no "
+    "optimizer, and from some step on the trained one, while the first is never called again.",
+    why="A target that moves with the model chases itself: values of one network bootstrap from the same network, "
+    "and run off or collapse.",
+    fix="Copy the weights into the target.",
+    fine="Targets that are made anew by `copy.deepcopy`, teachers that rest, and lines that evaluate one model after "
+    "another.",
+    needs=(ForwardRan, ModuleSeen, OptimizerBuilt, ParametersAdded, ParameterSeen),
+    examine=examine,
+    bad=(bad,),
+    good=(good, good_folds),
+    tunables={"steps": 3},
+    about="model",
+    references=("Mnih et al. 2015, Human-level control through deep reinforcement learning",),
+)

@@ -1225,6 +1225,20 @@ class PairsMisaligned(Event, frozen=True):
     of: int
 
 
+class SamplesMisordered(Event, frozen=True):
+    """A collate function put one field of its samples into another order than another field.
+
+    moved: the tensor of a batch that is not in the order of the samples; left: one that belongs to it, in another
+    order. Both by where they stand in the batch. rows: of the batch; apart: how many of them do not go together.
+    """
+
+    location: Location | None
+    moved: str
+    left: str
+    rows: int
+    apart: int
+
+
 class SeedRepeated(Event, frozen=True):
     """A line went on to give a global generator the same seed, in one training step after the other.
 

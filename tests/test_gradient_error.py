@@ -27,7 +27,7 @@ def leaf() -> torch.Tensor:
 
 
 def error(root: torch.Tensor, saved: torch.Tensor, original: torch.Tensor, *, hooked: bool = False) -> float | None:
-    return relative_error(GraphWalk([root], 0, 0), root, saved, original, hooked=hooked)
+    return relative_error(GraphWalk([root], backward=0, step=0), root, saved, original, hooked=hooked)
 
 
 def test_the_error_is_relative_to_the_true_gradient() -> None:
@@ -49,7 +49,7 @@ def test_errors_of_all_leaves_count_together() -> None:
 def test_values_are_put_back_after_a_failure() -> None:
     a, x = leaf(), torch.tensor([3.0, 4.0])
     loss = (a.exp() * x).sum()
-    walk = GraphWalk([loss], 0, 0)
+    walk = GraphWalk([loss], backward=0, step=0)
     loss.backward()
     with pytest.raises(RuntimeError, match="second time"):
         relative_error(walk, loss, x, torch.zeros(2), hooked=False)
@@ -84,6 +84,6 @@ def test_large_graphs_are_not_run_again(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_graph_without_leaves_has_no_error() -> None:
     a, x = leaf(), torch.ones(2)
     loss = (a * x).sum()
-    walk = GraphWalk([loss], 0, 0)
+    walk = GraphWalk([loss], backward=0, step=0)
     a.requires_grad_(False)
     assert relative_error(walk, loss, x, torch.zeros(2), hooked=False) is None

@@ -16,7 +16,7 @@ POSITIONS, TOKENS, STRANGER = nn.Parameter(torch.ones(5, 3)), nn.Embedding(7, 3)
 
 
 def names_behind(loss: torch.Tensor, trained: dict[str, torch.Tensor], others: dict[str, torch.Tensor]) -> set[str]:
-    walk = GraphWalk([loss], 0, 0)
+    walk = GraphWalk([loss], backward=0, step=0)
     key = {id(leaf): key for key, leaf in walk.leaves.items()}
     found = behind(walk, [key[id(leaf)] for leaf in others.values()], [key[id(leaf)] for leaf in trained.values()])
     return {name for name, leaf in others.items() if key[id(leaf)] in found}

@@ -21,12 +21,12 @@ def matrix(rows: int = 2, columns: int = 2, value: float = 1.0) -> nn.Parameter:
 
 
 def way(loss: torch.Tensor, magnitudes: Magnitudes | None = None) -> list[LayerOnWay]:
-    return longest_way(GraphWalk([loss], 0, 0), {} if magnitudes is None else magnitudes)
+    return longest_way(GraphWalk([loss], backward=0, step=0), {} if magnitudes is None else magnitudes)
 
 
 def measured_way(loss: torch.Tensor) -> list[LayerOnWay]:
     """With the norms of what each node passes on, as hooks on them see it."""
-    walk, magnitudes = GraphWalk([loss], 0, 0), Magnitudes()
+    walk, magnitudes = GraphWalk([loss], backward=0, step=0), Magnitudes()
 
     def hook(key: int) -> Callable[..., None]:
         def keep(passed_on: Sequence[torch.Tensor | None], _: Any) -> None:
@@ -117,7 +117,7 @@ def test_what_flows_into_a_layer_is_told_from_what_a_loss_is_made_of() -> None:
     fed = (torch.ones(1, 2) @ first).relu()
     output = fed.exp() @ second
     limit = output.relu()
-    walk = GraphWalk([limit.sum() + output.sum()], 0, 0)
+    walk = GraphWalk([limit.sum() + output.sum()], backward=0, step=0)
     found = before_layers(walk)
     assert id(fed.grad_fn) in found
     assert id(fed.grad_fn.next_functions[0][0]) in found, "the layer before it"

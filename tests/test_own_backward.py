@@ -37,7 +37,7 @@ def applied(x: torch.Tensor, slope: Slope) -> torch.Tensor:
 
 def spoiled(value: float, slope: Slope) -> tuple[GraphWalk, BadGradient]:
     loss = applied(torch.tensor([value, 1.0], requires_grad=True), slope).sum()
-    walk = GraphWalk([loss], 0, 0)
+    walk = GraphWalk([loss], backward=0, step=0)
     watch = GradientWatch(walk, looking=nullcontext, made_of=lambda _: None)
     watch.attach()
     loss.backward()
@@ -86,7 +86,7 @@ def test_other_nodes_run_without_it() -> None:
         return gradient
 
     loss = applied(before, slope).sum()
-    watch = GradientWatch(GraphWalk([loss], 0, 0), looking=nullcontext, made_of=lambda _: None)
+    watch = GradientWatch(GraphWalk([loss], backward=0, step=0), looking=nullcontext, made_of=lambda _: None)
     watch.attach()
     loss.backward()
     watch.detach()
@@ -98,7 +98,7 @@ def test_nothing_is_left_of_it_where_a_backward_raises() -> None:
         raise ValueError("no slope")
 
     loss = applied(torch.ones(2, requires_grad=True), fails).sum()
-    watch = GradientWatch(GraphWalk([loss], 0, 0), looking=nullcontext, made_of=lambda _: None)
+    watch = GradientWatch(GraphWalk([loss], backward=0, step=0), looking=nullcontext, made_of=lambda _: None)
     watch.attach()
     with pytest.raises(ValueError, match="no slope"):
         loss.backward()

@@ -127,9 +127,11 @@ def _has(tensor: torch.Tensor, samples: int) -> bool:
 
 
 def _repeated(value: Any, row: int, samples: int) -> Any:
-    """The same with each row the one."""
+    """The same with each row the one; numbers in a list, such as lengths, are rows as well."""
     if isinstance(value, torch.Tensor):
         return value[row : row + 1].expand_as(value).clone() if _has(value, samples) else value
+    if type(value) in (list, tuple) and len(value) == samples and all(type(each) in (int, float) for each in value):
+        return type(value)([value[row]] * samples)
     if type(value) in (list, tuple):
         return type(value)(_repeated(each, row, samples) for each in value)
     if type(value) is dict:

@@ -1,13 +1,15 @@
 """AD708: inputs and targets come in different orders, so that each sample gets the target of another."""
+# mypy: allow-untyped-defs, disable-error-code="arg-type,var-annotated"
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import ModuleSeen, PairsMisaligned, TargetsAhead
+from autograd_doctor.events import ModuleSeen, PairsMisaligned, SamplesMisordered, TargetsAhead
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.lines import in_several_steps
 
 _TWICE = 2
 """Positions by which targets are ahead where both the data and the model have shifted them."""
@@ -17,6 +19,9 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     found = [event for event in trace.of(PairsMisaligned) if event.steps >= tunables["share"] * event.of]
     causes = {(event.input_at, event.target_at): event for event in reversed(found) if event.steps >= tunables["steps"]}
     yield from map(_finding, causes.values())
+    batches = trace.of(SamplesMisordered)
+    for first, *others in in_several_steps(trace, batches, lambda event: event.location, int(tunables["steps"])):
+        yield _collated(first, 1 + len(others))
     shifted = {event.module: event for event in trace.of(TargetsAhead)}
     nearer = {event.module for event in trace.of(TargetsAhead) if event.ahead < _TWICE}
     for module, event in shifted.items():
@@ -37,6 +42,18 @@ def _shifted(trace: Trace, event: TargetsAhead) -> Finding:
         "so themselves, and want `labels` as `input_ids` are",
         evidence={"positions_ahead": event.ahead},
         related=tuple(each for each in related if each.location != event.location),
+        step_first=event.step + 1,
+    )
+
+
+def _collated(event: SamplesMisordered, batches: int) -> Finding:
+    return RULE.finding(
+        f"this puts what it returns as `batch{event.moved}` into another order than the samples have, and leaves "
+        f"`batch{event.left}` as it was: in {event.apart} of {event.rows} rows the two are of different samples",
+        subject=f"batch{event.left}",
+        location=event.location,
+        help="order the samples before they are taken apart: `samples.sort(key=…)`, then `zip(*samples)`",
+        evidence={"rows": event.rows, "apart": event.apart, "batches": batches},
         step_first=event.step + 1,
     )
 
@@ -98,6 +115,55 @@ def bad_two_draws() -> None:
         inputs = x[torch.randint(120, (16,))]
         targets = y[torch.randint(120, (16,))]  # <- AD708
         loss = nn.functional.cross_entropy(model(inputs), targets)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_sorted_by_length() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader
+
+    def collate(samples):  # <- AD708
+        texts = sorted((text for text, _ in samples), key=len, reverse=True)
+        labels = torch.stack([label for _, label in samples])
+        return nn.utils.rnn.pad_sequence(texts, batch_first=True), torch.tensor([len(t) for t in texts]), labels
+
+    torch.manual_seed(0)
+    texts = [torch.randint(1, 40, (length,)) for length in torch.randint(3, 20, (160,)).tolist()]
+    loader = DataLoader([(text, text[0] % 4) for text in texts], batch_size=16, shuffle=True, collate_fn=collate)
+    embed, gru, head = nn.Embedding(40, 16, padding_idx=0), nn.GRU(16, 24, batch_first=True), nn.Linear(24, 4)
+    model = nn.ModuleList([embed, gru, head])
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for tokens, lengths, labels in loader:
+        packed = nn.utils.rnn.pack_padded_sequence(embed(tokens), lengths, batch_first=True)
+        loss = nn.functional.cross_entropy(head(gru(packed)[1][-1]), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good_sorted_together() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader
+
+    def collate(samples):
+        samples.sort(key=lambda sample: len(sample[0]), reverse=True)
+        texts = [text for text, _ in samples]
+        labels = torch.stack([label for _, label in samples])
+        return nn.utils.rnn.pad_sequence(texts, batch_first=True), torch.tensor([len(t) for t in texts]), labels
+
+    torch.manual_seed(0)
+    texts = [torch.randint(1, 40, (length,)) for length in torch.randint(3, 20, (160,)).tolist()]
+    loader = DataLoader([(text, text[0] % 4) for text in texts], batch_size=16, shuffle=True, collate_fn=collate)
+    embed, gru, head = nn.Embedding(40, 16, padding_idx=0), nn.GRU(16, 24, batch_first=True), nn.Linear(24, 4)
+    model = nn.ModuleList([embed, gru, head])
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for tokens, lengths, labels in loader:
+        packed = nn.utils.rnn.pack_padded_sequence(embed(tokens), lengths, batch_first=True)
+        loss = nn.functional.cross_entropy(head(gru(packed)[1][-1]), labels)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -218,15 +284,15 @@ RULE = Rule(
     observes="The indices by which inputs and targets were taken from tensors of as many rows, and which of them meet "
     "in a loss. Or slices meet of tensors, or arrays, one of which is in another order than in an earlier epoch, "
     "while the other is as it was. And how many positions further along the targets of a loss are than the tokens "
-    "that the model took in.",
+    "that the model took in. And whether the fields of a batch that a collate function returns are in the same order.",
     why="Each sample is taught the target of another. The model learns the mean of all targets at best, and nothing "
     "crashes.",
     fix="Draw the indices once, and take both sides by them.",
     fine="Mixtures of samples, negatives of contrastive losses, targets that are so many rows further on, and slices.",
-    needs=(ModuleSeen, PairsMisaligned, TargetsAhead),
+    needs=(ModuleSeen, PairsMisaligned, SamplesMisordered, TargetsAhead),
     examine=examine,
-    bad=(bad, bad_two_draws, bad_shifted_twice),
-    good=(good, good_mixup, good_labels_without_an_order, good_lagged_targets, good_two_heads),
+    bad=(bad, bad_two_draws, bad_shifted_twice, bad_sorted_by_length),
+    good=(good, good_mixup, good_labels_without_an_order, good_lagged_targets, good_two_heads, good_sorted_together),
     tunables={"steps": 2, "share": 0.7},
     about="data",
 )

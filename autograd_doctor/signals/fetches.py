@@ -15,10 +15,16 @@ from autograd_doctor.signals.signal import CallSeam
 
 @dataclass(eq=False, slots=True)
 class Fetch:
-    """A batch is put together. index: one, or a list of them. batch: what came of it, None where it raised."""
+    """A batch is put together. index: one, or a list of them. batch: what came of it, None where it raised.
+
+    keeps: a listener to `began` sets it to be told, when it has ended, the samples that `collate` was given.
+    """
 
     dataset: Any
     index: Any
+    collate: Callable[[Any], Any]
+    keeps: bool = False
+    samples: Any = None
     batch: Any = None
     raised: bool = False
 
@@ -32,9 +38,22 @@ class Fetches(CallSeam[Fetch]):
     def _fetching(self, original: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         @wraps(original)
         def fetch(fetcher: Any, possibly_batched_index: Any) -> Any:
-            call = Fetch(fetcher.dataset, possibly_batched_index)
+            call = Fetch(fetcher.dataset, possibly_batched_index, fetcher.collate_fn)
             with self.around(call):
-                call.batch = original(fetcher, possibly_batched_index)
+                if call.keeps:
+                    fetcher.collate_fn = _keeping(call)
+                try:
+                    call.batch = original(fetcher, possibly_batched_index)
+                finally:
+                    fetcher.collate_fn = call.collate
             return call.batch
 
         return fetch
+
+
+def _keeping(call: Fetch) -> Callable[[Any], Any]:
+    def collate(samples: Any) -> Any:
+        call.samples = list(samples) if type(samples) is list else None
+        return call.collate(samples)
+
+    return collate

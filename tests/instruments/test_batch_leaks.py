@@ -125,6 +125,29 @@ def test_noise_of_each_sample_is_no_place(noise: Callable[[torch.Tensor], torch.
     assert (event.verdict, event.reason) == ("independent", "")
 
 
+class Weighed(nn.Module):
+    """Takes a number for each sample beside it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor, weights: Any) -> torch.Tensor:
+        return self.layer(x) * torch.as_tensor(weights).to(x)[:, None]  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_numbers_of_samples_in_lists_go_with_them(kind: Callable[[list[float]], Any]) -> None:
+    module = Weighed()
+    with watching(BatchLeaks) as recorded:
+        optimizer = torch.optim.SGD(module.parameters(), lr=0.01)
+        for _ in range(3):
+            module(torch.randn(6, 4), kind([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])).square().sum().backward()
+            optimizer.step()
+    (event,) = recorded.of(BatchLeakJudged)
+    assert (event.verdict, event.reason) == ("independent", "")
+
+
 class Numbered(nn.Module):
     """Returns where each sample is, beside what it made of it."""
 

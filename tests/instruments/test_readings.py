@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 import pytest
 import torch
-from torch.utils.data import ConcatDataset, Dataset, Subset, TensorDataset
+from torch.utils.data import ConcatDataset, Dataset, Subset, TensorDataset, default_collate
 
 from autograd_doctor.events import StoredDataChanged
 from autograd_doctor.instruments.readings import Readings
@@ -38,7 +38,7 @@ class Pictures(Dataset[Any]):
 
 def read(run: Invented, dataset: Any, *batches: list[int]) -> list[StoredDataChanged]:
     for indices in batches:
-        fetch = Fetch(dataset, indices)
+        fetch = Fetch(dataset, indices, default_collate)
         run.signals.fetches.began.send(fetch)
         fetch.batch = torch.stack([torch.as_tensor(dataset[index]) for index in indices])
         run.signals.fetches.ended.send(fetch)
@@ -109,7 +109,7 @@ def test_counters_and_data_that_change_between_readings_are_no_matter():
 def test_a_reading_that_raised_tells_nothing():
     dataset = Pictures(torch.ones(4, 3), "never")
     with inventing(Readings) as run:
-        fetch = Fetch(dataset, [0])
+        fetch = Fetch(dataset, [0], default_collate)
         run.signals.fetches.began.send(fetch)
         dataset.stored[0] = 5
         fetch.raised = True

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, Dataset, SubsetRandomSampler, TensorDataset
+from torch.utils.data import DataLoader, Dataset, SubsetRandomSampler, TensorDataset, default_collate
 
 from autograd_doctor.events import SamplerRepeats
 from autograd_doctor.instruments.samplers import Samplers
@@ -29,7 +29,7 @@ def passed(run: Invented, each: DataLoader[Any], samples: range, *, cut: bool = 
     run.signals.loaders.began.send(PassBegan(each, iterator))
     asked = BatchAsked(iterator)
     run.signals.loaders.asked.send(asked)
-    run.signals.fetches.began.send(Fetch(each.dataset, list(samples)))
+    run.signals.fetches.began.send(Fetch(each.dataset, list(samples), default_collate))
     asked.only_the_last = cut
     run.signals.loaders.drawn.send(asked)
     if whole:

@@ -125,11 +125,8 @@ class Autopsies(Instrument):
                 self._nonfinite.settle()
                 made = self._tensors.get(tensor) if self._detail.closely else None
                 origin = made.origin if made is not None else None
-                told = (
-                    origin.event(self._course.steps, "read")
-                    if origin
-                    else self._look_into(nodes_of([tensor]), None, "read")
-                )
+                event = origin.event(self._course.steps, "read") if origin is not None else None
+                told = event or self._look_into(nodes_of([tensor]), None, "read")
                 self._read = _Read(told, tensor.numel() == 1)
 
     def _remember(self, walk: GraphWalk) -> None:

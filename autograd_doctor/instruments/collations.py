@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
+from types import CodeType, FunctionType, MethodType
 from typing import Any, ClassVar
 
 from torch.utils.data import default_collate
@@ -28,7 +30,7 @@ class Collations(Instrument):
     def __init__(self, site: Site, course: Course) -> None:
         super().__init__(site)
         self._course = course
-        self._looked: Counter[Any] = Counter()
+        self._looked: Counter[CodeType] = Counter()
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.fetches.began, self._began)
@@ -58,8 +60,13 @@ class Collations(Instrument):
             )
 
 
-def _code(fetch: Fetch) -> Any:
+def _code(fetch: Fetch) -> CodeType | None:
     """Of a function of the program's own, a method, or an object that is called like one."""
-    function = unwrapped(getattr(fetch.collate, "__func__", fetch.collate))
-    code = getattr(function, "__code__", None) or getattr(attribute(type(function), "__call__"), "__code__", None)
+    function: Any = fetch.collate
+    while type(function) is partial:
+        function = function.func
+    function = unwrapped(function.__func__ if type(function) is MethodType else function)
+    if type(function) is not FunctionType:
+        function = attribute(type(function), "__call__")
+    code = function.__code__ if type(function) is FunctionType else None
     return code if code is not None and is_own(code.co_filename) else None

@@ -126,7 +126,7 @@ class Samplers(Instrument):
     def _meet(self, loader: Loader) -> _Drawing:
         rows = _count(loader.dataset)
         self._unknown |= loader.num_workers > 0 or not 0 < rows <= _MOST_SAMPLES
-        batches = loader.batch_sampler or loader.sampler
+        batches = loader.sampler if loader.batch_sampler is None else loader.batch_sampler
         sampler = batches.sampler if type(batches) is BatchSampler else batches
         begins, is_whole = _iteration(type(sampler)), not is_a(loader.dataset, Subset)
         built = self._sources.built_at.get(self._sources.loaders.number(loader))

@@ -74,11 +74,9 @@ class Windows(Instrument):
         if target is None or not _is_read(target) or self._course.running is not None:
             return
         values = target.detach().reshape(target.shape[0], -1) if target.dim() else target.reshape(1, 1)
-        if len(values) < _LEAST or len(values.unique(dim=0)) < _LEAST:
-            return
         for call in reversed(self._calls):
             found = _found(call.given, values)
-            if found is not None:
+            if found is not None and len(values.unique(dim=0)) >= _LEAST:
                 self._tell(operation, call, target, *found)
                 return
 

@@ -66,26 +66,23 @@ def _apart(clear: _Placed, other: _Placed) -> int:
 def _fields(samples: Sequence[Any]) -> list[list[torch.Tensor]]:
     """The values of each field, sample by sample, as one row each; those that are no numbers are left out."""
     first = samples[0]
-    if is_a(first, dict):
-        columns = (
-            [[sample.get(key) for sample in samples] for key in first] if all(is_a(s, dict) for s in samples) else []
-        )
-    elif is_a(first, (tuple, list)) and all(len(sample) == len(first) for sample in samples):
+    columns: list[list[Any]] = []
+    if all(is_a(sample, dict) for sample in samples):
+        columns = [[sample.get(key) for sample in samples] for key in first]
+    elif all(is_a(sample, (tuple, list)) and len(sample) == len(first) for sample in samples):
         columns = [list(column) for column in zip(*samples, strict=True)]
-    else:
-        columns = []
-    rows = [[_row(value) for value in column] for column in columns[:_MOST_FIELDS]]
+    rows = ([_row(value, len(samples)) for value in column] for column in columns[:_MOST_FIELDS])
     return [[each for each in row if each is not None] for row in rows if all(each is not None for each in row)]
 
 
-def _row(value: Any) -> torch.Tensor | None:
+def _row(value: Any, samples: int) -> torch.Tensor | None:
     if isinstance(value, torch.Tensor) and not readable(value):
         return None
     try:
         row = torch.as_tensor(value).detach().flatten()
     except (TypeError, ValueError, RuntimeError):  # strings, and lists of several lengths
         return None
-    return row.double() if 0 < row.numel() <= _MOST_ELEMENTS and not row.is_complex() else None
+    return row.double() if 0 < row.numel() <= _MOST_ELEMENTS // samples and not row.is_complex() else None
 
 
 def _parts(batch: Any) -> list[tuple[str, torch.Tensor]]:
@@ -103,18 +100,31 @@ def _placements(name: str, tensor: torch.Tensor, fields: Sequence[list[torch.Ten
     """The fields that a tensor holds, each sample once, along its first axis or its second."""
     found = []
     for axis in range(min(2, tensor.dim())):
+        given = tensor.detach().movedim(axis, 0).flatten(1) if tensor.dim() > 1 else tensor.detach().unsqueeze(1)
         for number, field in enumerate(fields):
-            if tensor.shape[axis] == len(field):
-                given = [tensor.select(axis, place).detach().flatten().double() for place in range(len(field))]
-                rows = [{at for at, sample in enumerate(field) if _holds(row, sample)} for row in given]
+            if given.shape[1] and len(given) == len(field):
+                rows = _samples_in(given.double(), field)
                 if all(rows) and len(set().union(*rows)) == len(field):
                     found.append(_Placed(name, number, rows))
     return found
 
 
+def _samples_in(given: torch.Tensor, field: Sequence[torch.Tensor]) -> list[set[int]]:
+    """For each row the samples that it holds; only those that begin alike are compared to their ends."""
+    begins: dict[float, list[int]] = {}
+    for at, sample in enumerate(field):
+        begins.setdefault(float(sample[0]), []).append(at)
+    heads = given[:, 0].tolist()
+    return [
+        {at for at in begins.get(head, ()) if _holds(row, field[at])} for head, row in zip(heads, given, strict=True)
+    ]
+
+
 def _holds(row: torch.Tensor, sample: torch.Tensor) -> bool:
-    """Whether a row is a sample, filled up with one value if it is longer."""
+    """Whether a row is a sample, filled up with one value if it is longer; they begin alike."""
     count = len(sample)
+    if len(row) == 1:
+        return count == 1
     if len(row) < count or not torch.equal(row[:count], sample):
         return False
     return len(row) == count or bool((row[count:] == row[-1]).all())

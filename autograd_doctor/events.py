@@ -912,6 +912,7 @@ class SchedulerStepped(Event, frozen=True):
 
     `length` is the number of its steps after which the schedule has run through (`T_max`, `total_steps`, the last
     milestone), None if it has no end or tells none. `follows_metric`: the rate depends on a value that it is given.
+    `count`: how often it was stepped so far, by its own count.
     """
 
     scheduler: int
@@ -923,6 +924,7 @@ class SchedulerStepped(Event, frozen=True):
     first: bool = False
     length: int | None = None
     follows_metric: bool = False
+    count: int = 0
 
 
 class ScheduleLeftBehind(Event, frozen=True):

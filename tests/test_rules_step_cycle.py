@@ -609,14 +609,32 @@ def test_a_schedule_beside_an_older_one_ends_with_the_run() -> None:
     assert len(judge(scheduler_stepped_too_often.RULE, in_order(older, spent))) == 1
 
 
-def test_a_schedule_of_batches_stepped_per_epoch() -> None:
-    epoch = BatchDrawn(loader=0, name="loader", location=None, pass_number=1, batches=1, length=10)
+def per_epoch(epochs: int, batches: int, length: int, *, ended: bool) -> list[Event]:
+    """Epochs of so many steps, after each of which a schedule is stepped."""
+    events: list[Event] = [built(), schedule(0, 0.004, length=length, first=True)]
+    for epoch in range(1, epochs + 1):
+        events += [stepped(step, use(step)) for step in range(batches * (epoch - 1), batches * epoch)]
+        events.append(schedule(batches * epoch, 0.004, length=length, count=epoch))
+    return [*events, RunEnded(step=epochs * batches, reason="finished")] if ended else events
 
-    def iteration(i: int) -> list[Event]:
-        return [*(stepped(10 * i + j, use(i)) for j in range(10)), schedule(10 * i + 10, 0.004, length=50)]
 
-    (finding,) = judge(scheduler_stepped_too_often.RULE, repeat(3, iteration, epoch, built()))
-    assert "5 epochs of 10 batches" in finding.message
+@pytest.mark.parametrize(
+    ("epochs", "batches", "length", "ended"),
+    [(5, 10, 50, True), (3, 10, 50, True), (3, 40, 400, False)],
+    ids=["to its end", "stopped early", "going on"],
+)
+def test_a_schedule_of_batches_stepped_per_epoch(epochs: int, batches: int, length: int, ended: bool) -> None:
+    (finding,) = judge(scheduler_stepped_too_often.RULE, per_epoch(epochs, batches, length, ended=ended))
+    assert f"{length // batches} epochs of {batches} steps" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("epochs", "batches", "length", "ended"),
+    [(8, 4, 8, True), (3, 10, 50, False), (5, 40, 160, False), (5, 10, 55, True), (5, 3, 15, True)],
+    ids=["epochs", "may be epochs", "epochs, too", "no multiple", "anything is a multiple"],
+)
+def test_a_schedule_of_epochs(epochs: int, batches: int, length: int, ended: bool) -> None:
+    assert not judge(scheduler_stepped_too_often.RULE, per_epoch(epochs, batches, length, ended=ended))
 
 
 # ------------------------------------------------------------------------------------------------------------- AD109

@@ -5,6 +5,7 @@ And schedulers that were built and never stepped.
 
 from __future__ import annotations
 
+import weakref
 from collections import Counter
 from typing import Any, ClassVar, NamedTuple
 
@@ -17,7 +18,7 @@ from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.optimizers import Optimizers, learning_rate
 from autograd_doctor.reading.numbers import Numbers
-from autograd_doctor.reading.places import Place, here, locate, place
+from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.reading.without_running import attributes, is_a
 from autograd_doctor.signals import Signals
@@ -30,6 +31,14 @@ class _Built(NamedTuple):
 
     kind: str
     optimizer: int
+    place: Place | None
+
+
+class _Latest(NamedTuple):
+    """The latest call of a scheduler in a light step."""
+
+    scheduler: weakref.ref[LRScheduler]
+    step: int
     place: Place | None
 
 
@@ -47,6 +56,7 @@ class Schedulers(Instrument):
         self._names: dict[int, str] = {}
         self._running: list[ScheduleCall] = []
         self._idle: dict[int, _Built] = {}
+        self._latest: dict[int, _Latest] = {}
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.schedulers.began, self._began)
@@ -54,6 +64,11 @@ class Schedulers(Instrument):
         self.listen(signals.steps.began, self._step_began)
 
     def finish(self) -> None:
+        """Of the calls in light steps, the last one of each scheduler tells how far it has come."""
+        for number, latest in self._latest.items():
+            scheduler = latest.scheduler()
+            if scheduler is not None:
+                self.emit(self._event(number, scheduler, latest.step, latest.place))
         for built in self._idle.values():
             self.emit(
                 SchedulerIdle(
@@ -81,8 +96,16 @@ class Schedulers(Instrument):
     def _ended(self, call: ScheduleCall) -> None:
         self._running.remove(call)
         stepping = any(not outer.constructing for outer in self._running)
-        if self._detail.full and not (call.constructing or call.raised or stepping):
-            self._note(call.scheduler, constructing=bool(self._running))
+        if call.constructing or call.raised or stepping:
+            return
+        number, step, where = self._numbers.number(call.scheduler), self._course.steps, place()
+        if not self._detail.full:
+            self._latest[number] = _Latest(weakref.ref(call.scheduler), step, where)
+            return
+        self._latest.pop(number, None)
+        if not self._names.get(number):
+            self._names[number] = "" if self._running else variable_name(call.scheduler)
+        self.emit(self._event(number, call.scheduler, step, where, first=bool(self._running)))
 
     def _step_began(self, call: StepCall) -> None:
         """One rate below zero is enough to look closely; those that are tensors are not waited for."""
@@ -91,27 +114,29 @@ class Schedulers(Instrument):
             if type(rate) is float and rate < 0:
                 self._detail.met(("negative rate", self._optimizers.known(call.optimizer)))
 
-    def _note(self, scheduler: LRScheduler, *, constructing: bool) -> None:
-        number = self._numbers.number(scheduler)
-        if not self._names.get(number):
-            self._names[number] = "" if constructing else variable_name(scheduler)
+    def _event(
+        self, number: int, scheduler: LRScheduler, step: int, where: Place | None, *, first: bool = False
+    ) -> SchedulerStepped:
         optimizer = optimizer_of(scheduler)
-        self.emit(
-            SchedulerStepped(
-                step=self._course.steps,
-                scheduler=number,
-                name=self._names[number],
-                kind=type(scheduler).__name__,
-                optimizer=self._optimizers.number(optimizer) if optimizer is not None else None,
-                location=here(),
-                learning_rates=[learning_rate(group) for group in optimizer.param_groups]
-                if optimizer is not None
-                else [],
-                length=_length(scheduler),
-                first=constructing,
-                follows_metric=is_a(scheduler, ReduceLROnPlateau),
-            )
+        return SchedulerStepped(
+            step=step,
+            scheduler=number,
+            name=self._names.get(number, ""),
+            kind=type(scheduler).__name__,
+            optimizer=self._optimizers.number(optimizer) if optimizer is not None else None,
+            location=locate(where),
+            learning_rates=[learning_rate(group) for group in optimizer.param_groups] if optimizer is not None else [],
+            length=_length(scheduler),
+            first=first,
+            follows_metric=is_a(scheduler, ReduceLROnPlateau),
+            count=_count(scheduler),
         )
+
+
+def _count(scheduler: LRScheduler) -> int:
+    """How often it was stepped, by its own count."""
+    count: Any = attributes(scheduler).get("last_epoch")
+    return max(0, int(count)) if type(count) is int else 0
 
 
 def optimizer_of(scheduler: LRScheduler) -> Optimizer | None:

@@ -17,6 +17,10 @@ from autograd_doctor.wording import plural
 _ROUNDING = 1 + 1e-6
 _FEWEST_BATCHES = 4
 """Of an epoch: any length is a multiple of one, two or three."""
+_NO_CHANCE = 32
+"""Steps of an epoch of which the length of a schedule is hardly a multiple by chance."""
+_PARTIAL = 0.05
+"""Of the steps, those that were taken since the last epoch ended."""
 Calls = list[SchedulerStepped]
 
 
@@ -24,9 +28,9 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     by_scheduler = _calls_by_scheduler(trace)
     for calls in by_scheduler.values():
         steps = steps_by_optimizer(trace).get(calls[-1].optimizer, [])
-        if calls[0].follows_metric or len(calls) < tunables["minimum_calls"] or not steps:
+        if calls[0].follows_metric or not steps:
             continue
-        if _per_step(calls, steps):
+        if len(calls) >= tunables["minimum_calls"] and _per_step(calls, steps):
             others = [first for first, *_ in by_scheduler.values() if first.optimizer == calls[-1].optimizer]
             taken_over = [first.step for first in others if first.sequence > calls[-1].sequence]
             last = min([_last_step(trace, calls[-1].optimizer, steps), *taken_over])
@@ -112,12 +116,19 @@ def _ends_early(calls: Calls, batches: int | None, tunables: Tunables) -> str:
 
 
 def _crawls(trace: Trace, calls: Calls) -> str:
-    """One call per epoch on a schedule as long as whole epochs of batches."""
-    length, batches = calls[0].length, _batches_per_epoch(trace)
-    if length is None or batches is None or batches < _FEWEST_BATCHES or length < batches or length % batches:
+    """One call after so many steps, on a schedule as long as the steps of whole epochs of these, which the run did not
+    exceed. While it goes on, a schedule of so many epochs may be a multiple of these steps by chance."""
+    last, length = calls[-1], calls[0].length
+    steps = round(last.step / last.count) if last.count else 0
+    if length is None or steps < _FEWEST_BATCHES or abs(last.step - steps * last.count) > _PARTIAL * last.step:
         return ""
-    epochs = length // batches
-    return f"it is stepped once per epoch and {length} steps long, which is {epochs} epochs of {batches} batches"
+    has_ended = trace.end is not None and trace.end.reason == "finished"
+    if length % steps or not steps <= trace.steps_taken <= length or (steps < _NO_CHANCE and not has_ended):
+        return ""
+    return (
+        f"it is stepped once in {steps} steps and {length} steps long, which is "
+        f"{plural(length // steps, 'epoch')} of {steps} steps"
+    )
 
 
 def _batches_per_epoch(trace: Trace) -> int | None:
@@ -218,6 +229,43 @@ def good_one_for_each_fold() -> None:
             scheduler.step()
 
 
+def bad_steps_of_all_epochs() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    epochs, batches = 4, 6
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
+    scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=0.05, total_steps=epochs * batches)
+    for _ in range(epochs):
+        for _ in range(batches):
+            inputs = torch.randn(16, 4)
+            loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        scheduler.step()  # <- AD115
+
+
+def good_epochs_of_few_batches() -> None:
+    import torch
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    inputs = torch.randn(32, 4)
+    loader = DataLoader(TensorDataset(inputs, inputs.sum(dim=1, keepdim=True)), batch_size=8, shuffle=True)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=8)
+    for _ in range(8):
+        for batch, targets in loader:
+            loss = torch.nn.functional.mse_loss(model(batch), targets)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        scheduler.step()
+
+
 def good_as_long_as_the_run() -> None:
     import torch
 
@@ -250,8 +298,8 @@ RULE = Rule(
     fine="Schedules as long as the run, and schedules that oscillate or follow a metric by design.",
     needs=(BatchDrawn, LightStepsCounted, OptimizerStepped, RunEnded, SchedulerStepped),
     examine=examine,
-    bad=(bad, bad_cosine_over_epochs),
-    good=(good, good_one_for_each_fold, good_as_long_as_the_run),
+    bad=(bad, bad_cosine_over_epochs, bad_steps_of_all_epochs),
+    good=(good, good_one_for_each_fold, good_epochs_of_few_batches, good_as_long_as_the_run),
     # The usual schedules end at 0 to 1% of the rate, and not before three quarters of the run.
     tunables={"minimum_calls": 3, "small_fraction": 0.01, "first_part": 0.25},
     about="loop",

@@ -15,6 +15,7 @@ from autograd_doctor.events import SchedulerStepped
 from autograd_doctor.instruments.schedulers import Schedulers
 from autograd_doctor.signals.schedulers import ScheduleCall
 from tests.inventing import Invented, inventing
+from tests.watching import watching
 
 
 def sgd() -> SGD:
@@ -104,3 +105,35 @@ def test_an_optimizer_that_a_framework_wrapped_or_that_is_none():
             (0, [0.5]),
             (None, []),
         ]
+
+
+def test_the_last_call_of_those_in_light_steps_is_told_at_the_end():
+    model = nn.Linear(2, 1)
+    with watching(Schedulers) as recorded:
+        optimizer = SGD(model.parameters(), lr=0.5)
+        schedule = lr_scheduler.StepLR(optimizer, 2)
+        for step in range(23):
+            model(torch.ones(1, 2)).sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            if step % 3 == 2:
+                schedule.step()
+        rate = optimizer.param_groups[0]["lr"]
+    last = recorded.of(SchedulerStepped)[-1]
+    assert (last.name, last.step, last.count, last.learning_rates, last.first) == ("schedule", 21, 7, [rate], False)
+    counts = [event.count for event in recorded.of(SchedulerStepped)]
+    assert counts == sorted(set(counts))
+    assert len(counts) < 7
+
+
+def test_of_a_scheduler_that_is_gone_nothing_is_told():
+    model = nn.Linear(2, 1)
+    with watching(Schedulers) as recorded:
+        optimizer = SGD(model.parameters(), lr=0.5)
+        for _ in range(16):
+            model(torch.ones(1, 2)).sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        full = len(recorded.of(SchedulerStepped))
+        lr_scheduler.StepLR(optimizer, 2).step()
+    assert len(recorded.of(SchedulerStepped)) == full

@@ -37,17 +37,16 @@ class Collations(Instrument):
         self.listen(signals.fetches.ended, self._ended)
 
     def _began(self, fetch: Fetch) -> None:
-        code = _code(fetch)
-        if fetch.collate is not default_collate and code is not None and self._looked[code] < _BATCHES:
+        code = _code(fetch) if fetch.collate is not default_collate else None
+        if code is not None and self._looked[code] < _BATCHES:
             self._looked[code] += 1
             fetch.keeps = True
 
     def _ended(self, fetch: Fetch) -> None:
-        code = _code(fetch)
-        if not fetch.keeps or fetch.samples is None or fetch.raised or code is None:
+        if not fetch.keeps or fetch.samples is None or fetch.raised:
             return
-        found = misordered(fetch.samples, fetch.batch)
-        if found is not None:
+        found, code = misordered(fetch.samples, fetch.batch), _code(fetch)
+        if found is not None and code is not None:
             self.emit(
                 SamplesMisordered(
                     step=self._course.steps,

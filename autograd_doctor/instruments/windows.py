@@ -73,7 +73,7 @@ class Windows(Instrument):
         target = next((each for each in pair if not has_graph(each)), None) if pair is not None else None
         if target is None or not _is_read(target) or self._course.running is not None:
             return
-        values = target.detach().reshape(target.shape[0], -1) if target.dim() else target.reshape(1, 1)
+        values = target.detach().double().reshape(target.shape[0] if target.dim() else 1, -1)
         for call in reversed(self._calls):
             found = _found(call.given, values)
             if found is not None and len(values.unique(dim=0)) >= _LEAST:
@@ -110,11 +110,11 @@ def _is_read(tensor: torch.Tensor) -> bool:
 def _found(given: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, int | None] | None:
     """The windows, batch first, of which these values are the last ones, and in which channel; None if they are not.
 
-    values: (batch, wanted).
+    values: (batch, wanted), of float64, as an older torch compares tensors of one dtype only.
     """
     orders = [given.unsqueeze(2)] if given.dim() == 2 else [given, given.transpose(0, 1)]
     for windows in orders:
-        last = windows[:, -1]
+        last = windows[:, -1].double()
         if len(last) != len(values) or windows.shape[1] < _LEAST:
             continue
         if torch.equal(last, values):

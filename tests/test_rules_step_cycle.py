@@ -26,6 +26,7 @@ from autograd_doctor.events import (
     ScalerUsed,
     SchedulerStepped,
     TensorFacts,
+    UpdatesMeasured,
 )
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import (
@@ -772,6 +773,44 @@ def test_parameters_that_no_step_moves() -> None:
 )
 def test_parameters_that_may_rest(step: Callable[[int], Event]) -> None:
     assert not judge(parameters_unchanged.RULE, repeat(5, lambda i: [step(i)], *seen("w", "b"), built()))
+
+
+def rounded(shares: Sequence[float], *, moved: Sequence[int] = (1, 2, 3), rate: float = 0.1) -> list[Event]:
+    """Steps that leave these shares of the values of four parameters as they are."""
+    four = list(range(4))
+
+    def iteration(i: int) -> list[Event]:
+        history = GradientUse(parameters=four, backwards=[i], norms=[1.0] * 4)
+        sizes = UpdatesMeasured(
+            step=i, optimizer=0, parameters=four, weights=[1.0] * 4, updates=[0.1] * 4, still=dict(enumerate(shares))
+        )
+        return [stepped(i, history, moved=list(moved), learning_rates=[rate]), sizes]
+
+    return repeat(5, iteration, *seen("w", "b", "c", "d", dtype="bfloat16"), built(parameters=four))
+
+
+def test_updates_that_are_rounded_away_in_most_values() -> None:
+    (finding,) = judge(parameters_unchanged.RULE, rounded([1.0, 0.95, 0.97, 0.99]))
+    assert "leaves 98.0% of the values of `w`, `b`, `c` and 1 more" in finding.message
+    assert (finding.severity, finding.location) == ("warning", line(STEP))
+
+
+def test_parameters_of_which_only_one_never_moves() -> None:
+    (finding,) = judge(parameters_unchanged.RULE, rounded([1.0, 0.5, 0.4, 0.3]))
+    assert finding.parameters == (0,)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        rounded([0.6, 0.7, 0.4, 0.3], moved=range(4)),
+        rounded([0.95, 0.3, 0.4, 0.3], moved=range(4)),
+        rounded([1.0, 1.0, 1.0, 1.0], rate=0.0),
+    ],
+    ids=["usual shares", "one of several", "rate of zero"],
+)
+def test_values_of_16_bits_that_may_stay(events: list[Event]) -> None:
+    assert not judge(parameters_unchanged.RULE, events)
 
 
 def test_steps_that_are_undone() -> None:

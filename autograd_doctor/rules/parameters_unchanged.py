@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from math import prod, sqrt
 from statistics import median
 
@@ -27,20 +27,25 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         repeats = tunables["minimum_repeats"]
         never = [p for p, count in pushed.items() if count >= repeats and stuck.get(p) == count]
         lost = [p for p, count in pushed.items() if count > repeats and undone.get(p, 0) >= count - 1]
-        if never and not still_rising(steps):
+        rising = still_rising(steps)
+        rounded = {} if rising else _rounded_away(trace, optimizer, pushed.keys(), tunables)
+        if never and not rising and (2 * len(never) >= len(pushed) or len(never) > len(rounded)):
             yield _finding(trace, optimizer, looked, never, len(pushed), undone=False)
         elif lost and _no_other_moves(trace, optimizer, lost):
             yield _finding(trace, optimizer, looked, lost, len(pushed), undone=True)
-        elif (rounded := _rounded_away(trace, optimizer, tunables)) and not still_rising(steps):
+        elif rounded:
             yield _mostly(trace, optimizer, looked, rounded)
 
 
-def _rounded_away(trace: Trace, optimizer: int, tunables: Tunables) -> dict[int, float]:
-    """Parameters of 16 bits most values of which stay as they are in each step, with the typical share of these."""
+def _rounded_away(trace: Trace, optimizer: int, pushed: Set[int], tunables: Tunables) -> dict[int, float]:
+    """Parameters of 16 bits most values of which stay as they are in each step, with the typical share of these.
+
+    Those that never move at all are the few with large values, if others are so as well.
+    """
     shares: dict[int, list[float]] = {}
     for event in trace.of(UpdatesMeasured):
-        for parameter, share in event.still.items() if event.optimizer == optimizer else ():
-            shares.setdefault(parameter, []).append(share)
+        for parameter in pushed & event.still.keys() if event.optimizer == optimizer else ():
+            shares.setdefault(parameter, []).append(event.still[parameter])
     found = {p: median(each) for p, each in shares.items() if len(each) > tunables["minimum_repeats"]}
     rounded = {parameter: share for parameter, share in found.items() if share >= tunables["share"]}
     return rounded if 2 * len(rounded) >= len(found) else {}

@@ -1,0 +1,99 @@
+"""Rules on what changes in the course of a run, on traces made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from traces import at, built, examined, forward, in_order, module, seen, stepped
+
+from autograd_doctor.events import Event, HooksCounted, ParameterGroup, ParametersAdded
+from autograd_doctor.findings import Finding
+from autograd_doctor.rules import hooks_pile_up, target_replaced, unused_parameter
+
+MODEL, COPY = 0, 1
+WHO = (*(seen(number, f"p{number}") for number in range(4)), module(MODEL, 0, 1), module(COPY, 2, 3, name="target"))
+AIM = 30
+
+
+def learned(called: int, *, trained: int | None = MODEL, step: int = 0) -> list[Event]:
+    """A step in which a line calls a module without gradients, and one is trained."""
+    aim = forward(step, number=called, line=AIM, grad_enabled=False, builds_graph=False)
+    return [aim, *([forward(step, number=trained)] if trained is not None else [])]
+
+
+def replaced(*happened: Sequence[Event], held: Sequence[int] = (0, 1)) -> list[Finding]:
+    return examined(target_replaced.RULE, in_order(*WHO, built(*held), *happened))
+
+
+BEFORE, AFTER = [learned(COPY)] * 3, [learned(MODEL)] * 3
+
+
+def test_a_target_that_the_model_took_the_place_of() -> None:
+    (finding,) = replaced(*BEFORE, *AFTER)
+    assert finding.location == at(AIM)
+
+
+@pytest.mark.parametrize(
+    "findings",
+    [
+        replaced(*BEFORE, *AFTER[:2]),
+        replaced(*BEFORE, *AFTER, learned(COPY)),
+        replaced(*BEFORE, *AFTER, [forward(number=COPY, line=40, grad_enabled=False)]),
+        replaced(*[learned(COPY, trained=None)] * 3, *AFTER),
+        replaced(*BEFORE, *[learned(MODEL, trained=None)] * 3),
+        replaced(*BEFORE, *AFTER, held=(0, 1, 2, 3)),
+    ],
+    ids=["not for long", "by turns", "called elsewhere", "one after the other", "trained no more", "trained as well"],
+)
+def test_lines_that_call_another_module_for_good_reason(findings: list[Finding]) -> None:
+    assert not findings
+
+
+SPREAD = range(0, 30, 5)
+OPENED = ParametersAdded(optimizer=0, group=ParameterGroup(parameters=[2, 3], lr=0.1), location=at(50))
+
+
+def opened(*, late: Sequence[int] = SPREAD, missing: Sequence[int] = (2, 3), series: str = "") -> list[Finding]:
+    """Steps in which two parameters learn, then two more are added, of which some have no gradient."""
+    names = [seen(0, "p0"), seen(1, "p1"), seen(2, "p2", series=series), seen(3, "p3", series=series)]
+    norms = {number: 1.0 for number in range(4) if number not in missing}
+    early = [stepped(step, {0: 1.0, 1: 1.0}) for step in range(3)]
+    then = [stepped(3 + step, norms, missing=list(missing)) for step in late]
+    return examined(unused_parameter.RULE, in_order(*names, built(0, 1), early, OPENED, then))
+
+
+def test_parameters_that_are_added_and_never_learn() -> None:
+    (finding,) = opened()
+    assert (finding.location, finding.parameters) == (at(50), (2, 3))
+
+
+@pytest.mark.parametrize(
+    "findings",
+    [
+        opened(late=range(0, 10, 5)),
+        opened(late=range(3)),
+        opened(missing=[]),
+        opened(missing=[3], series="experts"),
+        opened(missing=[0, 1, 2, 3]),
+    ],
+    ids=["few steps", "for a short time", "all learn", "experts that were not chosen", "nothing learns"],
+)
+def test_parameters_that_are_added_and_may_learn_yet(findings: list[Finding]) -> None:
+    assert not findings
+
+
+def counted(*lines: int) -> list[Finding]:
+    """Hooks of one module, one more each time, added by these lines."""
+    counts = [
+        HooksCounted(step=20 * place, subject="model", hooks=place, location=at(line))
+        for place, line in enumerate(lines, 1)
+    ]
+    return examined(hooks_pile_up.RULE, counts)
+
+
+def test_hooks_that_one_line_adds_again_and_again() -> None:
+    (finding,) = counted(7, 7, 7)
+    assert finding.location == at(7)
+    assert not counted(7, 8, 9), "each of its own"
+    assert not counted(7, 7)

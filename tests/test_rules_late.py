@@ -71,7 +71,7 @@ def test_parameters_that_are_added_and_never_learn() -> None:
 @pytest.mark.parametrize(
     "findings",
     [
-        opened(late=range(0, 10, 5)),
+        opened(late=(0, 20)),
         opened(late=range(3)),
         opened(missing=[]),
         opened(missing=[3], series="experts"),

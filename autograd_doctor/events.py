@@ -1017,6 +1017,8 @@ class TargetsSeen(Event, frozen=True):
     operation: the loss. steps, elements: how many. classes: how often each came, of whole numbers, with the most
     frequent first. class_count: how many there were. low, high: extremes. logits: classes that the model tells apart.
     all_ignored: steps in which each target was the ignored one. weighted: classes or samples have weights.
+    weights: of the classes, or of those that are of the only one, where these were the same in all steps; weights_at:
+    the line that gave them to a module.
     per_sample: there is one target for each sample. summed: the loss was added to something else.
     stateful: the model was given what it computed in an earlier step.
     source: whether they came from a loader, or a larger tensor, of `rows` in all, read `in_order`; `loader` names it.
@@ -1048,6 +1050,8 @@ class TargetsSeen(Event, frozen=True):
     clustered: float
     deviations: float
     summed: bool = False
+    weights: list[float] = []
+    weights_at: Location | None = None
 
 
 class MaskedOut(Event, frozen=True):

@@ -1,4 +1,4 @@
-"""The lines at which parameters were given to modules: where a person would look for a layer."""
+"""The lines at which parameters and buffers were given to modules: where a person would look for a layer."""
 
 from __future__ import annotations
 
@@ -29,15 +29,16 @@ class Registrations(Instrument):
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.registration.parameter, self._registered)
+        self.listen(signals.registration.buffer, self._registered)
 
     def _registered(self, registered: Registered) -> None:
-        if registered.given not in self._places:
+        if registered.given is not None and registered.given not in self._places:
             frames = islice(own_frames(), _MOST_CALLERS)
             self._places.put(registered.given, tuple((frame.f_code, frame.f_lasti) for frame in frames))
 
-    def line_of(self, parameter: torch.Tensor) -> Location | None:
-        """Where it was first given to a module."""
-        return locate(next(iter(self._places.get(parameter) or ()), None))
+    def line_of(self, given: torch.Tensor) -> Location | None:
+        """Where a parameter or a buffer was first given to a module."""
+        return locate(next(iter(self._places.get(given) or ()), None))
 
     def caller_of(self, parameter: torch.Tensor) -> Location | None:
         """The outermost call that led there, None if there is no other."""

@@ -10,10 +10,12 @@ from typing import Any, ClassVar, NamedTuple
 import torch
 
 from autograd_doctor.events import Event, TargetsSeen
+from autograd_doctor.findings import Location
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.module_calls import ModuleCalls, RootBegan
+from autograd_doctor.instruments.registrations import Registrations
 from autograd_doctor.instruments.sources import Source, Sources
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.clustering import clustering
@@ -38,6 +40,7 @@ _MOST_ELEMENTS = 2**20
 _FEW = 1024
 _MOST_CLASSES = 1000
 _NAMED_CLASSES = 10
+_MOST_WEIGHTS = 100
 _MOST_LINES = 200
 _FIRST_TOLD = 8
 """Steps; from there on it is told whenever their number has doubled, and at the end."""
@@ -74,6 +77,8 @@ class _Targets:
     counts: bool = False
     ignore_index: int | None = None
     weighted: bool = False
+    weights: list[float] | None = None
+    weights_at: Location | None = None
     summed: bool = False
     per_sample: bool = True
     source: Source | None = None
@@ -100,6 +105,7 @@ class Targets(Instrument):
         detail: Detail,
         tensors: Tensors,
         module_calls: ModuleCalls,
+        registrations: Registrations,
         sources: Sources,
     ) -> None:
         super().__init__(site)
@@ -107,6 +113,7 @@ class Targets(Instrument):
         self._detail = detail
         self._tensors = tensors
         self._module_calls = module_calls
+        self._registrations = registrations
         self._sources = sources
         self._targets: dict[tuple[Place | None, str, int], _Targets] = {}
         self._samples: set[int] = set()
@@ -171,6 +178,7 @@ class Targets(Instrument):
         known.step, known.steps = self._course.steps, known.steps + is_new
         known.elements += target.numel()
         known.weighted |= _is_weighted(arguments)
+        self._weights(known, arguments)
         if isinstance(operation.result, torch.Tensor):
             self._losses.put(operation.result, known)
         known.per_sample &= target.dim() == 1 or target.numel() == target.shape[0]
@@ -187,6 +195,19 @@ class Targets(Instrument):
             name = variable_name(target)
             self._targets[key] = _Targets(operation.place, operation.name, name, self._course.steps, classes)
         return self._targets.get(key)
+
+    def _weights(self, known: _Targets, arguments: dict[str, Any]) -> None:
+        """Those of classes, or of those that are of the only class there is."""
+        is_of_classes = known.operation in CLASSES
+        given, numbers = (
+            arguments.get("weight" if is_of_classes else "pos_weight"),
+            known.logits if is_of_classes else 1,
+        )
+        weights: list[float] = []
+        if isinstance(given, torch.Tensor) and given.numel() == numbers <= _MOST_WEIGHTS and readable(given):
+            weights = given.flatten().tolist()
+            known.weights_at = known.weights_at or self._registrations.line_of(given)
+        known.weights = weights if known.weights in (None, weights) else []
 
     def _source(self, known: _Targets, target: torch.Tensor, *, is_new: bool) -> None:
         made = self._tensors.get(target)
@@ -238,7 +259,7 @@ class Targets(Instrument):
                 since=known.since,
                 steps=known.steps,
                 elements=known.elements,
-                classes=dict(known.classes.most_common(_NAMED_CLASSES)),
+                classes=dict(known.classes.most_common(max(_NAMED_CLASSES, len(known.weights or ())))),
                 class_count=len(known.classes),
                 low=known.low,
                 high=known.high,
@@ -246,6 +267,8 @@ class Targets(Instrument):
                 all_ignored=known.all_ignored,
                 ignore_index=known.ignore_index,
                 weighted=known.weighted,
+                weights=known.weights or [],
+                weights_at=known.weights_at,
                 summed=known.summed,
                 per_sample=known.per_sample,
                 stateful=self._stateful,

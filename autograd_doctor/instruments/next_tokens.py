@@ -33,6 +33,8 @@ from autograd_doctor.wording import first_line
 _MOST_MODULES = 4
 _MOST_SECONDS = 0.2
 """Of one call, under our eyes; a trial makes up to six."""
+_MOST_SLOW = 2
+"""Calls of a module that took longer, before that counts."""
 _TOLD = 3
 """Losses of a module to tell of: what is shifted is so from the start."""
 _MOST_TRIALS = 4
@@ -42,8 +44,8 @@ _MOST_TRIALS = 4
 @dataclass(eq=False, slots=True)
 class _Call:
     """The newest call of a root in training. others: tokens among its arguments that are not the same. began: when.
-    shift: of targets, once that is known. alone: the others, if there are any, are these targets. answer: those of the
-    tokens that are the targets themselves.
+    ahead: those of which the targets are the tokens one position on, and along which dimension; None if there are
+    several such. answer: those of the tokens that are the targets themselves.
     """
 
     module: nn.Module
@@ -55,15 +57,14 @@ class _Call:
     kwargs: Any
     began: float
     seconds: float = 0.0
-    shift: Shift | None = None
-    alone: bool = False
+    ahead: tuple[torch.Tensor, int] | None = None
     answer: torch.Tensor | None = None
 
 
 class NextTokens(Instrument):
     """Tries, after a step, the first roots whose targets are their own tokens, or those one position further along.
 
-    The latter only if they take in no other tokens but the targets: these may be a source that is known as a whole.
+    The latter only where that holds of one sequence that they take in: of two, one may be a source, known as a whole.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (TargetsAhead, LookAheadJudged)
@@ -87,6 +88,7 @@ class NextTokens(Instrument):
         self._calls: dict[int, _Call] = {}
         self._told: IdentityTable[int] = IdentityTable()
         self._tried: IdentityTable[list[torch.Size]] = IdentityTable()
+        self._slow: IdentityTable[int] = IdentityTable()
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._module_calls.root_began, self._root_began, attention=Attention.CLOSE)
@@ -105,7 +107,7 @@ class NextTokens(Instrument):
         given = tensors_in((call.args, call.kwargs), EVERYTHING)
         tokens = [tensor for tensor in given if tensor.device.type == "cpu" and is_tokens(tensor)]
         told = self._told.get(module) or 0
-        if tokens and (told < _TOLD or self._is_longer(module, tokens[0])):
+        if tokens and (told < _TOLD or any(self._is_longer(module, each) for each in tokens)):
             first = tokens[0].clone()
             others = [each for each in tokens if not torch.equal(each, first)]
             self._calls[began.module] = _Call(
@@ -131,14 +133,13 @@ class NextTokens(Instrument):
         if target.is_floating_point() or target.device.type != "cpu":
             return
         for call in self._calls.values():
-            shift = shift_of(call.tokens, target)
-            if shift is not None:
-                call.shift = shift
-                call.alone = all(torch.equal(each.flatten(), target.flatten()) for each in call.others)
-                self._tell(call, shift, operation)
-                continue
-            answer = next((tokens for tokens in (call.tokens, *call.others) if is_answer(tokens, target)), None)
-            if answer is not None:
+            inputs = (call.tokens, *call.others)
+            shifts = [(tokens, shift) for tokens in inputs if (shift := shift_of(tokens, target)) is not None]
+            answer = next((tokens for tokens in inputs if is_answer(tokens, target)), None)
+            if shifts:
+                call.ahead = _only_one_ahead(shifts)
+                self._tell(call, shifts[0][1], operation)
+            elif answer is not None:
                 call.answer = answer.clone()
                 self._tell(call, Shift(dim=1, ahead=0), operation)
 
@@ -161,13 +162,19 @@ class NextTokens(Instrument):
     def _step_taken(self, course: Course) -> None:
         calls, self._calls = self._calls, {}
         for call in calls.values():
-            ahead = call.shift is not None and call.shift.ahead == 1 and call.alone
-            if (ahead or call.answer is not None) and self._is_longer(call.module, call.tokens):
-                self._tried.put(call.module, [*(self._tried.get(call.module) or []), call.tokens.shape])
-                self._judge(call)
+            wanted = call.ahead[0] if call.ahead is not None else call.answer
+            if wanted is not None and self._is_longer(call.module, wanted) and not self._should_wait(call):
+                self._tried.put(call.module, [*(self._tried.get(call.module) or []), wanted.shape])
+                self._judge(call, wanted)
 
-    def _judge(self, call: _Call) -> None:
-        wanted = call.tokens if call.answer is None else call.answer
+    def _should_wait(self, call: _Call) -> bool:
+        """Whether the call was slow, as the first often are; later ones may be quicker."""
+        slow = self._slow.get(call.module) or 0
+        is_slow = call.seconds > _MOST_SECONDS and slow < _MOST_SLOW
+        self._slow.put(call.module, slow + is_slow)
+        return is_slow
+
+    def _judge(self, call: _Call, wanted: torch.Tensor) -> None:
         reason = obstacle(call.module) or ("one call takes too long" if call.seconds > _MOST_SECONDS else "")
         found: Ahead | None = None
         copies = False
@@ -179,10 +186,10 @@ class NextTokens(Instrument):
         if not reason and tokens is not None:
             try:
                 with self._guard.looking():
-                    if call.answer is not None:
+                    if call.ahead is not None:
+                        found = looks_ahead(copy_of(call.module), args, kwargs, tokens, call.ahead[1])
+                    else:
                         copies = reads_on(copy_of(call.module), args, kwargs, tokens)
-                    elif call.shift is not None:
-                        found = looks_ahead(copy_of(call.module), args, kwargs, tokens, call.shift.dim)
             except Undecided as undecided:
                 reason = str(undecided)
             except Exception as error:
@@ -209,3 +216,9 @@ class NextTokens(Instrument):
             location=locate(found.place),
             called_at=where,
         )
+
+
+def _only_one_ahead(shifts: list[tuple[torch.Tensor, Shift]]) -> tuple[torch.Tensor, int] | None:
+    """Tokens of which the targets are those one position on, if there is one such sequence, and its dimension."""
+    ahead = [(tokens, shift.dim) for tokens, shift in shifts if shift.ahead == 1]
+    return ahead[0] if len(ahead) == 1 else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from autograd_doctor.events import BackwardRan, Cut, ForwardRan, OptimizerBuilt, OptimizerStepped
+from autograd_doctor.events import BackwardRan, Cut, DetailTurned, ForwardRan, OptimizerBuilt, OptimizerStepped
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
@@ -86,9 +86,14 @@ def _lost(trace: Trace, backward: BackwardRan, cut: Cut) -> set[int]:
 
 
 def _still_used(trace: Trace, backward: BackwardRan) -> frozenset[int]:
-    """Parameters of the newest such backward: one that was replaced on the way (a codebook kept by hand) is not cut."""
+    """Parameters of the newest such backward: one that was replaced on the way (a codebook kept by hand) is not cut.
+
+    One that comes first after light steps may lack what these made, as the samples of a generator.
+    """
     traced = [event for event in trace.of(BackwardRan) if event.location == backward.location and event.values]
-    return frozenset(traced[-1].values or ()) if traced else frozenset(p for c in backward.cuts for p in c.parameters)
+    woken = {turned.step for turned in trace.of(DetailTurned) if turned.full}
+    whole = [event for event in traced if event.step not in woken] or traced
+    return frozenset(whole[-1].values or ()) if whole else frozenset(p for c in backward.cuts for p in c.parameters)
 
 
 def _finding(trace: Trace, one: _Found) -> Finding:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from autograd_doctor.events import LookAheadJudged, TargetsAhead
+from autograd_doctor.instruments import next_tokens
 from autograd_doctor.instruments.next_tokens import NextTokens
 from autograd_doctor.reading.later import Shift, is_answer, reads_on, shift_of
 from tests.watching import Recorded, watching
@@ -59,7 +60,12 @@ class Model(nn.Module):
         return self.head(self.compute(self, self.embed(tokens)))  # type: ignore[no-any-return]
 
 
-def trained(compute: Callable[[Any, torch.Tensor], torch.Tensor], *more: torch.Tensor, steps: int = 3) -> Recorded:
+def trained(
+    compute: Callable[[Any, torch.Tensor], torch.Tensor],
+    *,
+    source: Callable[[torch.Tensor], torch.Tensor] | None = None,
+    steps: int = 3,
+) -> Recorded:
     torch.manual_seed(0)
     model = Model(compute)
     before = torch.get_rng_state()
@@ -67,6 +73,7 @@ def trained(compute: Callable[[Any, torch.Tensor], torch.Tensor], *more: torch.T
         optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
         for _ in range(steps):
             text = torch.randint(0, 12, (6, 10))
+            more = (source(text),) if source is not None else ()
             loss = nn.functional.cross_entropy(model(text[:, :-1], *more).flatten(0, 1), text[:, 1:].flatten())
             optimizer.zero_grad()
             loss.backward()
@@ -94,8 +101,22 @@ def test_each_module_is_judged_once(compute: Callable[[Any, torch.Tensor], torch
     assert {event.ahead for event in events.of(TargetsAhead)} == {1}
 
 
-def test_what_knows_a_source_is_not_judged() -> None:
-    assert trained(unmasked, torch.randint(0, 12, (6, 9))).of(LookAheadJudged) == []
+def test_what_may_know_a_source_is_not_judged() -> None:
+    both = trained(unmasked, source=lambda text: torch.cat([text[:, 1:2], text[:, 1:-1]], dim=1))
+    assert both.of(TargetsAhead)
+    assert both.of(LookAheadJudged) == []
+
+
+def test_of_two_sequences_that_which_the_targets_follow_is_judged() -> None:
+    (judged,) = trained(unmasked, source=lambda text: text.roll(1, 0)[:, :-1]).of(LookAheadJudged)
+    assert judged.verdict == "looks ahead"
+
+
+def test_slow_calls_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(next_tokens, "_MOST_SECONDS", 0.0)
+    assert trained(unmasked, steps=2).of(LookAheadJudged) == []
+    (judged,) = trained(unmasked, steps=4).of(LookAheadJudged)
+    assert (judged.verdict, judged.reason) == ("not judged", "one call takes too long")
 
 
 def test_targets_that_are_the_tokens_themselves() -> None:

@@ -1054,6 +1054,37 @@ class TargetsSeen(Event, frozen=True):
     weights_at: Location | None = None
 
 
+class TargetScaleSeen(Event, frozen=True):
+    """How large predictions were, at the first and the last look at a line that compares them with targets from data.
+
+    Sizes are root mean squares: of predictions (first, last), and the largest of targets.
+    """
+
+    location: Location | None
+    operation: str
+    name: str
+    target: float
+    first_step: int
+    first: float
+    last_step: int
+    last: float
+
+
+class PositivesCompared(Event, frozen=True):
+    """A loss was to find, for each of `rows` rows, the other view of its sample among all other rows.
+
+    taken: how its targets take the two views of n samples to lie: as "halves", one after the other, or in "turns".
+    likeness: the mean share of all other rows that have a lower score with a row than the one that it is to find;
+    other_likeness: than the one that would be its other view if they lay the other way. By chance, it is one half.
+    """
+
+    location: Location | None
+    rows: int
+    taken: Literal["halves", "turns"]
+    likeness: float
+    other_likeness: float
+
+
 class MaskedOut(Event, frozen=True):
     """A boolean mask left nothing of a tensor with a graph, of which a loss, a sum or a mean was then computed.
 

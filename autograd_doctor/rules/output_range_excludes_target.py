@@ -19,6 +19,25 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for events in faulty_losses(trace, *SQUARED, where=where, blamed=lambda event: event.prediction.shaping):
         yield _finding(events)
 
+    def shares(event: LossComputed) -> bool:
+        return _has_too_much_to_share(event, tunables["sum"])
+
+    for events in faulty_losses(
+        trace, "binary_cross_entropy", *SQUARED, where=shares, blamed=lambda event: event.prediction.shaping
+    ):
+        yield _shared(events)
+
+
+def _has_too_much_to_share(event: LossComputed, most: float) -> bool:
+    """Whether there are targets that sum to more than one where a softmax made the predictions sum to one."""
+    shaping, target = event.prediction.shaping, event.target
+    if shaping is None or shaping.operation not in SOFTMAXES or not shaping.dim or event.target_of_parameters:
+        return False
+    same_shape = shaping.shape == event.prediction.facts.shape == target.facts.shape
+    if not same_shape or shaping.shape[shaping.dim] < 2 or (target.facts.low or 0.0) < 0:
+        return False
+    return bool(target.sums_over_softmax) and target.sums_over_softmax[1] > most
+
 
 def _is_excluded(event: LossComputed, share: float, beyond: float) -> bool:
     """Whether a good part of the targets cannot be reached, and some of them by far."""
@@ -61,6 +80,25 @@ def _finding(events: list[LossComputed]) -> Finding:
     )
 
 
+def _shared(events: list[LossComputed]) -> Finding:
+    first = events[0]
+    shaping, sums = first.prediction.shaping, first.target.sums_over_softmax
+    assert shaping is not None
+    place = shaping.location or first.location
+    return RULE.finding(
+        f"{named(first.prediction, 'the prediction')} came out of `{shaping.operation}` over dimension {shaping.dim}, "
+        f"along which it sums to 1, and the targets sum to up to {sums[1]:g} there: not all of them can be reached",
+        subject=first.prediction.facts.name,
+        location=place,
+        help="where several labels may hold at once, give each its own `sigmoid`, or leave the activation to "
+        "`BCEWithLogitsLoss`; where only one may, make the targets sum to 1",
+        evidence={"activation": shaping.operation, "smallest_sum": sums[0], "largest_sum": sums[1]},
+        related=elsewhere("this loss compares the two", first.location, place),
+        step_first=first.step + 1,
+        step_count=len(events),
+    )
+
+
 def bad() -> None:
     import torch
     from torch import nn
@@ -95,6 +133,23 @@ def bad_rectified() -> None:
         optimizer.step()
 
 
+def bad_labels_that_hold_together() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 5))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(32, 6)
+        labels = (x[:, :5] > 0.3).float()
+        chances = torch.softmax(model(x), dim=1)  # <- AD614
+        loss = nn.functional.binary_cross_entropy(chances, labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 def good() -> None:
     import torch
     from torch import nn
@@ -115,13 +170,33 @@ def good() -> None:
         optimizer.step()
 
 
+def good_one_label_or_shares() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 5))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(32, 6)
+        one = nn.functional.one_hot(x[:, :5].argmax(1), 5).float()
+        several = (x[:, :5] > 0.3).float()
+        chances = torch.softmax(model(x), dim=1)
+        loss = nn.functional.binary_cross_entropy(chances, one) + nn.functional.mse_loss(chances, one * 0.9 + 0.02)
+        loss = loss - (several * chances.log()).sum(1).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 RULE = Rule(
     code="AD614",
     name="output-range-excludes-target",
     severity="warning",
     title="the last activation cannot give the values of the targets",
     observes="The prediction of a loss by value came straight out of a sigmoid, tanh, ReLU, softmax or the like, and a "
-    "good part of the targets lies beyond the range of that, in every call that was looked at.",
+    "good part of the targets lies beyond the range of that, in every call that was looked at; or out of a softmax, "
+    "and targets sum to more than 1 where its output sums to 1.",
     why="What cannot be reached is approached until the activation saturates: the output sticks to its limit, its "
     "gradient goes to zero, and the loss keeps what is left of the distance.",
     fix="End with a linear layer, or scale the targets into the range of the activation and the output back.",
@@ -129,9 +204,10 @@ RULE = Rule(
     "behind, and targets a little beyond, as noise puts them.",
     needs=(BackwardRan, LossComputed),
     examine=examine,
-    bad=(bad, bad_rectified),
-    good=(good,),
-    tunables={"share": 0.05, "beyond": 0.1},
+    bad=(bad, bad_rectified, bad_labels_that_hold_together),
+    good=(good, good_one_label_or_shares),
+    # With labels that are smoothed or rounded, targets sum to 1 and a little; two labels at once sum to 2.
+    tunables={"share": 0.05, "beyond": 0.1, "sum": 1.5},
     folds=("AD407", "AD408", "AD409", "AD410", "AD412"),
     about="data",
 )

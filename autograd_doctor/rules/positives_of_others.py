@@ -1,0 +1,146 @@
+"""AD627 positives-of-others: the positive of a contrastive loss is a view of another sample."""
+
+# mypy: allow-untyped-defs, allow-untyped-calls
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator
+from statistics import mean, stdev
+
+from autograd_doctor.events import PositivesCompared
+from autograd_doctor.findings import Finding, Location
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+
+_LIE = {
+    "halves": "all first views and then all second ones, so that row i belongs to row i + n",
+    "turns": "in turns, so that rows 2i and 2i + 1 belong together",
+}
+_INDEX = {"halves": "(torch.arange(2 * n) + n) % (2 * n)", "turns": "torch.arange(2 * n) ^ 1"}
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    lines: dict[tuple[Location | None, str], list[PositivesCompared]] = defaultdict(list)
+    for event in trace.of(PositivesCompared):
+        lines[event.location, event.taken].append(event)
+    for events in lines.values():
+        rows = sum(event.rows for event in events)
+        own, own_error = _mean([event.likeness for event in events], rows)
+        other, error = _mean([event.other_likeness for event in events], rows)
+        is_alike = other - 0.5 > max(tunables["more"], tunables["sure"] * error)
+        if len(events) >= tunables["steps"] and is_alike and own - 0.5 < tunables["none"] * own_error:
+            yield _finding(events, own, other)
+
+
+def _mean(shares: list[float], rows: int) -> tuple[float, float]:
+    """The mean and its standard error: as the steps tell, and no less than that of numbers between 0 and 1.
+
+    Each pair was counted from both of its ends, which are much the same.
+    """
+    varied = stdev(shares) / math.sqrt(len(shares)) if len(shares) > 1 else 1.0
+    return mean(shares), max(varied, 1 / math.sqrt(12 * rows / 2))
+
+
+def _finding(events: list[PositivesCompared], own: float, other_likeness: float) -> Finding:
+    event = events[0]
+    other = "turns" if event.taken == "halves" else "halves"
+    return RULE.finding(
+        f"the targets pair the {event.rows} rows as if two views of {event.rows // 2} samples lay as "
+        f"{_LIE[event.taken]}; but rows paired like this are no more alike than any two (the score is above "
+        f"{own:.0%} of those with other rows), and those are that would belong together if the views lay as "
+        f"{_LIE[other]} (above {other_likeness:.0%})",
+        subject="targets",
+        location=event.location,
+        help=f"number the positives as the views lie: `{_INDEX[other]}` for n samples, or put the views together the "
+        f"other way (`torch.{'cat' if event.taken == 'halves' else 'stack'}`)",
+        evidence={
+            "rows": event.rows,
+            "likeness_of_positives": round(own, 3),
+            "likeness_of_others": round(other_likeness, 3),
+        },
+        step_first=event.step + 1,
+        step_count=len(events),
+    )
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder = nn.Sequential(nn.Linear(12, 32), nn.ReLU(), nn.Linear(32, 16))
+    optimizer = torch.optim.Adam(encoder.parameters(), lr=1e-3)
+    for _ in range(8):
+        sample = torch.randn(24, 12)
+        views = torch.cat([sample + 0.2 * torch.randn(24, 12), sample + 0.2 * torch.randn(24, 12)])
+        z = nn.functional.normalize(encoder(views), dim=1)
+        scores = (z @ z.t() / 0.2).masked_fill(torch.eye(48, dtype=torch.bool), float("-inf"))
+        loss = nn.functional.cross_entropy(scores, torch.arange(48) ^ 1)  # <- AD627
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_without_the_diagonal() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder = nn.Sequential(nn.Linear(12, 32), nn.ReLU(), nn.Linear(32, 16))
+    optimizer = torch.optim.Adam(encoder.parameters(), lr=1e-3)
+    others = ~torch.eye(48, dtype=torch.bool)
+    for _ in range(8):
+        sample = torch.randn(24, 12)
+        views = torch.stack([sample + 0.2 * torch.randn(24, 12), sample + 0.2 * torch.randn(24, 12)], dim=1)
+        z = nn.functional.normalize(encoder(views.flatten(0, 1)), dim=1)
+        scores = (z @ z.t())[others].view(48, 47)
+        positives = torch.cat([torch.arange(24) + 23, torch.arange(24)])
+        loss = nn.functional.cross_entropy(scores / 0.2, positives)  # <- AD627
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder = nn.Sequential(nn.Linear(12, 32), nn.ReLU(), nn.Linear(32, 16))
+    optimizer = torch.optim.Adam(encoder.parameters(), lr=1e-3)
+    itself = torch.eye(48, dtype=torch.bool)
+    for _ in range(8):
+        sample = torch.randn(24, 12)
+        first, second = sample + 0.2 * torch.randn(24, 12), sample + 0.2 * torch.randn(24, 12)
+        halves = nn.functional.normalize(encoder(torch.cat([first, second])), dim=1)
+        turns = nn.functional.normalize(encoder(torch.stack([first, second], dim=1).flatten(0, 1)), dim=1)
+        loss = torch.zeros(())
+        for z, positives in ((halves, (torch.arange(48) + 24) % 48), (turns, torch.arange(48) ^ 1)):
+            scores = (z @ z.t() / 0.2).masked_fill(itself, float("-inf"))
+            loss = loss + nn.functional.cross_entropy(scores, positives)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD627",
+    name="positives-of-others",
+    severity="error",
+    title="the positives of a contrastive loss are views of other samples",
+    observes="The scores of all rows of a batch against one another, and which row the targets tell each to find: one "
+    "that is like it only by chance, while that one is alike which would be the other view if they lay the other way.",
+    why="Views of different samples are drawn together and those of one sample are pushed apart: what is learned is "
+    "noise, at a loss that falls.",
+    fix="Put the views together and number the positives in the same way.",
+    fine="Positives that are more alike than others, augmentations so strong that nothing is alike yet, and targets "
+    "that are no pairs.",
+    needs=(PositivesCompared,),
+    examine=examine,
+    bad=(bad, bad_without_the_diagonal),
+    good=(good,),
+    # An untrained network keeps alike what is alike: of views with much noise, the score was above 58 % of the others.
+    tunables={"more": 0.05, "sure": 5, "none": 3, "steps": 4},
+    about="loss",
+)

@@ -1085,6 +1085,24 @@ class PositivesCompared(Event, frozen=True):
     other_likeness: float
 
 
+class ReductionsMixed(Event, frozen=True):
+    """A backward went through the sum of two numbers for one batch: a sum over its samples, and a mean over them.
+
+    location: where they were added. summed, averaged: how many values were reduced, and by which operation (sum_of,
+    mean_of). samples: of the batch.
+    """
+
+    backward: int
+    location: Location | None
+    sum_of: str
+    summed: int
+    sum_at: Location | None
+    mean_of: str
+    averaged: int
+    mean_at: Location | None
+    samples: int
+
+
 class MaskedOut(Event, frozen=True):
     """A boolean mask left nothing of a tensor with a graph, of which a loss, a sum or a mean was then computed.
 
@@ -1147,7 +1165,8 @@ class RowsCompared(Event, frozen=True):
     drew from another. evaluated, trained: different samples of each. shared: how many of the former were trained on.
     complete: training had gone through all of its samples. tells_apart: samples are so rich that equal ones are so for
     a reason. first, last: the steps after which it was evaluated on them. again: how many of them are among others that
-    the same line evaluated before.
+    the same line evaluated before. alike: the share of the samples of a first pass over training data that equal one
+    before them.
     """
 
     module: int
@@ -1162,6 +1181,7 @@ class RowsCompared(Event, frozen=True):
     first: int = 0
     last: int = 0
     again: int = 0
+    alike: float = 0.0
 
 
 class InputsAlike(Event, frozen=True):

@@ -43,7 +43,8 @@ class _Training:
     """What a module was trained on. known: batches in a row in which all samples were known.
 
     tells_apart: samples that are equal are so for a reason. may_come_again: there is something to be learned of later
-    batches.
+    batches. drawn, again: of the rows that loaders gave in the first pass, how many there were, and how many that had
+    come before.
     """
 
     samples: set[Sample] = field(default_factory=set)
@@ -52,6 +53,8 @@ class _Training:
     may_come_again: bool = True
     known: int = 0
     complete: bool = False
+    drawn: int = 0
+    again: int = 0
 
 
 @dataclass
@@ -174,7 +177,11 @@ class Rows(Instrument):
             training.may_come_again = training.tells_apart and not self._is_drawn_now(largest)
         training.known = training.known + 1 if len(training.samples) == before else 0
         training.complete |= training.known >= _IN_A_ROW
-        training.loaders.update(source.number for source in self._sources.of(largest) if source.kind == "drawn")
+        loaders = {source.number for source in self._sources.of(largest) if source.kind == "drawn"}
+        training.loaders |= loaders
+        new = len(training.samples) - before
+        if loaders and new:
+            training.drawn, training.again = training.drawn + len(keys), training.again + len(keys) - new
         if self._detail.full:
             self._compare(began, data, is_all=len(data) == len(began.given))
 
@@ -255,6 +262,7 @@ class Rows(Instrument):
                     first=found.first,
                     last=found.step,
                     again=again,
+                    alike=training.again / training.drawn if training.drawn else 0.0,
                 )
             )
         for (module, where), alike in self._alike.items():

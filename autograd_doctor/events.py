@@ -1899,6 +1899,7 @@ class TargetsAhead(Event, frozen=True):
     """The targets of a loss were the tokens that a root took in, so many positions further along (`ahead`).
 
     module: the root. location: of the loss; called_at: of the root. dim: along which time runs. backward: the next one.
+    read_at: the line of a data set's code that the targets came from.
     """
 
     module: int
@@ -1907,6 +1908,7 @@ class TargetsAhead(Event, frozen=True):
     location: Location | None
     called_at: Location | None
     backward: int
+    read_at: Location | None = None
 
 
 class RowsAlike(Event, frozen=True):

@@ -2,8 +2,8 @@
 
 Between the moment a loader is asked for a batch and the one in which it hands it over, operations at lines of the
 program are those of its data sets, transforms and collate functions. Those that torch puts batches together with come
-down to the line that asks; what they make comes from where their input did. So does what is merely joined or rearranged
-later.
+down to the line that asks; what they make comes from where their input did. So does what is merely joined, rearranged
+or filled up later.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from autograd_doctor.reading.without_running import attributes, is_a
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.loaders import BatchAsked
 
-_KEEP = JOINS | REARRANGEMENTS
+_KEEP = JOINS | REARRANGEMENTS | {"pad"}
 
 
 class BatchSources(Instrument):

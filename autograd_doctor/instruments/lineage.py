@@ -176,6 +176,8 @@ class Lineage(Instrument):
             self._connect(output, made, connected=connected, gradients=operation.grad_enabled)
             if changes:
                 self._changed(output, made, operation, foreign)
+            elif inputs and output is inputs[0]:  # `to` where nothing is to be done
+                made.source = tensors.read_at(output)
             if known.is_alias and inputs:
                 made.alias_of = self._parameters.get(inputs[0])
                 made.hidden_alias = name == "data"

@@ -10,12 +10,14 @@ import torch
 from torch import nn
 
 from autograd_doctor.events import Event, LookAheadJudged, TargetsAhead
+from autograd_doctor.instruments.batch_sources import BatchSources
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.module_calls import ModuleCalls, RootBegan, RootPassed
 from autograd_doctor.instruments.module_register import ModuleRegister
+from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.later import Ahead, Shift, is_answer, is_tokens, looks_ahead, reads_on, shift_of
 from autograd_doctor.reading.loss_arguments import operands_of
 from autograd_doctor.reading.losses import CLASSES
@@ -77,6 +79,8 @@ class NextTokens(Instrument):
         lineage: Lineage,
         module_calls: ModuleCalls,
         module_register: ModuleRegister,
+        tensors: Tensors,
+        batch_sources: BatchSources,
     ) -> None:
         super().__init__(site)
         self._guard = site.signals.guard
@@ -85,6 +89,7 @@ class NextTokens(Instrument):
         self._lineage = lineage
         self._module_calls = module_calls
         self._register = module_register
+        self._tensors = tensors
         self._calls: dict[int, _Call] = {}
         self._told: IdentityTable[int] = IdentityTable()
         self._tried: IdentityTable[list[torch.Size]] = IdentityTable()
@@ -138,12 +143,12 @@ class NextTokens(Instrument):
             answer = next((tokens for tokens in inputs if is_answer(tokens, target)), None)
             if shifts:
                 call.ahead = _only_one_ahead(shifts)
-                self._tell(call, shifts[0][1], operation)
+                self._tell(call, shifts[0][1], operation, target)
             elif answer is not None:
                 call.answer = answer.clone()
-                self._tell(call, Shift(dim=1, ahead=0), operation)
+                self._tell(call, Shift(dim=1, ahead=0), operation, target)
 
-    def _tell(self, call: _Call, shift: Shift, operation: Operation) -> None:
+    def _tell(self, call: _Call, shift: Shift, operation: Operation, target: torch.Tensor) -> None:
         self._told.put(call.module, (self._told.get(call.module) or 0) + 1)
         self.emit(
             TargetsAhead(
@@ -154,6 +159,7 @@ class NextTokens(Instrument):
                 location=locate(operation.place),
                 called_at=locate(call.place),
                 backward=self._course.backwards,
+                read_at=locate(self._tensors.read_at(target)),
             )
         )
 

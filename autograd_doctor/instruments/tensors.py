@@ -95,6 +95,11 @@ class Tensors(Instrument):
         made = self._made.get(id(tensor))
         return made if made is not None and made.reference is not None and made.reference() is tensor else None
 
+    def read_at(self, tensor: torch.Tensor) -> Place | None:
+        """The line of a data set's code that it came from."""
+        made = self.get(tensor)
+        return made.source if made is not None else None
+
     def put(self, tensor: torch.Tensor, made: Made) -> None:
         key, pointer = id(tensor), address(tensor)
         made.reference = reference = Reference(tensor, self._forgetting)

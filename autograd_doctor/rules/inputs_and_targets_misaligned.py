@@ -31,17 +31,18 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 def _shifted(trace: Trace, event: TargetsAhead) -> Finding:
     name = trace.module_name(event.module)
-    related = (Related("the model is called here", event.called_at),) if event.called_at else ()
+    places = (("the loss compares them", event.location), ("the model is called here", event.called_at))
+    location = event.read_at or event.location
     return RULE.finding(
         f"the targets are the tokens that `{name}` takes in, {event.ahead} positions on: at each position it learns "
         "the token after the next one",
         subject=name,
-        location=event.location,
+        location=location,
         confidence="medium",
         help="shift inputs and targets against one another once: models that compute their own loss from `labels` do "
         "so themselves, and want `labels` as `input_ids` are",
         evidence={"positions_ahead": event.ahead},
-        related=tuple(each for each in related if each.location != event.location),
+        related=tuple(Related(text, place) for text, place in places if place is not None and place != location),
         step_first=event.step + 1,
     )
 

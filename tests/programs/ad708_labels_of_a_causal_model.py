@@ -4,7 +4,7 @@ from transformers import GPT2Config, GPT2LMHeadModel
 
 def windows(ids, size):
     for start in range(0, len(ids) - size - 1, size):
-        yield {"input_ids": ids[start : start + size], "labels": ids[start + 1 : start + size + 1]}
+        yield {"input_ids": ids[start : start + size], "labels": ids[start + 1 : start + size + 1]}  # <- AD708
 
 
 def collate(rows):
@@ -19,7 +19,7 @@ optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
 model.train()
 for epoch in range(2):
     for batch in loader:
-        loss = model(**batch).loss  # <- AD708
+        loss = model(**batch).loss
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

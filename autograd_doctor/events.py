@@ -1103,6 +1103,35 @@ class ReductionsMixed(Event, frozen=True):
     samples: int
 
 
+class NoiseApart(Event, frozen=True):
+    """A target was normal noise that no model had been given, in a step in which one was given data with other noise.
+
+    shape: of both. location: of the loss; drawn_at: of the noise in the target, added_at: of that in the data;
+    called_at: of the model.
+    """
+
+    location: Location | None
+    name: str
+    shape: list[int]
+    drawn_at: Location | None
+    added_at: Location | None
+    called_at: Location | None
+
+
+class FlatDerivative(Event, frozen=True):
+    """`grad(…, create_graph=True)` of what is a derivative itself gave nothing but zeros, `values` of them.
+
+    called_at: the line that called the function in which it was taken. operation: an activation in the graph the slope
+    of which is constant but at single points; activation_at: where it was called.
+    """
+
+    location: Location | None
+    called_at: Location | None
+    operation: str
+    activation_at: Location | None
+    values: int
+
+
 class MaskedOut(Event, frozen=True):
     """A boolean mask left nothing of a tensor with a graph, of which a loss, a sum or a mean was then computed.
 

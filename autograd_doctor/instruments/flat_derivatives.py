@@ -1,0 +1,92 @@
+"""Derivatives of derivatives that are exactly zero, because the function is made of straight pieces."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import torch
+
+from autograd_doctor.events import Event, FlatDerivative
+from autograd_doctor.instruments.backward_runs import BackwardRuns
+from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.lineage import Lineage
+from autograd_doctor.instruments.tensors import Tensors
+from autograd_doctor.reading.graph_structure import nodes_of
+from autograd_doctor.reading.graph_walk import lineage_of, operation_of
+from autograd_doctor.reading.places import Place, locate, stack
+from autograd_doctor.reading.tensor_facts import readable
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
+from autograd_doctor.signals.backward import BackwardCall
+
+_STRAIGHT = {
+    "Relu": "relu",
+    "LeakyReluBackward": "leaky_relu",
+    "HardtanhBackward": "hardtanh",
+    "PreluKernelBackward": "prelu",
+    "RreluWithNoiseBackward": "rrelu",
+}
+"""Nodes in the graph of a first derivative, and the activation that they come from, of which the slope is constant."""
+_LEAST = 4
+"""Values of a derivative: fewer may be zero by chance."""
+_MOST_TOLD = 8
+
+
+class FlatDerivatives(Instrument):
+    """Looks, in steps that are looked at closely, at what `grad(…, create_graph=True)` gives for a derivative.
+
+    What is one, `tensors` knows from `backward_runs` and `lineage`.
+    """
+
+    emits: ClassVar[tuple[type[Event], ...]] = (FlatDerivative,)
+
+    def __init__(
+        self, site: Site, course: Course, tensors: Tensors, lineage: Lineage, backward_runs: BackwardRuns
+    ) -> None:
+        super().__init__(site)
+        self._course = course
+        self._tensors = tensors
+        self._told: dict[Place, int] = {}
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(signals.backward.ended, self._backward_ended, attention=Attention.CLOSE)
+
+    def _backward_ended(self, call: BackwardCall) -> None:
+        if call.kind != "grad" or not call.create_graph or not all(map(self._is_derivative, call.roots)):
+            return
+        slopes = [slope for slope in call.result if isinstance(slope, torch.Tensor)]
+        values = sum(slope.numel() for slope in slopes)
+        if values < _LEAST or not all(map(_is_zero, slopes)):
+            return
+        nodes = nodes_of(call.roots)
+        straight = next((node for node in nodes if operation_of(node) in _STRAIGHT), None)
+        places = stack()
+        if straight is None or not places or self._told.get(places[-1], 0) >= _MOST_TOLD:
+            return
+        self._told[places[-1]] = self._told.get(places[-1], 0) + 1
+        operation = _STRAIGHT[operation_of(straight)]
+        self.emit(
+            FlatDerivative(
+                step=self._course.steps,
+                location=locate(places[-1]),
+                called_at=locate(places[-2]) if len(places) > 1 else None,
+                operation=operation,
+                activation_at=locate(_line_of(operation, nodes)),
+                values=values,
+            )
+        )
+
+    def _is_derivative(self, root: torch.Tensor) -> bool:
+        made = self._tensors.get(root)
+        return made is not None and made.of_gradient and root.requires_grad
+
+
+def _is_zero(slope: torch.Tensor) -> bool:
+    return readable(slope) and not bool(slope.detach().any())
+
+
+def _line_of(operation: str, nodes: list[Any]) -> Place | None:
+    """Where the forward called the activation."""
+    made = (lineage_of(node) for node in nodes)
+    return next((each.place for each in made if each is not None and each.operation.strip("_") == operation), None)

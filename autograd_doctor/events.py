@@ -1132,6 +1132,21 @@ class FlatDerivative(Event, frozen=True):
     values: int
 
 
+class BootstrappedBesideMark(Event, frozen=True):
+    """A prediction was compared with a bootstrapped target, in a step in which nothing used a tensor of zeros and ones.
+
+    location: where data and the discounted prediction were added up; compared_at: of the loss. name: of the target.
+    mark_at: where the tensor was made, with as many `values` as the target has, and so many `ones`.
+    """
+
+    location: Location | None
+    compared_at: Location | None
+    name: str
+    mark_at: Location | None
+    values: int
+    ones: int
+
+
 class MaskedOut(Event, frozen=True):
     """A boolean mask left nothing of a tensor with a graph, of which a loss, a sum or a mean was then computed.
 

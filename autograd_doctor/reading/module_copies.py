@@ -26,6 +26,7 @@ _MOST_STATE = 64 * 2**20
 _MOST_INPUT = 16 * 2**20
 _MOST_THINGS = 20_000
 """Objects that the modules hold beside those, configurations for instance."""
+_PARTS = ("_parameters", "_buffers", "_modules")
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks")
 _COPYING = ("__deepcopy__", "__copy__", "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__")
 _SHARED = (FunctionType, BuiltinFunctionType, ModuleType, type, torch.dtype, torch.device, torch.Size)
@@ -33,6 +34,8 @@ _PLAIN = (bool, int, float, complex, str, bytes, type(None), *_SHARED)
 _CONTAINERS = (list, tuple, set, frozenset, dict)
 _VALUES_OF = frozenset({"argparse", "collections", "datetime", "enum", "numpy", "pathlib", "types"})
 """Libraries whose objects are values: a copy of one is another one, or the same where it cannot change."""
+_COPY_WELL = ("lightning", "pytorch_lightning")
+"""Those whose modules say what a copy of them is, and leave nothing but their trainer out."""
 
 
 def obstacle(module: nn.Module) -> str:
@@ -63,13 +66,33 @@ def _obstacle_in(module: nn.Module, registered: set[int]) -> str:
         return "the program watches its calls by hooks"
     if _is_torchs(kind):
         return ""
-    held = {name: value for name, value in kept.items() if name not in ("_parameters", "_buffers", "_modules")}
+    left_out = {*_PARTS, *_owners(module)}
+    held = {name: value for name, value in kept.items() if name not in left_out}
     odd = next(_odd_things(held, registered), None) or ("its copies" if _copies_itself(kind) else None)
     if odd is not None:
         return f"copying {odd} may do more than that"
     functions = [*_forward_methods(kind), *(each for each in held.values() if is_a(each, FunctionType))]
     change = next((found for function in functions if (found := first_change(function))), "")
     return f"its code has side effects: {change}" if change else ""
+
+
+def _owners(module: nn.Module) -> Iterator[str]:
+    """Attributes that hold what holds the module in turn, as the trainer of a `LightningModule` does."""
+    for name, value in attributes(module).items():
+        is_part = name in _PARTS or is_a(value, (nn.Module, torch.Tensor, *_PLAIN))
+        if not is_part and any(thing is module for thing in _reached(value)):
+            yield name
+
+
+def _reached(held: object) -> Iterator[Any]:
+    """What is held, and what that holds."""
+    waiting, met = [held], set[int]()
+    while waiting and len(met) < _MOST_THINGS:
+        thing = waiting.pop()
+        if not is_a(thing, _PLAIN) and id(thing) not in met:
+            met.add(id(thing))
+            waiting += _inside(thing)[0]
+            yield thing
 
 
 def _hooks(kept: dict[str, Any]) -> Iterator[Any]:
@@ -87,7 +110,7 @@ def _copies_itself(kind: type) -> bool:
 
 def _is_own(kind: type) -> bool:
     library = kind.__module__.partition(".")[0]
-    return library not in ("torch", "builtins") and library not in _VALUES_OF
+    return library not in ("torch", "builtins", *_COPY_WELL) and library not in _VALUES_OF
 
 
 def _odd_things(held: object, registered: set[int]) -> Iterator[str]:
@@ -140,8 +163,9 @@ def _forward_methods(kind: type) -> Iterator[FunctionType]:
 
 
 def copy_of(module: nn.Module) -> nn.Module:
-    """A copy in evaluation mode."""
-    copied = copy.deepcopy(module)
+    """A copy in evaluation mode, without what holds the module, which is to see nothing of the calls of a copy."""
+    parts = [part for _, part in modules_in(module)]
+    copied = copy.deepcopy(module, {id(attributes(part)[name]): None for part in parts for name in _owners(part)})
     for _, inner in modules_in(copied):
         attributes(inner)["training"] = False
     return copied

@@ -125,6 +125,40 @@ def test_noise_of_each_sample_is_no_place(noise: Callable[[torch.Tensor], torch.
     assert (event.verdict, event.reason) == ("independent", "")
 
 
+class Owner:
+    """What trains a module, and would be copied with it; it can count the calls that it is told of."""
+
+    def __init__(self) -> None:
+        self.parts: list[object] = []
+        self.log = io.StringIO()
+        self.calls = 0
+
+
+class Owned(nn.Linear):
+    """A module that knows who trains it, as one of Lightning does, and may speak to them in its forward."""
+
+    def __init__(self, *, speaks: bool) -> None:
+        super().__init__(4, 4)
+        self.owner, self.speaks = Owner(), speaks
+        self.owner.parts.append({"model": self})
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x) * (1 + 0 * self.owner.calls) if self.speaks else super().forward(x)
+
+
+def test_what_holds_a_module_is_not_copied_with_it() -> None:
+    module = Owned(speaks=False)
+    event, _ = judged(module)
+    assert (event.verdict, event.reason) == ("independent", "")
+    assert module.owner.parts == [{"model": module}]
+
+
+def test_a_forward_that_needs_what_holds_its_module_is_not_judged() -> None:
+    event, _ = judged(Owned(speaks=True))
+    assert event.verdict == "not judged"
+    assert event.reason.startswith("a copy of it fails: AttributeError: 'NoneType'")
+
+
 class Weighed(nn.Module):
     """Takes a number for each sample beside it."""
 

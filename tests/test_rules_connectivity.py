@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import structs
 from traces import LACKS_GRAPH, at, backward, built, examined, forward, in_order, module, seen, stepped, steps, switch
 
 from autograd_doctor.events import (
     Cut,
+    DetailTurned,
     Event,
     ForwardsWithoutBackward,
     GradModeLeftOff,
@@ -14,6 +16,7 @@ from autograd_doctor.events import (
     LeafCollected,
     LeafUsed,
     LossDropped,
+    ModeNotHeeded,
     ModeSet,
     OperationFailed,
     ParameterCopied,
@@ -109,6 +112,14 @@ def test_cut_is_silent_while_the_optimizer_concerned_has_not_stepped() -> None:
 def test_cut_of_a_parameter_that_was_replaced_on_the_way_is_silent() -> None:
     later = steps(3, {HEAD: 1.0}, missing=[ENCODER])
     assert examined(graph_cut.RULE, WHO, cut_steps(1, cut()), later) == []
+
+
+def test_a_backward_that_comes_first_after_light_steps_does_not_know_all_values() -> None:
+    """A generator's samples were made in the step before it."""
+    woken = DetailTurned(step=8, full=True)
+    blind = [backward(8, values=[HEAD], reached=[HEAD]), stepped(8, {HEAD: 1.0}, missing=[ENCODER])]
+    assert examined(graph_cut.RULE, WHO, cut_steps(6, cut()), blind) == []
+    assert len(examined(graph_cut.RULE, WHO, cut_steps(6, cut()), woken, blind)) == 1
 
 
 def test_cut_of_a_parameter_that_is_updated_by_hand_is_silent() -> None:
@@ -716,6 +727,17 @@ def test_mode_set_on_purpose_for_the_pass_is_silent() -> None:
 )
 def test_other_passes_without_gradients_are_silent(passed: Event) -> None:
     assert examined(evaluation_in_train_mode.RULE, *training(), passed) == []
+
+
+def test_a_function_that_does_not_heed_the_mode_in_evaluation_with_gradients() -> None:
+    dropout = ModeNotHeeded(step=4, module=0, function="dropout", location=at(30), grad_enabled=True)
+    idle = ForwardsWithoutBackward(step=4, module=0, location=at(60), training=False, passes=1, bytes_held=9)
+    used = IdleForwardUsed(step=5, module=0, location=at(60), training=False)
+    (finding,) = examined(evaluation_in_train_mode.RULE, *training(), dropout, idle)
+    assert line(finding) == 30
+    assert examined(evaluation_in_train_mode.RULE, *training(), dropout) == []
+    assert examined(evaluation_in_train_mode.RULE, *training(), dropout, idle, used) == []
+    assert examined(evaluation_in_train_mode.RULE, *training(), dropout, structs.replace(idle, training=True)) == []
 
 
 def norm(*, frozen: bool) -> tuple[object, ...]:

@@ -21,6 +21,8 @@ _MASKING = frozenset({"multi_head_attention_forward", "scaled_dot_product_attent
 _FAR_BELOW = -1e4
 """Scores that leave a position no weight; half precision ends at -65504."""
 _MOST_ELEMENTS = 2**20
+_MOST_SPECIAL = 2
+"""Tokens that a model puts before or behind those that it is given, as one that stands for the whole."""
 _TOLD = 3
 """Steps of a line to tell of."""
 
@@ -54,7 +56,7 @@ class KeyMasks(Instrument):
         hidden = _hidden(operation)
         for call in reversed(self._padded.calls) if hidden is not None else ():
             padding = call.padding.mask
-            if hidden is not None and hidden.keys.shape == padding.shape and torch.equal(hidden.keys, ~padding):
+            if hidden is not None and _are_opposite(hidden.keys, padding):
                 self._told[where] += 1
                 self._told_in[where] = step
                 self.emit(
@@ -71,6 +73,18 @@ class KeyMasks(Instrument):
                     )
                 )
                 return
+
+
+def _are_opposite(hidden: torch.Tensor, padding: torch.Tensor) -> bool:
+    """Whether just what is no padding is hidden; beyond the tokens there may be a few that were put to one end."""
+    more = hidden.shape[-1] - padding.shape[-1]
+    if len(hidden) != len(padding) or not 0 <= more <= _MOST_SPECIAL:
+        return False
+    ends = (
+        (hidden[:, more:], hidden[:, :more]),
+        (hidden[:, : hidden.shape[-1] - more], hidden[:, hidden.shape[-1] - more :]),
+    )
+    return any(torch.equal(own, ~padding) and bool((special == special[:1]).all()) for own, special in ends)
 
 
 def _hidden(operation: Operation) -> _Hidden | None:

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import BackwardRan, ForwardRan, ModeNotHeeded, ModeSet, ModuleSeen, OptimizerStepped
+from autograd_doctor.events import (
+    BackwardRan,
+    ForwardRan,
+    ForwardsWithoutBackward,
+    IdleForwardUsed,
+    ModeNotHeeded,
+    ModeSet,
+    ModuleSeen,
+    OptimizerStepped,
+)
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
@@ -20,7 +29,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             yield _finding(trace, module, passes)
     heedless: dict[Location | None, ModeNotHeeded] = {}
     for told in trace.of(ModeNotHeeded):
-        if not told.grad_enabled and _trained(trace, told.module):
+        is_evaluation = not told.grad_enabled or told.module in _idle_in_eval_mode(trace)
+        if is_evaluation and _trained(trace, told.module):
             heedless.setdefault(told.location, told)
     for told in heedless.values():
         yield _heedless(trace, told)
@@ -30,6 +40,12 @@ def _trained(trace: Trace, module: int) -> bool:
     """Target and teacher networks run without gradients in train mode as a matter of course."""
     seen = trace.modules.get(module)
     return seen is not None and bool(trace.learning.intersection(seen.parameters))
+
+
+def _idle_in_eval_mode(trace: Trace) -> set[int]:
+    """Modules whose passes in eval mode built graphs that no backward came through."""
+    used = {event.module for event in trace.of(IdleForwardUsed) if not event.training}
+    return {event.module for event in trace.of(ForwardsWithoutBackward) if not event.training} - used
 
 
 def _training_passes(trace: Trace, module: int) -> list[ForwardRan]:
@@ -255,7 +271,16 @@ RULE = Rule(
     fix="Call `model.eval()` before evaluation and `model.train()` after it; hand the mode on to functions.",
     fine="Monte-Carlo dropout and recalibration of batch-norm, for which the mode is set on purpose, target networks, "
     "and networks without such layers. A pass in nearly every training step is only an `info`.",
-    needs=(ForwardRan, ModeNotHeeded, ModeSet, ModuleSeen, BackwardRan, OptimizerStepped),
+    needs=(
+        BackwardRan,
+        ForwardRan,
+        ForwardsWithoutBackward,
+        IdleForwardUsed,
+        ModeNotHeeded,
+        ModeSet,
+        ModuleSeen,
+        OptimizerStepped,
+    ),
     examine=examine,
     bad=(bad, bad_function),
     good=(good, good_function, good_monte_carlo_dropout, good_recalibration, good_rollout),

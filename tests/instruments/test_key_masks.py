@@ -51,6 +51,25 @@ def added(shown: torch.Tensor) -> torch.Tensor:
     return torch.zeros(shown.shape).masked_fill(~shown, -torch.inf)[:, None]
 
 
+def beside(keys: torch.Tensor, *, before: int, behind: int = 0) -> torch.Tensor:
+    """A mask that shows tokens which the model itself put to the ends, and hides these keys."""
+    return torch.cat([torch.zeros(3, before, dtype=torch.bool), keys, torch.zeros(3, behind, dtype=torch.bool)], dim=1)
+
+
+def longer(mask: torch.Tensor) -> object:
+    return lambda x: x.new_ones(3, 1, 1, mask.shape[1]).masked_fill(mask[:, None, None], -1e9) + x.sum()
+
+
+def test_tokens_that_a_model_adds_at_the_ends() -> None:
+    for mask in (beside(FULL, before=1), beside(FULL, before=0, behind=2)):
+        (event,) = told(longer(mask))
+        assert (event.hides, event.shows) == (9, 6)
+    uneven = beside(FULL, before=1)
+    uneven[0, 0] = True
+    for mask in (beside(~FULL, before=1), beside(FULL, before=3), beside(FULL, before=1, behind=1), uneven):
+        assert told(longer(mask)) == []
+
+
 @pytest.mark.parametrize(
     ("attend", "means"),
     [

@@ -551,3 +551,31 @@ def test_a_mask_that_lets_the_future_in_once_texts_are_longer() -> None:
     """)
     assert findings(report) == wanted, report.exit_reason
     assert report.findings[0].step_first >= 21
+
+
+def test_a_generator_that_is_cut_off_is_found_however_long_it_trains() -> None:
+    """Its samples are made before the step of the other network, so that samples of steps may not see them made."""
+    report, wanted = check("""
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        maker = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 2))
+        judge = nn.Sequential(nn.Linear(2, 16), nn.ReLU(), nn.Linear(16, 1))
+        of_maker = torch.optim.Adam(maker.parameters(), lr=1e-3)
+        of_judge = torch.optim.Adam(judge.parameters(), lr=1e-3)
+        agrees = nn.BCEWithLogitsLoss()
+        yes, no = torch.ones(32, 1), torch.zeros(32, 1)
+        for _ in range(150):
+            of_judge.zero_grad()
+            real, made = torch.randn(32, 2) + 2, maker(torch.randn(32, 4))
+            loss = agrees(judge(real), yes) + agrees(judge(made.detach()), no)
+            loss.backward()
+            of_judge.step()
+            of_maker.zero_grad()
+            loss = agrees(judge(made.detach()), yes)  # <- AD202
+            loss.backward()
+            of_maker.step()
+    """)
+    assert [found for found in findings(report) if found[0] == "AD202"] == wanted
+    assert report.exit_code == 1

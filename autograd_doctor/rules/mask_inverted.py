@@ -144,6 +144,7 @@ RULE = Rule(
     bad=(bad, bad_scores_filled_by_hand),
     good=(good,),
     tunables={"steps": 2},
+    folds=("AD410",),
     about="model",
     references=("https://docs.pytorch.org/docs/stable/generated/torch.nn.MultiheadAttention.html",),
 )

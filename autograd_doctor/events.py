@@ -1057,7 +1057,7 @@ class TargetsSeen(Event, frozen=True):
 class TargetScaleSeen(Event, frozen=True):
     """How large predictions were, at the first and the last look at a line that compares them with targets from data.
 
-    Sizes are root mean squares: of predictions (first, last), and the largest of targets.
+    Sizes are medians of absolute values: of predictions (first, last), and of the targets of all steps.
     """
 
     location: Location | None

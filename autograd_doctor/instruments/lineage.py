@@ -60,7 +60,7 @@ class Lineage(Instrument):
 
     In steps that are looked at closely, `recorded` is sent for each output, after its lineage is known, `operated` for
     each operation outside backwards, and `parameter_written` for each parameter that the program changes. filled: per
-    parameter, the place that last gave it values before the first step.
+    parameter, the place that last gave it values before the first step. naps: how often work on data was left alone.
 
     It sees the program's main thread, and nothing inside optimizers and backwards. Where long work on data goes on,
     which no parameter flows into, it is left alone until one does.
@@ -92,6 +92,7 @@ class Lineage(Instrument):
         self._operations: Operations = site.signals.operations
         self._since = next_order()
         self._without_parameters = 0
+        self.naps = 0
         self._copied: set[int] = set()
         self.filled: dict[int, Place | None] = {}
         self._frozen: set[int] = set()
@@ -150,6 +151,7 @@ class Lineage(Instrument):
         if self._without_parameters > _WORK_ON_DATA and not self._detail.is_repeated:
             self._without_parameters = 0
             self._operations.dozing = True
+            self.naps += 1
 
     # ---------------------------------------------------------------------------------------------------- recording
 

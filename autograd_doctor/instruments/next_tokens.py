@@ -18,7 +18,7 @@ from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.module_calls import ModuleCalls, RootBegan, RootPassed
 from autograd_doctor.instruments.module_register import ModuleRegister
 from autograd_doctor.instruments.tensors import Tensors
-from autograd_doctor.reading.later import Ahead, Shift, is_answer, is_tokens, looks_ahead, reads_on, shift_of
+from autograd_doctor.reading.later import Ahead, Shift, heeds, is_answer, is_tokens, looks_ahead, reads_on, shift_of
 from autograd_doctor.reading.loss_arguments import operands_of
 from autograd_doctor.reading.losses import CLASSES
 from autograd_doctor.reading.module_copies import copies_of, copy_of, obstacle
@@ -67,6 +67,7 @@ class NextTokens(Instrument):
     """Tries, after a step, the first roots whose targets are their own tokens, or those one position further along.
 
     The latter only where that holds of one sequence that they take in: of two, one may be a source, known as a whole.
+    So it is where they look at the targets, with which a decoder inside of them begins.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (TargetsAhead, LookAheadJudged)
@@ -141,11 +142,11 @@ class NextTokens(Instrument):
             inputs = (call.tokens, *call.others)
             shifts = [(tokens, shift) for tokens in inputs if (shift := shift_of(tokens, target)) is not None]
             answer = next((tokens for tokens in inputs if is_answer(tokens, target)), None)
+            call.answer = call.answer if answer is None else answer.clone()
             if shifts:
                 call.ahead = _only_one_ahead(shifts)
                 self._tell(call, shifts[0][1], operation, target)
             elif answer is not None:
-                call.answer = answer.clone()
                 self._tell(call, Shift(dim=1, ahead=0), operation, target)
 
     def _tell(self, call: _Call, shift: Shift, operation: Operation, target: torch.Tensor) -> None:
@@ -186,16 +187,17 @@ class NextTokens(Instrument):
         copies = False
         args, kwargs = (None, None) if reason else (copies_of(call.args), copies_of(call.kwargs))
         copied = [] if reason else tensors_in((args or (), kwargs or {}), EVERYTHING)
-        tokens = next((each for each in copied if each.shape == wanted.shape and torch.equal(each, wanted)), None)
+        tokens = next(iter(_like(copied, wanted)), None)
         if not reason and tokens is None:
             reason = "its inputs are too large, no plain tensors, or were changed"
         if not reason and tokens is not None:
             try:
                 with self._guard.looking():
-                    if call.ahead is not None:
-                        found = looks_ahead(copy_of(call.module), args, kwargs, tokens, call.ahead[1])
-                    else:
-                        copies = reads_on(copy_of(call.module), args, kwargs, tokens)
+                    copied_module = copy_of(call.module)
+                    if call.ahead is None:
+                        copies = reads_on(copied_module, args, kwargs, tokens)
+                    elif not any(heeds(copied_module, args, kwargs, each) for each in _like(copied, call.answer)):
+                        found = looks_ahead(copied_module, args, kwargs, tokens, call.ahead[1])
             except Undecided as undecided:
                 reason = str(undecided)
             except Exception as error:
@@ -222,6 +224,12 @@ class NextTokens(Instrument):
             location=locate(found.place),
             called_at=where,
         )
+
+
+def _like(given: list[torch.Tensor], wanted: torch.Tensor | None) -> list[torch.Tensor]:
+    if wanted is None:
+        return []
+    return [each for each in given if each.shape == wanted.shape and torch.equal(each, wanted)]
 
 
 def _only_one_ahead(shifts: list[tuple[torch.Tensor, Shift]]) -> tuple[torch.Tensor, int] | None:

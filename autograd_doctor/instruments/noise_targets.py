@@ -11,8 +11,8 @@ from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.lineage import Lineage
-from autograd_doctor.instruments.module_calls import ModuleCalls, RootBegan
-from autograd_doctor.reading.linear import DIFFERENCES, JOINS
+from autograd_doctor.instruments.module_calls import ModuleCalls, RootBegan, RootPassed
+from autograd_doctor.reading.linear import DIFFERENCES
 from autograd_doctor.reading.loss_arguments import operands_of
 from autograd_doctor.reading.losses import REGRESSION
 from autograd_doctor.reading.made import has_graph, next_order
@@ -20,7 +20,7 @@ from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.pairs import ELEMENTWISE
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.shaping import MOVES
-from autograd_doctor.reading.tensors_in import tensors_in
+from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -28,14 +28,18 @@ from autograd_doctor.signals.operations import Operation
 
 _DRAWS = frozenset({"normal", "normal_", "randn", "randn_like"})
 _COMPARES = REGRESSION | DIFFERENCES
-_PASS_ON = ELEMENTWISE | MOVES | JOINS
+_PLAIN = ELEMENTWISE | MOVES
+"""Operations that leave noise what it is, where nothing else goes in."""
 _MOST_TOLD = 16
 
 
 class _Draw(NamedTuple):
+    """naps: how often operations on data had gone unrecorded before."""
+
     number: int
     place: Place | None
     shape: torch.Size
+    naps: int
 
 
 class _Noisy(NamedTuple):
@@ -45,8 +49,18 @@ class _Noisy(NamedTuple):
     mixed: bool
 
 
+class _Given(NamedTuple):
+    noisy: _Noisy
+    shape: torch.Size
+    place: Place | None
+
+
 class NoiseTargets(Instrument):
-    """Follows normal noise, in steps that are looked at closely, into what models are given and into targets."""
+    """Follows normal noise, in steps that are looked at closely, into what models are given and into targets.
+
+    A draw is known to a model if it is in what any module is given, if it is made or used in one, or if something was
+    made of it that learns or that is no tensor.
+    """
 
     emits: ClassVar[tuple[type[Event], ...]] = (NoiseApart,)
 
@@ -56,69 +70,95 @@ class NoiseTargets(Instrument):
         self._detail = detail
         self._lineage = lineage
         self._module_calls = module_calls
-        self._noisy: IdentityTable[_Noisy] = IdentityTable()
-        self._given: list[tuple[_Noisy, Place | None]] = []
         self._told = 0
+        self._forget()
 
     def connect(self, signals: Signals) -> None:
-        self.listen(self._lineage.operated, self._operation_ended, names=_DRAWS | _COMPARES | _PASS_ON)
+        self.listen(self._lineage.operated, self._operation_ended)
         self.listen(self._module_calls.root_began, self._root_began, attention=Attention.CLOSE)
+        self.listen(self._module_calls.root_passed, self._root_passed, attention=Attention.CLOSE)
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
         self.listen(self._detail.focused, self._turned)
 
+    def _forget(self) -> None:
+        self._noisy: IdentityTable[_Noisy] = IdentityTable()
+        self._given: list[_Given] = []
+        self._known: set[_Draw] = set()
+        self._is_inside = False
+
     def _turned(self, detail: Detail) -> None:
         """What operations of other steps made is not known."""
-        self._noisy, self._given = IdentityTable(), []
+        self._forget()
 
     def _step_taken(self, course: Course) -> None:
-        self._noisy, self._given = IdentityTable(), []
+        self._forget()
 
     def _root_began(self, began: RootBegan) -> None:
-        if began.call.grad_enabled and self._noisy:
-            found = (self._noisy.get(tensor) for tensor in began.given)
-            self._given += [(noisy, began.where) for noisy in found if noisy is not None]
+        self._is_inside = True
+        for tensor in began.given if self._noisy else ():
+            noisy = self._noisy.get(tensor)
+            if noisy is not None:
+                self._known |= noisy.draws
+                if began.call.grad_enabled:
+                    self._given.append(_Given(noisy, tensor.shape, began.where))
+
+    def _root_passed(self, passed: RootPassed) -> None:
+        self._is_inside = False
+
+    # ---------------------------------------------------------------------------------------------------- operations
 
     def _operation_ended(self, operation: Operation) -> None:
         name, result = operation.name, operation.result
-        if not isinstance(result, torch.Tensor):
+        if self._course.running is not None:
             return
         if name in _DRAWS:
-            if result.dim() and not result.requires_grad:
-                self._noisy.put(
-                    result, _Noisy(frozenset({_Draw(next_order(), operation.place, result.shape)}), mixed=False)
-                )
+            self._drawn(operation)
         elif not self._noisy:
             return
-        elif not has_graph(result):
-            self._combined(operation, result)
-        elif name in _COMPARES and self._given and self._course.running is None:
+        elif name in _COMPARES and isinstance(result, torch.Tensor) and has_graph(result):
             self._compared(operation)
+        else:
+            self._combined(operation)
 
-    def _combined(self, operation: Operation, result: torch.Tensor) -> None:
-        inputs = tensors_in((*operation.args, *operation.kwargs.values()))
+    def _drawn(self, operation: Operation) -> None:
+        result = operation.result
+        if isinstance(result, torch.Tensor) and result.dim() and not result.requires_grad:
+            draw = _Draw(next_order(), operation.place, result.shape, self._lineage.naps)
+            self._noisy.put(result, _Noisy(frozenset({draw}), mixed=False))
+            if self._is_inside:
+                self._known.add(draw)
+
+    def _combined(self, operation: Operation) -> None:
+        inputs = tensors_in((*operation.args, *operation.kwargs.values()), EVERYTHING)
         found = [noisy for tensor in inputs if (noisy := self._noisy.get(tensor)) is not None]
-        if found:
-            draws = frozenset[_Draw]().union(*(noisy.draws for noisy in found))
-            others = any(tensor.shape == result.shape for tensor in inputs if tensor not in self._noisy)
-            self._noisy.put(result, _Noisy(draws, mixed=others or any(noisy.mixed for noisy in found)))
+        if not found:
+            return
+        draws = frozenset[_Draw]().union(*(noisy.draws for noisy in found))
+        written = operation.args[:1] if operation.name == "__setitem__" else (operation.result,)
+        outputs = tensors_in(written, EVERYTHING)
+        if not outputs or any(map(has_graph, outputs)):
+            self._known |= draws
+        others = {tensor.shape for tensor in inputs if tensor not in self._noisy}
+        for output in outputs:
+            is_mixed = operation.name not in _PLAIN or output.shape in others or any(noisy.mixed for noisy in found)
+            self._noisy.put(output, _Noisy(draws, is_mixed))
 
     def _compared(self, operation: Operation) -> None:
         operands = operands_of(operation.args, operation.kwargs)
         target = next((each for each in operands or () if not has_graph(each)), None)
         noise = self._noisy.get(target) if target is not None else None
-        if target is None or noise is None or noise.mixed or len(noise.draws) != 1:
+        if target is None or noise is None or noise.mixed or len(noise.draws) != 1 or self._told >= _MOST_TOLD:
             return
         (wanted,) = noise.draws
-        known = frozenset[_Draw]().union(*(noisy.draws for noisy, _ in self._given))
         like = [
-            (draw, where)
-            for noisy, where in self._given
-            for draw in noisy.draws
-            if noisy.mixed and draw.shape == wanted.shape
+            (draw, given)
+            for given in self._given
+            for draw in given.noisy.draws
+            if given.noisy.mixed and wanted.shape in (draw.shape, given.shape)
         ]
-        if wanted not in known and like and self._told < _MOST_TOLD:
+        if like and wanted not in self._known and wanted.naps == self._lineage.naps:
             self._told += 1
-            added, called = like[-1]
+            added, given = like[-1]
             self.emit(
                 NoiseApart(
                     step=self._course.steps,
@@ -127,6 +167,6 @@ class NoiseTargets(Instrument):
                     shape=list(wanted.shape),
                     drawn_at=locate(wanted.place),
                     added_at=locate(added.place),
-                    called_at=locate(called),
+                    called_at=locate(given.place),
                 )
             )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from statistics import median
 from typing import ClassVar
 
 import torch
@@ -30,7 +31,7 @@ _LEAST_LOOKS = 3
 
 @dataclass
 class _Line:
-    """A line that compares; sizes are root mean squares. target: the largest of its steps."""
+    """A line that compares; sizes are medians of absolute values. targets: those of its steps."""
 
     operation: str
     name: str
@@ -38,8 +39,7 @@ class _Line:
     first: float
     last_step: int = 0
     last: float = 0.0
-    target: float = 0.0
-    looks: int = 0
+    targets: list[float] = field(default_factory=list)
 
 
 class TargetScales(Instrument):
@@ -60,14 +60,14 @@ class TargetScales(Instrument):
 
     def finish(self) -> None:
         for place, line in self._lines.items():
-            if line.looks >= _LEAST_LOOKS:
+            if len(line.targets) >= _LEAST_LOOKS:
                 self.emit(
                     TargetScaleSeen(
                         step=self._course.steps,
                         location=locate(place),
                         operation=line.operation,
                         name=line.name,
-                        target=line.target,
+                        target=median(line.targets),
                         first_step=line.first_step,
                         first=line.first,
                         last_step=line.last_step,
@@ -92,8 +92,7 @@ class TargetScales(Instrument):
             line = _Line(operation.name, variable_name(wanted), self._course.steps, size)
             self._lines[operation.place] = line
         line.last_step, line.last = self._course.steps, size
-        line.target = max(line.target, _size(wanted))
-        line.looks += 1
+        line.targets.append(_size(wanted))
 
     def _is_data(self, target: torch.Tensor) -> bool:
         """Whether it is floating-point numbers out of a loader or a larger tensor, and nothing that a model gave."""
@@ -104,5 +103,5 @@ class TargetScales(Instrument):
 
 
 def _size(tensor: torch.Tensor) -> float:
-    """The root mean square of its values."""
-    return float(tensor.detach().float().square().mean().sqrt())
+    """The median of its absolute values, to which codes for what is missing, and outliers, are nothing."""
+    return float(tensor.detach().float().abs().median())

@@ -52,8 +52,8 @@ class _Mixed(NamedTuple):
 class TermReductions(Instrument):
     """Follows, in steps that are looked at closely, what reduces the values of a batch to where two of it meet.
 
-    Not followed any further are terms that are multiplied, but for a factor of two, and sums of what data weigh, as the
-    advantages of a policy do.
+    Not followed any further are terms that are multiplied, but for a factor of two, and sums of what is weighed value
+    by value: by data, as by the advantages of a policy, by a number, or by what is learned itself, as by shares.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (ReductionsMixed,)
@@ -114,9 +114,14 @@ class TermReductions(Instrument):
             self._combined(operation, result)
 
     def _is_weighted(self, operation: Operation) -> bool:
+        """Whether values are scaled by data, by a number that is no plain one, or by one another."""
         tensors = tensors_in(operation.args)
-        by_data = operation.name in SCALING and any(not has_graph(each) and each.numel() > 1 for each in tensors)
-        return by_data or (bool(self._weighted) and any(each in self._weighted for each in tensors))
+        if self._weighted and any(each in self._weighted for each in tensors):
+            return True
+        if operation.name not in SCALING:
+            return False
+        apart = len(tensors) > 1 and tensors[0] is not tensors[1]
+        return apart or (len(tensors) == 1 and not _is_plain(operation.args))
 
     def _reduced(self, operation: Operation, result: torch.Tensor) -> None:
         values = operation.args[0] if operation.args else operation.kwargs.get("input")

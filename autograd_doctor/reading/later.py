@@ -143,6 +143,20 @@ def reads_on(module: nn.Module, args: Any, kwargs: Any, tokens: torch.Tensor) ->
     return any(_reads_along(called, alongs[dim], tokens, dim) for dim in alongs if tokens.shape[dim] > 2)
 
 
+def heeds(module: nn.Module, args: Any, kwargs: Any, tokens: torch.Tensor) -> bool:
+    """Whether what a copy returns for some place depends on these tokens of what it is given."""
+
+    def called() -> list[torch.Tensor]:
+        with alone():
+            output = module(*fresh(args), **fresh(kwargs))
+        return [each.clone() for each in _by_time(tensors_in([output], EVERYTHING), tokens.shape, 1)]
+
+    before = called()
+    with _changed(tokens, 1, 0):
+        after = called()
+    return bool(before) and _difference(before, after) > TOLERANCE
+
+
 def _reads_along(
     called: Callable[[int], list[torch.Tensor]], before: list[torch.Tensor], tokens: torch.Tensor, dim: int
 ) -> bool:

@@ -8,7 +8,16 @@ from autograd_doctor.events import BackwardRan, LossComputed
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.losses import SIGMOIDS, SOFTMAXES, SQUARED, SQUASHING, elsewhere, faulty_losses, named
+from autograd_doctor.views.losses import (
+    SIGMOIDS,
+    SOFTMAXES,
+    SQUARED,
+    SQUASHING,
+    elsewhere,
+    faulty_losses,
+    named,
+    sum_to_one,
+)
 from autograd_doctor.wording import value_range
 
 
@@ -35,6 +44,8 @@ def _has_too_much_to_share(event: LossComputed, most: float) -> bool:
         return False
     same_shape = shaping.shape == event.prediction.facts.shape == target.facts.shape
     if not same_shape or shaping.shape[shaping.dim] < 2 or (target.facts.low or 0.0) < 0:
+        return False
+    if not sum_to_one(event.prediction.sums_over_softmax):  # its axes were moved since
         return False
     return bool(target.sums_over_softmax) and target.sums_over_softmax[1] > most
 

@@ -20,6 +20,10 @@ _LIE = {
 _INDEX = {"halves": "(torch.arange(2 * n) + n) % (2 * n)", "turns": "torch.arange(2 * n) ^ 1"}
 
 
+_NEWEST = 3
+"""Steps: encoders of two kinds begin with views that are less alike than any two, and bring them together."""
+
+
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     lines: dict[tuple[Location | None, str], list[PositivesCompared]] = defaultdict(list)
     for event in trace.of(PositivesCompared):
@@ -29,7 +33,9 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         own, own_error = _mean([event.likeness for event in events], rows)
         other, error = _mean([event.other_likeness for event in events], rows)
         is_alike = other - 0.5 > max(tunables["more"], tunables["sure"] * error)
-        if len(events) >= tunables["steps"] and is_alike and own - 0.5 < tunables["none"] * own_error:
+        newest = mean(event.likeness for event in events[-_NEWEST:])
+        is_chance = max(own - 0.5, newest - 0.5 - tunables["more"]) < tunables["none"] * own_error
+        if len(events) >= tunables["steps"] and is_alike and is_chance:
             yield _finding(events, own, other)
 
 

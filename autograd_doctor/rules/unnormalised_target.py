@@ -29,7 +29,7 @@ def _finding(event: TargetScaleSeen) -> Finding:
     steps, to_go = event.last_step - event.first_step, _to_go(event)
     pace = f"; at that pace it takes {to_go:,.0f} more" if to_go < 1e12 else ""
     return RULE.finding(
-        f"the targets are as large as {event.target:.4g} (root mean square), the predictions were {event.first:.3g} in "
+        f"the targets are as large as {event.target:.4g} (median), the predictions were {event.first:.3g} in "
         f"step {event.first_step + 1} and {event.last:.3g} after {plural(steps, 'step')} more{pace}",
         subject=event.name or "targets",
         location=event.location,

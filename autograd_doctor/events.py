@@ -1147,6 +1147,28 @@ class BootstrappedBesideMark(Event, frozen=True):
     ones: int
 
 
+class EntropyInLoss(Event, frozen=True):
+    """A loss with log-probabilities weighted by what came of a draw holds the entropy of a distribution, too.
+
+    location: where that was asked for. minimised: the loss falls when the entropy does.
+    """
+
+    backward: int
+    location: Location | None
+    minimised: bool
+
+
+class WeightLearns(Event, frozen=True):
+    """A loss holds log-probabilities of what was drawn, or ratios of these, times something that has a graph.
+
+    location: of the product. parameters: those to which the weight has a graph.
+    """
+
+    backward: int
+    location: Location | None
+    parameters: list[int]
+
+
 class MaskedOut(Event, frozen=True):
     """A boolean mask left nothing of a tensor with a graph, of which a loss, a sum or a mean was then computed.
 

@@ -22,7 +22,7 @@ from autograd_doctor.reading.made import has_graph
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.operation_kinds import Kind
 from autograd_doctor.reading.places import Place, here, locate
-from autograd_doctor.reading.tensor_facts import readable
+from autograd_doctor.reading.signs import sign_of
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -154,17 +154,8 @@ class LossSigns(Instrument):
             return None
         if operation.name in _DIVISIONS and self._bounded.get(args[0]) is None:
             return None
-        sign = self._sign(factors[0])
+        sign = sign_of(factors[0])
         return None if not sign else known[0] if sign > 0 else known[0].turned(operation.place)
-
-    def _sign(self, factor: Any) -> int:
-        """1 or -1 where a factor has that sign all over, 0 where it has not, or cannot be read."""
-        if not isinstance(factor, torch.Tensor):
-            return int(factor > 0) - int(factor < 0)
-        if factor.is_complex() or not (readable(factor) and factor.numel()):
-            return 0
-        low, high = (bool(edge) for edge in ((factor >= 0).all(), (factor <= 0).all()))
-        return low - high
 
     def _summed(self, operation: Operation, args: Sequence[Any], known: Sequence[_Bounded]) -> _Bounded | None:
         """Sums of one sign keep it; numbers only shift it, and so do data of a single value."""

@@ -1,4 +1,4 @@
-"""What is drawn from distributions of `torch.distributions`, and the log-probabilities that they are asked for."""
+"""What is drawn from distributions of `torch.distributions`, and the log-probabilities and entropies asked of them."""
 
 from __future__ import annotations
 
@@ -38,13 +38,21 @@ class Evaluation:
     result: Any
 
 
+@dataclass(eq=False, slots=True)
+class Entropy:
+    """`distribution.entropy()` has returned."""
+
+    distribution: Distribution
+    result: Any
+
+
 class _Depth(threading.local):
     calls = 0
     """How many methods of distributions are running in this thread, one inside the other."""
 
 
 class Distributions(Seam):
-    """`drawn` after `sample`, `evaluated` after `log_prob`, where they returned.
+    """`drawn` after `sample`, `evaluated` after `log_prob`, `measured` after `entropy`, where they returned.
 
     A distribution that is made of others calls theirs: only the outermost call is signalled. Calls under transforms of
     functions are not.
@@ -54,12 +62,14 @@ class Distributions(Seam):
         super().__init__(guard)
         self.drawn: Signal[Draw] = Signal(guard, self)
         self.evaluated: Signal[Evaluation] = Signal(guard, self)
+        self.measured: Signal[Entropy] = Signal(guard, self)
         self._depth = _Depth()
 
     def patch(self, patches: Patches) -> None:
         for kind in _kinds(Distribution):
             self._replace(patches, kind, "sample", self.drawn, _drawn)
             self._replace(patches, kind, "log_prob", self.evaluated, _evaluated)
+            self._replace(patches, kind, "entropy", self.measured, _measured)
 
     def _replace(
         self, patches: Patches, kind: type[Distribution], name: str, signal: Signal[P], told: Callable[..., P]
@@ -90,6 +100,10 @@ def _drawn(distribution: Distribution, result: Any, *args: Any, **kwargs: Any) -
 
 def _evaluated(distribution: Distribution, result: Any, *args: Any, **kwargs: Any) -> Evaluation:
     return Evaluation(distribution, next(iter((*args, *kwargs.values())), None), result)
+
+
+def _measured(distribution: Distribution, result: Any) -> Entropy:
+    return Entropy(distribution, result)
 
 
 def _kinds(kind: type) -> Iterator[type]:

@@ -1521,6 +1521,18 @@ class WeightsMetThemselves(Event, frozen=True):
 # ---------------------------------------------------------------------------------------------------------- numerics
 
 
+class GrownWithin(Struct, frozen=True, omit_defaults=True):
+    """An operation at a line whose results grew from call to call within one step.
+
+    sizes: of the mean of a result, at the calls 1, 2, 4, 8 and so on, and at the last one.
+    """
+
+    operation: str
+    location: Location | None
+    calls: int
+    sizes: list[float]
+
+
 class NonFiniteProduced(Event, frozen=True):
     """The first forward operation whose output held NaN or Inf while its inputs were finite, and that mattered.
 
@@ -1528,7 +1540,8 @@ class NonFiniteProduced(Event, frozen=True):
     one that left it out, a gradient that the program changed, a parameter in the step of an optimizer (the operation,
     then), or a loss that was only read. low_precision: the same operation is finite in float32 (None: not tried).
     from_graph: nobody recorded the operation; it was found by computing the nodes of the graph once more. written_at:
-    where infinities that went in were written down by the program itself, as masks are.
+    where infinities that went in were written down by the program itself, as masks are. grown: what grew before, in the
+    same step.
     """
 
     operation: str
@@ -1541,6 +1554,7 @@ class NonFiniteProduced(Event, frozen=True):
     low_precision: bool | None = None
     from_graph: bool = False
     written_at: Location | None = None
+    grown: GrownWithin | None = None
 
 
 class NonFiniteInput(Event, frozen=True):

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 import torch
+from msgspec import structs
 from torch.autograd.graph import Node
 
 from autograd_doctor.events import Event, NonFiniteInput, NonFiniteProduced, TensorFacts
@@ -30,6 +31,7 @@ from autograd_doctor.reading.operation_kinds import STAYS_FINITE
 from autograd_doctor.reading.origin import Origin
 from autograd_doctor.reading.places import Place, place
 from autograd_doctor.reading.put_off import Look, PutOff, is_checkable
+from autograd_doctor.reading.repeated_sizes import RepeatedSizes
 from autograd_doctor.reading.subclasses import gradient_of
 from autograd_doctor.reading.tensor_facts import bad_rows, describe, is_remote, is_spoiled, norms
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
@@ -77,6 +79,8 @@ class NonFinite(Instrument):
         self._reported: set[tuple[str | None, Place | None]] = set()
         self._active = True
         self._waiting = PutOff()
+        self._sizes = RepeatedSizes()
+        self._sizes_of = -1
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._lineage.recorded, self._recorded)
@@ -126,7 +130,10 @@ class NonFinite(Instrument):
             if origin.is_of_spoiled_weights and self._course.steps:  # what spoiled it happened unseen
                 self._detail.missed()
                 return
-            self.emit(self._with_operands(origin, call).event(self._course.steps))
+            event = self._with_operands(origin, call).event(self._course.steps)
+            if isinstance(event, NonFiniteProduced) and self._sizes_of == self._course.steps:
+                event = structs.replace(event, grown=self._sizes.fastest())
+            self.emit(event)
             self._reported.add((origin.operation, origin.place))
             self._active = len(self._reported) < _MOST_REPORTED
 
@@ -167,15 +174,20 @@ class NonFinite(Instrument):
         if is_remote(output):
             self._put_off(recorded)
             return
-        if math.isfinite(output.sum(dtype=torch.float32 if output.dtype.itemsize < 4 else None).item()) or bool(
-            torch.isfinite(output).all()
-        ):
+        total = output.sum(dtype=torch.float32 if output.dtype.itemsize < 4 else None).item()
+        if math.isfinite(total) or bool(torch.isfinite(output).all()):
             made.origin = None
+            self._note_size(made, abs(total) / max(output.numel(), 1))
             return
         if made.origin is None:
             made.origin = self._spoiled_parameter(recorded.inputs)
         if made.origin is None or (made.origin.deliberate and bool(torch.isnan(output).any())):
             made.origin = None if self._is_written_down(recorded) else self._origin(recorded, made.origin)
+
+    def _note_size(self, made: Made, size: float) -> None:
+        if self._sizes_of != self._course.steps:
+            self._sizes, self._sizes_of = RepeatedSizes(), self._course.steps
+        self._sizes.note(made.place, made.operation, size)
 
     # -------------------------------------------------------------------------------------------- on an accelerator
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from autograd_doctor.events import (
     BackwardRan,
+    GrownWithin,
     NonFiniteGradient,
     NonFiniteProduced,
     OptimizerBuilt,
@@ -86,6 +87,8 @@ def _finding(trace: Trace, born: NonFiniteProduced) -> Finding:
             "the difference of two infinities is NaN, and so is 0 times one",
             "look at where the infinities come from, as a row that is masked altogether",
         )
+    if grown and born.grown is not None and born.grown.location is not None:
+        return _grown(born, born.grown, f"`{born.operation}` made {kind} at last")
     from_what = described_operands(born)
     operands = {f"operand_{place}": operand.described for place, operand in enumerate(born.operands, start=1)}
     return RULE.finding(
@@ -106,6 +109,26 @@ def _finding(trace: Trace, born: NonFiniteProduced) -> Finding:
         },
         related=(*origins(born), *_written(born), *_taken(born, built)),
         notes=tuple(filter(None, (reason, _inside(born), _left_out(born), _how(born)))),
+        step_first=born.step + 1,
+        step_count=1,
+    )
+
+
+def _grown(born: NonFiniteProduced, grown: GrownWithin, end: str) -> Finding:
+    """The line that grew from call to call, of which the overflow is only the end."""
+    sizes = [f"{size:.3g} in call {2**power}" for power, size in enumerate(grown.sizes[:-1])]
+    sizes.append(f"{grown.sizes[-1]:.3g} in call {grown.calls}")
+    related = (Related(end, born.location),) if born.location is not None and born.location != grown.location else ()
+    return RULE.finding(
+        f"what `{grown.operation}` makes here grows from call to call within a step, to {grown.sizes[-1]:.3g} in the "
+        f"mean after {grown.calls} calls; {end}",
+        subject=grown.operation,
+        location=grown.location,
+        confidence="medium",
+        help="keep it in bounds: a normalisation or a bounded activation (`tanh`) in the loop, weights that do not "
+        "enlarge (orthogonal ones, or smaller), or shorter sequences",
+        evidence={"sizes": sizes, "calls": grown.calls, "operation": born.operation, **rows(born)},
+        related=related,
         step_first=born.step + 1,
         step_count=1,
     )

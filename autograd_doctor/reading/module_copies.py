@@ -27,6 +27,7 @@ _MOST_INPUT = 16 * 2**20
 _MOST_THINGS = 20_000
 """Objects that the modules hold beside those, configurations for instance."""
 _PARTS = ("_parameters", "_buffers", "_modules")
+_TRAINING = ("torch.optim", "torch.amp")
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks")
 _COPYING = ("__deepcopy__", "__copy__", "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__")
 _SHARED = (FunctionType, BuiltinFunctionType, ModuleType, type, torch.dtype, torch.device, torch.Size)
@@ -77,10 +78,13 @@ def _obstacle_in(module: nn.Module, registered: set[int]) -> str:
 
 
 def _owners(module: nn.Module) -> Iterator[str]:
-    """Attributes that hold what holds the module in turn, as the trainer of a `LightningModule` does."""
+    """Attributes that hold what trains the module: its optimizer, or what holds the module in turn, as the trainer of a
+    `LightningModule` does.
+    """
     for name, value in attributes(module).items():
-        is_part = name in _PARTS or is_a(value, (nn.Module, torch.Tensor, *_PLAIN))
-        if not is_part and any(thing is module for thing in _reached(value)):
+        if name in _PARTS or is_a(value, (nn.Module, torch.Tensor, *_PLAIN)):
+            continue
+        if type(value).__module__.startswith(_TRAINING) or any(thing is module for thing in _reached(value)):
             yield name
 
 

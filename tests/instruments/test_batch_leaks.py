@@ -153,6 +153,14 @@ def test_what_holds_a_module_is_not_copied_with_it() -> None:
     assert module.owner.parts == [{"model": module}]
 
 
+def test_an_optimizer_is_not_copied_with_the_module_that_keeps_it() -> None:
+    module = Owned(speaks=False)
+    module.optimizer = torch.optim.Adam(module.parameters())
+    module.schedule = torch.optim.lr_scheduler.StepLR(module.optimizer, 3)
+    event, _ = judged(module)
+    assert (event.verdict, event.reason) == ("independent", "")
+
+
 def test_a_forward_that_needs_what_holds_its_module_is_not_judged() -> None:
     event, _ = judged(Owned(speaks=True))
     assert event.verdict == "not judged"

@@ -7,9 +7,10 @@ Where an episode ended there is nothing after it, and a batch of transitions say
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import torch
+from msgspec.structs import replace
 
 from autograd_doctor.events import BootstrappedBesideMark, Event
 from autograd_doctor.instruments.course import Course
@@ -35,9 +36,14 @@ from autograd_doctor.signals.operations import Operation
 _COMPARES = REGRESSION | DIFFERENCES
 _GIVES = FROM_DATA | JOINS | {"__getitem__", "index_select"}
 """Operations by which fields of a batch come out of lists, arrays and larger tensors."""
-_COUNTS = PRODUCTS | SUMS | {
-    "__getitem__", "__invert__", "__setitem__", "bitwise_not", "logical_not", "masked_fill", "masked_fill_", "where",
-}  # fmt: skip
+_CASTS = frozenset({"bool", "byte", "char", "short"})
+_CHOOSES = frozenset({"__getitem__", "embedding", "gather", "index_select", "one_hot", "take_along_dim"})
+"""Operations that take the numbers of actions, which may be zeros and ones as well."""
+_LEAVES_OUT = frozenset({
+    "__setitem__", "index_copy_", "index_fill", "index_fill_", "index_put", "index_put_", "masked_fill", "masked_fill_",
+    "masked_scatter_", "scatter", "scatter_", "where",
+})  # fmt: skip
+"""Operations after which a prediction may be there for some rows only."""
 _LEAST, _MOST = 8, 2**14
 """Values of a mark."""
 _MOST_TOLD = 16
@@ -47,7 +53,7 @@ _MOST_TOLD = 16
 class _Mark:
     """A tensor of zeros and ones, also under other shapes and dtypes. used: by anything but what gives it these.
 
-    counts: it is multiplied, inverted or chosen by, as what is to leave a prediction out is.
+    counts: by anything that may leave a prediction out, and not as the number of an action or as a reward.
     """
 
     place: Place | None
@@ -57,8 +63,18 @@ class _Mark:
     counts: bool = False
 
 
+class _Target(NamedTuple):
+    """A bootstrapped target that was compared: what is to be told at the end of the step, and of which marks."""
+
+    event: BootstrappedBesideMark
+    marks: list[_Mark]
+
+
 class Bootstraps(Instrument):
-    """Looks, in steps that are looked at closely, for marks that are used for nothing when a target is compared."""
+    """Looks, in steps that are looked at closely, for marks that nothing uses although a target is compared.
+
+    A blend of data and a prediction, both scaled, is no bootstrapped target.
+    """
 
     emits: ClassVar[tuple[type[Event], ...]] = (BootstrappedBesideMark,)
 
@@ -79,45 +95,74 @@ class Bootstraps(Instrument):
     def _forget(self) -> None:
         self._marks: IdentityTable[_Mark] = IdentityTable()
         self._discounted: IdentityTable[None] = IdentityTable()
+        self._partial: IdentityTable[None] = IdentityTable()
+        self._scaled: IdentityTable[None] = IdentityTable()
         self._targets: IdentityTable[Place | None] = IdentityTable()
         self._known: list[_Mark] = []
+        self._compared_with: list[_Target] = []
 
     def _turned(self, detail: Detail) -> None:
         """What operations of other steps made is not known."""
         self._forget()
 
     def _step_taken(self, course: Course) -> None:
+        for target in self._compared_with:
+            unused = [mark for mark in target.marks if not mark.used]
+            if unused and not any(mark.counts for mark in target.marks) and self._told < _MOST_TOLD:
+                self._told += 1
+                mark = unused[-1]
+                self.emit(replace(target.event, mark_at=locate(mark.place), ones=mark.ones))
         self._forget()
 
     # ---------------------------------------------------------------------------------------------------- operations
 
     def _operation_ended(self, operation: Operation) -> None:
+        if self._course.running is not None:
+            return
         name, result = operation.name, operation.result
-        if not isinstance(result, torch.Tensor) or self._course.running is not None:
-            return
         inputs = tensors_in((*operation.args, *operation.kwargs.values()))
-        marks = [mark for tensor in inputs if (mark := self._marks.get(tensor)) is not None] if self._known else []
-        if marks and name in MOVES and len(inputs) == 1:
-            self._marks.put(result, marks[0])
+        if self._known and self._moved(operation, inputs):
             return
-        is_reward = any(tensor in self._discounted for tensor in inputs) and name in SUMS
-        for mark in marks:
-            mark.used = True
-            mark.counts |= name in _COUNTS and not is_reward
-        if name in _COMPARES and has_graph(result):
+        if name == "__setitem__" and isinstance(operation.args[0], torch.Tensor):
+            self._partial.put(operation.args[0], None)
+        elif not isinstance(result, torch.Tensor):
+            return
+        elif name in _COMPARES and has_graph(result):
             self._compared(operation)
         elif not has_graph(result):
             self._computed(operation, result, inputs)
 
+    def _moved(self, operation: Operation, inputs: list[torch.Tensor]) -> bool:
+        """Whether a mark was only given another shape or dtype; otherwise it is used."""
+        name, result = operation.name, operation.result
+        marks = [mark for tensor in inputs if (mark := self._marks.get(tensor)) is not None]
+        if not marks:
+            return False
+        is_whole = isinstance(result, torch.Tensor) and result.numel() == marks[0].values
+        if name in MOVES | _CASTS and len(inputs) == 1 and is_whole:
+            self._marks.put(result, marks[0])
+            return True
+        is_reward = name in SUMS and any(tensor in self._discounted for tensor in inputs)
+        is_action = name in _CHOOSES and self._marks.get(operation.args[0]) is None
+        for mark in marks:
+            mark.used = True
+            mark.counts |= not (is_reward or is_action or name in JOINS)
+        return False
+
     def _computed(self, operation: Operation, result: torch.Tensor, inputs: list[torch.Tensor]) -> None:
         name = operation.name
         predicted = [tensor for tensor in inputs if self._is_predicted(tensor)]
-        if name in PRODUCTS and len(predicted) == 1:
-            plain = [each for each in operation.args if isinstance(each, float)]
+        plain = [each for each in operation.args if isinstance(each, float)]
+        if name in _LEAVES_OUT or any(tensor in self._partial for tensor in inputs):
+            self._partial.put(result, None)
+        elif name in PRODUCTS and not predicted and plain:
+            self._scaled.put(result, None)
+        elif name in PRODUCTS and len(predicted) == 1:
             if predicted[0] in self._discounted or any(0 < number < 1 for number in plain):
                 self._discounted.put(result, None)
         elif name in SUMS - JOINS and len(predicted) == 1 and len(inputs) == 2 and predicted[0] in self._discounted:
-            self._targets.put(result, operation.place)
+            if not any(tensor in self._scaled for tensor in inputs):
+                self._targets.put(result, operation.place)
         elif name in MOVES and inputs and inputs[0] in self._targets:
             self._targets.put(result, self._targets.get(inputs[0]))
         elif name in MOVES and inputs and inputs[0] in self._discounted:
@@ -141,20 +186,16 @@ class Bootstraps(Instrument):
     def _compared(self, operation: Operation) -> None:
         operands = operands_of(operation.args, operation.kwargs)
         target = next((each for each in operands or () if each in self._targets), None)
-        if target is None or self._told >= _MOST_TOLD:
+        marks = [mark for mark in self._known if target is not None and mark.values == target.numel()]
+        if target is None or not marks or len(self._compared_with) >= _MOST_TOLD:
             return
-        marks = [mark for mark in self._known if mark.values == target.numel()]
-        unused = [mark for mark in marks if not mark.used]
-        if unused and not any(mark.counts for mark in marks):
-            self._told += 1
-            self.emit(
-                BootstrappedBesideMark(
-                    step=self._course.steps,
-                    location=locate(self._targets.get(target)),
-                    compared_at=locate(operation.place),
-                    name=variable_name(target),
-                    mark_at=locate(unused[-1].place),
-                    values=unused[-1].values,
-                    ones=unused[-1].ones,
-                )
-            )
+        event = BootstrappedBesideMark(
+            step=self._course.steps,
+            location=locate(self._targets.get(target)),
+            compared_at=locate(operation.place),
+            name=variable_name(target),
+            mark_at=None,
+            values=target.numel(),
+            ones=0,
+        )
+        self._compared_with.append(_Target(event, marks))

@@ -19,6 +19,7 @@ from autograd_doctor.instruments.ledger import Ledger
 from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.optimizers import Optimizers
 from autograd_doctor.instruments.tensors import Tensors
+from autograd_doctor.reading.distributions import tensors_of
 from autograd_doctor.reading.linear import DIFFERENCES, PRODUCTS, REARRANGEMENTS, SUMS
 from autograd_doctor.reading.made import has_graph, numbers_in
 from autograd_doctor.reading.numbers import IdentityTable
@@ -31,7 +32,12 @@ from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.distributions import Draw, Entropy, Evaluation
 from autograd_doctor.signals.operations import Operation
 
-_NEGATIONS = frozenset({"__neg__", "neg", "negative"})
+_NEGATIONS = frozenset({"__neg__", "neg", "neg_", "negative", "negative_"})
+_PICKS = frozenset({
+    "__getitem__", "chunk", "gather", "index_select", "masked_select", "narrow", "select", "split", "take_along_dim",
+    "unbind",
+})  # fmt: skip
+"""Operations that may leave out what others put together."""
 _BOUNDS = frozenset({"clamp", "clip", "exp", "min", "minimum", "max", "maximum"})
 _REVERSED = frozenset({"rsub", "__rsub__"})
 _DIVISIONS = frozenset({"__itruediv__", "div", "div_", "divide", "true_divide"})
@@ -40,9 +46,10 @@ _MOST_TOLD = 8
 
 
 class _Entropy(NamedTuple):
-    """One that a sum holds, and whether the sum falls when it grows."""
+    """One that a sum holds, of which distribution, and whether the sum falls when it grows."""
 
     place: Place | None
+    distribution: int
     negated: bool
 
 
@@ -54,12 +61,15 @@ class _Weight(NamedTuple):
 
 
 class _Held(NamedTuple):
-    """What of a policy is in a tensor. score: a log-probability or a ratio, weighted by nothing yet; drawn: it is that
-    of what the program drew in this step, or a ratio. weights: of scores in it; scored: there are such.
+    """What of a policy is in a tensor.
+
+    score: a log-probability or a ratio, weighted by nothing yet; compared: another was subtracted from it; drawn: it is
+    that of what the program drew in this step, or a ratio. weights: of scores in it; scored: there are such.
     """
 
     entropies: frozenset[_Entropy] = frozenset()
     score: bool = False
+    compared: bool = False
     drawn: bool = False
     scored: bool = False
     weights: frozenset[_Weight] = frozenset()
@@ -68,6 +78,7 @@ class _Held(NamedTuple):
         return _Held(
             self.entropies | other.entropies,
             self.score or other.score,
+            self.compared or other.compared,
             self.drawn or other.drawn,
             self.scored or other.scored,
             self.weights | other.weights,
@@ -104,6 +115,7 @@ class PolicyTerms(Instrument):
         self._lineage = lineage
         self._held: IdentityTable[_Held] = IdentityTable()
         self._draws: IdentityTable[None] = IdentityTable()
+        self._scored: set[int] = set()
         self._told = 0
 
     def connect(self, signals: Signals) -> None:
@@ -118,26 +130,37 @@ class PolicyTerms(Instrument):
 
     def _turned(self, detail: Detail) -> None:
         """What operations of other steps made is not known."""
-        self._held, self._draws = IdentityTable(), IdentityTable()
+        self._forget()
 
     def _step_taken(self, course: Course) -> None:
-        self._held, self._draws = IdentityTable(), IdentityTable()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._held, self._draws, self._scored = IdentityTable(), IdentityTable(), set()
 
     # ------------------------------------------------------------------------------------------------ distributions
 
     def _drawn(self, draw: Draw) -> None:
-        if isinstance(draw.result, torch.Tensor) and self._course.running is None:
+        """From a distribution that learns; others simulate data."""
+        learns = any(map(self._is_learned, tensors_of(draw.distribution)))
+        if isinstance(draw.result, torch.Tensor) and learns and self._course.running is None:
             self._draws.put(draw.result, None)
+
+    def _is_learned(self, tensor: torch.Tensor) -> bool:
+        made = self._tensors.get(tensor)
+        return tensor.requires_grad or (made is not None and made.values != 0)
 
     def _evaluated(self, call: Evaluation) -> None:
         result = call.result
         if isinstance(result, torch.Tensor) and has_graph(result) and self._course.running is None:
             self._held.put(result, _Held(score=True, drawn=call.value in self._draws))
+            self._scored.add(id(call.distribution))
 
     def _measured(self, call: Entropy) -> None:
         result = call.result
         if isinstance(result, torch.Tensor) and has_graph(result) and self._course.running is None:
-            self._held.put(result, _Held(entropies=frozenset({_Entropy(place(), negated=False)})))
+            entropy = _Entropy(place(), id(call.distribution), negated=False)
+            self._held.put(result, _Held(entropies=frozenset({entropy})))
 
     # --------------------------------------------------------------------------------------------------- operations
 
@@ -154,8 +177,11 @@ class PolicyTerms(Instrument):
             held = known[0].turned()
         elif name in _BOUNDS:
             held = _bounded(name, known)
+        elif name in _PICKS:
+            held = known[0]._replace(entropies=frozenset(), weights=frozenset())
         else:
             held = _summed(name, args, known)
+            held = held._replace(entropies=frozenset()) if "alpha" in operation.kwargs else held
         if held != _NOTHING and len(held.entropies) + len(held.weights) <= _MOST_TERMS:
             self._held.put(result, held)
 
@@ -190,10 +216,14 @@ class PolicyTerms(Instrument):
         walk = self._ledger.walk
         if held is None or not held.scored or call.kind != "backward" or walk is None or self._told >= _MOST_TOLD:
             return
+        if call.seeds and sign_of(call.seeds[0]) <= 0:
+            return
         if any(group.get("maximize") for _, each in self._optimizers.living() for group in each.param_groups):
             return
         self._told += 1
         for entropy in held.entropies:
+            if not (entropy.negated or entropy.distribution in self._scored):
+                continue
             self.emit(
                 EntropyInLoss(
                     step=self._course.steps,
@@ -218,12 +248,17 @@ def _bounded(name: str, known: Sequence[_Held]) -> _Held:
     held = known[0]
     for other in known[1:]:
         held |= other
-    return held._replace(entropies=frozenset(), drawn=held.drawn or (name == "exp" and held.score))
+    is_ratio = name == "exp" and held.score and held.compared
+    return held._replace(entropies=frozenset(), drawn=held.drawn or is_ratio)
 
 
 def _summed(name: str, args: Sequence[Any], known: Sequence[_Held]) -> _Held:
     """Of a difference, the second part turns round: which one that is, tells its place among the operands."""
     signed = list(known)
+    if name in DIFFERENCES and _is_own_value(args):
+        return _NOTHING
+    if name in DIFFERENCES and len(known) > 1:
+        signed = [each._replace(compared=True) if each.score else each for each in signed]
     if name in DIFFERENCES and name not in _REVERSED:
         first = 1 if isinstance(args[0], torch.Tensor) else 0
         signed[first:] = [each.turned() for each in signed[first:]]
@@ -233,3 +268,9 @@ def _summed(name: str, args: Sequence[Any], known: Sequence[_Held]) -> _Held:
     for each in signed:
         held |= each
     return held
+
+
+def _is_own_value(operands: Sequence[Any]) -> bool:
+    """Whether something is left of itself but the gradient: `x - x.detach()`, as estimators of any order have it."""
+    both = [each for each in operands if isinstance(each, torch.Tensor)]
+    return len(both) == 2 and both[0].is_set_to(both[1].detach())

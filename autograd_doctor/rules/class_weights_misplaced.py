@@ -24,10 +24,17 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             counts, weights = _of_two(event), [1.0, *event.weights]
         else:
             counts, weights = [event.classes.get(number, 0) for number in range(event.logits)], event.weights
+        if len(counts) == 2 and all(map(_is_written, event.weights)):
+            continue
         if len(counts) == len(weights) and min(counts, default=0) >= tunables["targets"] and min(weights) > 0:
             judgement = _judgement(counts, weights, tunables)
             if judgement:
                 yield _finding(event, counts, judgement)
+
+
+def _is_written(weight: float) -> bool:
+    """Whether a person may have written it down: two such numbers fit the counts of two classes by accident."""
+    return math.isclose(weight, float(f"{weight:.2g}"), rel_tol=1e-6)
 
 
 def _of_two(event: TargetsSeen) -> list[int]:

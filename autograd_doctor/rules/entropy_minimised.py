@@ -13,11 +13,16 @@ from autograd_doctor.views.losses import elsewhere, trains
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    lowered = [event for event in trace.of(EntropyInLoss) if event.minimised and trains(trace, event.backward)]
-    raised = {event.location for event in trace.of(EntropyInLoss) if not event.minimised}
-    for events in in_several_steps(trace, lowered, lambda event: event.location, tunables["steps"]):
-        if events[0].location not in raised:
-            yield _finding(trace, events)
+    raised = [event for event in trace.of(EntropyInLoss) if not event.minimised]
+    lines, backwards = {event.location for event in raised}, {event.backward for event in raised}
+    lowered = [
+        event
+        for event in trace.of(EntropyInLoss)
+        if event.minimised and event.location not in lines and event.backward not in backwards
+    ]
+    trained = [event for event in lowered if trains(trace, event.backward)]
+    for events in in_several_steps(trace, trained, lambda event: event.location, tunables["steps"]):
+        yield _finding(trace, events)
 
 
 def _finding(trace: Trace, events: list[EntropyInLoss]) -> Finding:
@@ -109,7 +114,7 @@ RULE = Rule(
     "opposite: the policy collapses to one action.",
     fix="Subtract the entropy from the loss, or add it to what is maximised before that is negated.",
     fine="Entropies of what has no label, in losses without weighted log-probabilities, and those whose sign changes "
-    "or cannot be told.",
+    "or cannot be told; two entropies of which one is raised, as in a mutual information.",
     needs=(BackwardRan, EntropyInLoss),
     examine=examine,
     bad=(bad,),

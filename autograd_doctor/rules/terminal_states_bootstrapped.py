@@ -34,7 +34,8 @@ def _finding(found: list[BootstrappedBesideMark], ones: int, values: int) -> Fin
         subject=event.name or "target",
         location=event.location,
         confidence="medium",
-        help="leave the prediction out where the episode ended: `reward + gamma * (1 - done) * prediction`",
+        help="leave the prediction out where the episode ended: `reward + gamma * (1 - done) * prediction`; marks of a "
+        "limit of time alone are right to be left unused",
         evidence={"rows": event.values, "ones": ones, "seen": values},
         related=tuple(Related(text, place) for text, place in places if place is not None and place != event.location),
         step_first=event.step + 1,

@@ -18,8 +18,8 @@ from autograd_doctor.signals.signal import Seam, Signal
 class BackwardCall:
     """A run of the engine that the program asked for; runs inside it, as of a checkpoint, belong to it.
 
-    inputs: the tensors whose gradients were asked for, none for an ordinary backward. result and error: when it has
-    ended.
+    inputs: the tensors whose gradients were asked for, none for an ordinary backward. seeds: the gradients of the roots.
+    result and error: when it has ended.
     """
 
     roots: list[torch.Tensor]
@@ -27,6 +27,7 @@ class BackwardCall:
     create_graph: bool
     inputs: Sequence[Any]
     kind: Literal["backward", "grad"]
+    seeds: Sequence[Any] = ()
     result: Sequence[Any] = ()
     error: BaseException | None = None
 
@@ -74,7 +75,7 @@ def _is_of_transform(root: torch.Tensor) -> bool:
 
 
 def _call(roots: list[torch.Tensor], args: tuple[Any, ...], kwargs: dict[str, Any]) -> BackwardCall:
-    _, retain, create, inputs, *_ = args
+    seeds, retain, create, inputs, *_ = args
     # `backward()` is what accumulates into leaves, `grad()` what does not.
     kind: Literal["backward", "grad"] = "backward" if kwargs.get("accumulate_grad") else "grad"
-    return BackwardCall(roots, bool(retain), bool(create), inputs, kind)
+    return BackwardCall(roots, bool(retain), bool(create), inputs, kind, seeds)

@@ -18,8 +18,8 @@ from autograd_doctor.signals.signal import Seam, Signal
 class BackwardCall:
     """A run of the engine that the program asked for; runs inside it, as of a checkpoint, belong to it.
 
-    inputs: the tensors whose gradients were asked for, none for an ordinary backward. seeds: the gradients of the roots.
-    result and error: when it has ended.
+    inputs: the tensors whose gradients were asked for, none for an ordinary backward. seeds: the gradients of the
+    roots. result and error: when it has ended.
     """
 
     roots: list[torch.Tensor]

@@ -153,7 +153,7 @@ def marked(*ones: int) -> list[Finding]:
 def test_marks_that_mark_something_and_are_not_used() -> None:
     (finding,) = marked(0, 3, 1)
     assert "(4 of 96 are 1)" in finding.message
-    assert not marked(3, 1)
+    assert not marked(3)
     assert not marked(0, 0, 0)
     assert not marked(32, 32, 32)
 

@@ -37,8 +37,10 @@ _COMPARES = REGRESSION | DIFFERENCES
 _GIVES = FROM_DATA | JOINS | {"__getitem__", "index_select"}
 """Operations by which fields of a batch come out of lists, arrays and larger tensors."""
 _CASTS = frozenset({"bool", "byte", "char", "short"})
-_CHOOSES = frozenset({"__getitem__", "embedding", "gather", "index_select", "one_hot", "take_along_dim"})
-"""Operations that take the numbers of actions, which may be zeros and ones as well."""
+_CHOOSES = frozenset({"__getitem__", "gather", "index_select", "take_along_dim"})
+_ENCODES = frozenset({"embedding", "one_hot"})
+"""Operations that take the numbers of actions, which may be zeros and ones as well: behind what they choose from, or
+alone."""
 _LEAVES_OUT = frozenset({
     "__setitem__", "index_copy_", "index_fill", "index_fill_", "index_put", "index_put_", "masked_fill", "masked_fill_",
     "masked_scatter_", "scatter", "scatter_", "where",
@@ -143,7 +145,7 @@ class Bootstraps(Instrument):
             self._marks.put(result, marks[0])
             return True
         is_reward = name in SUMS and any(tensor in self._discounted for tensor in inputs)
-        is_action = name in _CHOOSES and self._marks.get(operation.args[0]) is None
+        is_action = name in _ENCODES or (name in _CHOOSES and inputs[0] not in self._marks)
         for mark in marks:
             mark.used = True
             mark.counts |= not (is_reward or is_action or name in JOINS)

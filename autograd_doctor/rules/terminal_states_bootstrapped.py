@@ -155,6 +155,6 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good, good_where_time_is_up, good_without_an_end),
-    tunables={"steps": 3},
+    tunables={"steps": 2},
     about="loss",
 )

@@ -15,7 +15,7 @@ from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.graph_structure import nodes_of
 from autograd_doctor.reading.graph_walk import lineage_of, operation_of
 from autograd_doctor.reading.places import Place, locate, stack
-from autograd_doctor.reading.tensor_facts import readable
+from autograd_doctor.reading.tensor_facts import is_remote, readable
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
@@ -31,12 +31,13 @@ _STRAIGHT = {
 _LEAST = 4
 """Values of a derivative: fewer may be zero by chance."""
 _MOST_TOLD = 8
+_MOST_REMOTE = 16
 
 
 class FlatDerivatives(Instrument):
     """Looks, in steps that are looked at closely, at what `grad(…, create_graph=True)` gives for a derivative.
 
-    What is one, `tensors` knows from `backward_runs` and `lineage`.
+    What is one, `tensors` knows from `backward_runs` and `lineage`. On an accelerator it is looked at a few times only.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (FlatDerivative,)
@@ -48,6 +49,7 @@ class FlatDerivatives(Instrument):
         self._course = course
         self._tensors = tensors
         self._told: dict[Place, int] = {}
+        self._looks = 0
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.backward.ended, self._backward_ended, attention=Attention.CLOSE)
@@ -57,7 +59,8 @@ class FlatDerivatives(Instrument):
             return
         slopes = [slope for slope in call.result if isinstance(slope, torch.Tensor)]
         values = sum(slope.numel() for slope in slopes)
-        if values < _LEAST or not all(map(_is_zero, slopes)):
+        self._looks += any(map(is_remote, slopes))
+        if values < _LEAST or self._looks > _MOST_REMOTE or not all(map(_is_zero, slopes)):
             return
         nodes = nodes_of(call.roots)
         straight = next((node for node in nodes if operation_of(node) in _STRAIGHT), None)

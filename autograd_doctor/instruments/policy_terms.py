@@ -216,7 +216,8 @@ class PolicyTerms(Instrument):
         walk = self._ledger.walk
         if held is None or not held.scored or call.kind != "backward" or walk is None or self._told >= _MOST_TOLD:
             return
-        if call.seeds and sign_of(call.seeds[0]) <= 0:
+        seed = next(iter(call.seeds), None)
+        if isinstance(seed, torch.Tensor) and seed.device.type == "cpu" and sign_of(seed) <= 0:
             return
         if any(group.get("maximize") for _, each in self._optimizers.living() for group in each.param_groups):
             return

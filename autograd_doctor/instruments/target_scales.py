@@ -43,7 +43,10 @@ class _Line:
 
 
 class TargetScales(Instrument):
-    """Measures, in steps that are looked at closely, both sides of comparisons with targets that come from data."""
+    """Measures, in steps that are looked at closely, both sides of comparisons with targets that come from data.
+
+    Not on an accelerator, where each number would have to be waited for.
+    """
 
     emits: ClassVar[tuple[type[Event], ...]] = (TargetScaleSeen,)
 
@@ -96,7 +99,9 @@ class TargetScales(Instrument):
 
     def _is_data(self, target: torch.Tensor) -> bool:
         """Whether it is floating-point numbers out of a loader or a larger tensor, and nothing that a model gave."""
-        if not target.is_floating_point() or not 0 < target.numel() <= _MOST_ELEMENTS or not readable(target):
+        if not target.is_floating_point() or target.device.type != "cpu" or not readable(target):
+            return False
+        if not 0 < target.numel() <= _MOST_ELEMENTS:
             return False
         made = self._tensors.get(target)
         return (made is None or not made.values) and bool(self._sources.of(target))

@@ -24,7 +24,7 @@ from autograd_doctor.reading.made import Made, has_graph
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.tensor_facts import readable
+from autograd_doctor.reading.tensor_facts import is_remote, readable
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
@@ -199,11 +199,10 @@ class Targets(Instrument):
     def _weights(self, known: _Targets, arguments: dict[str, Any]) -> None:
         """Those of classes, or of those that are of the only class there is."""
         is_of_classes = known.operation in CLASSES
-        given, numbers = (
-            arguments.get("weight" if is_of_classes else "pos_weight"),
-            known.logits if is_of_classes else 1,
-        )
-        weights: list[float] = []
+        given = arguments.get("weight" if is_of_classes else "pos_weight")
+        if isinstance(given, torch.Tensor) and is_remote(given) and known.weights is not None:
+            return
+        numbers, weights = known.logits if is_of_classes else 1, list[float]()
         if isinstance(given, torch.Tensor) and given.numel() == numbers <= _MOST_WEIGHTS and readable(given):
             weights = given.flatten().tolist()
             known.weights_at = known.weights_at or self._registrations.line_of(given)

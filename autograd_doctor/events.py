@@ -1121,12 +1121,13 @@ class NoiseApart(Event, frozen=True):
 class FlatDerivative(Event, frozen=True):
     """`grad(…, create_graph=True)` of what is a derivative itself gave nothing but zeros, `values` of them.
 
-    called_at: the line that called the function in which it was taken. operation: an activation in the graph the slope
-    of which is constant but at single points; activation_at: where it was called.
+    location: of the call, or, of a function that takes other derivatives at the same line (taken_at), where that was
+    called. operation: an activation in the graph the slope of which is constant but at single points; activation_at:
+    where it was called.
     """
 
     location: Location | None
-    called_at: Location | None
+    taken_at: Location | None
     operation: str
     activation_at: Location | None
     values: int

@@ -180,7 +180,7 @@ def test_targets_that_are_too_far_away() -> None:
 
 def test_second_derivatives_that_are_zero_in_several_steps() -> None:
     def flat(step: int) -> FlatDerivative:
-        places = {"called_at": at(8), "activation_at": at(9)}
+        places = {"taken_at": at(8), "activation_at": at(9)}
         return FlatDerivative(step=step, location=at(9), operation="relu", values=64, **places)
 
     (finding,) = examined(second_derivative_zero.RULE, steps(3, {0: 1.0}), flat(0), flat(0), flat(1))

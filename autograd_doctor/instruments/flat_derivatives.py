@@ -49,34 +49,45 @@ class FlatDerivatives(Instrument):
         self._course = course
         self._tensors = tensors
         self._told: dict[Place, int] = {}
+        self._lines: set[Place] = set()
         self._looks = 0
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.backward.ended, self._backward_ended, attention=Attention.CLOSE)
 
     def _backward_ended(self, call: BackwardCall) -> None:
-        if call.kind != "grad" or not call.create_graph or not all(map(self._is_derivative, call.roots)):
+        if call.kind != "grad" or not call.create_graph:
             return
-        slopes = [slope for slope in call.result if isinstance(slope, torch.Tensor)]
-        values = sum(slope.numel() for slope in slopes)
-        self._looks += any(map(is_remote, slopes))
-        if values < _LEAST or self._looks > _MOST_REMOTE or not all(map(_is_zero, slopes)):
-            return
-        nodes = nodes_of(call.roots)
-        straight = next((node for node in nodes if operation_of(node) in _STRAIGHT), None)
         places = stack()
-        if straight is None or not places or self._told.get(places[-1], 0) >= _MOST_TOLD:
-            return
-        self._told[places[-1]] = self._told.get(places[-1], 0) + 1
-        operation = _STRAIGHT[operation_of(straight)]
+        straight = self._straight_node(call) if all(map(self._is_derivative, call.roots)) else None
+        if straight is None:
+            self._lines.update(places[-1:])
+        elif places and self._told.get(places[-1], 0) < _MOST_TOLD:
+            self._told[places[-1]] = self._told.get(places[-1], 0) + 1
+            self._tell(call, places, _STRAIGHT[operation_of(straight)])
+
+    def _straight_node(self, call: BackwardCall) -> Any:
+        """What makes a derivative zero, if it is."""
+        slopes = [slope for slope in call.result if isinstance(slope, torch.Tensor)]
+        self._looks += any(map(is_remote, slopes))
+        if sum(slope.numel() for slope in slopes) < _LEAST or self._looks > _MOST_REMOTE:
+            return None
+        is_flat = all(map(_is_zero, slopes))
+        return (
+            next((node for node in nodes_of(call.roots) if operation_of(node) in _STRAIGHT), None) if is_flat else None
+        )
+
+    def _tell(self, call: BackwardCall, places: tuple[Place, ...], operation: str) -> None:
+        """A line that took other derivatives as well is a helper's: then it is the line that called it."""
+        is_shared = places[-1] in self._lines and len(places) > 1
         self.emit(
             FlatDerivative(
                 step=self._course.steps,
-                location=locate(places[-1]),
-                called_at=locate(places[-2]) if len(places) > 1 else None,
+                location=locate(places[-2] if is_shared else places[-1]),
+                taken_at=locate(places[-1]),
                 operation=operation,
-                activation_at=locate(_line_of(operation, nodes)),
-                values=values,
+                activation_at=locate(_line_of(operation, nodes_of(call.roots))),
+                values=sum(slope.numel() for slope in call.result if isinstance(slope, torch.Tensor)),
             )
         )
 

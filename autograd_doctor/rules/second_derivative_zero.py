@@ -24,7 +24,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 def _finding(event: FlatDerivative, steps: int) -> Finding:
     places = (
         (f"`{event.operation}` is called here", event.activation_at),
-        ("this asks for the derivative", event.called_at),
+        ("the derivative is taken in here", event.taken_at),
     )
     return RULE.finding(
         f"the derivative of a derivative is taken here, and all of its {event.values:,} values are exactly 0: the "

@@ -5,7 +5,7 @@ import torch.nn.functional as F
 
 def nth_derivative(y, x, n):
     for _ in range(n):
-        (y,) = torch.autograd.grad(y, x, torch.ones_like(y), create_graph=True)  # <- AD225
+        (y,) = torch.autograd.grad(y, x, torch.ones_like(y), create_graph=True)
     return y
 
 
@@ -32,7 +32,7 @@ class Displacement(nn.Module):
 def physics(model, m=1.0, mu=0.4, k=4.0):
     t = torch.linspace(0, 2, 100).view(-1, 1).requires_grad_(True)
     x = model(t)
-    return (m * nth_derivative(x, t, 2) + mu * nth_derivative(x, t, 1) + k * x).pow(2).mean()
+    return (m * nth_derivative(x, t, 2) + mu * nth_derivative(x, t, 1) + k * x).pow(2).mean()  # <- AD225
 
 
 if __name__ == "__main__":

@@ -122,6 +122,8 @@ class Bootstraps(Instrument):
         if self._course.running is not None:
             return
         name, result = operation.name, operation.result
+        if not self._known and name not in _GIVES:
+            return  # without a mark there is nothing to tell
         inputs = tensors_in((*operation.args, *operation.kwargs.values()))
         if self._known and self._moved(operation, inputs):
             return

@@ -20,7 +20,7 @@ from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.pairs import ELEMENTWISE
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.shaping import MOVES
-from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
+from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -129,13 +129,13 @@ class NoiseTargets(Instrument):
                 self._known.add(draw)
 
     def _combined(self, operation: Operation) -> None:
-        inputs = tensors_in((*operation.args, *operation.kwargs.values()), EVERYTHING)
+        inputs = tensors_in((*operation.args, *operation.kwargs.values()))
         found = [noisy for tensor in inputs if (noisy := self._noisy.get(tensor)) is not None]
         if not found:
             return
         draws = frozenset[_Draw]().union(*(noisy.draws for noisy in found))
         written = operation.args[:1] if operation.name == "__setitem__" else (operation.result,)
-        outputs = tensors_in(written, EVERYTHING)
+        outputs = tensors_in(written)
         if not outputs or any(map(has_graph, outputs)):
             self._known |= draws
         others = {tensor.shape for tensor in inputs if tensor not in self._noisy}

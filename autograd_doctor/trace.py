@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from autograd_doctor.events import (
     BackwardRan,
+    DetailTurned,
     Event,
     ForwardRan,
     ModuleSeen,
@@ -161,6 +162,11 @@ class Trace:
         """Parameters that were seen not to require a gradient."""
         seen = {event.parameter for event in self.parameters.values() if not event.requires_grad}
         return frozenset(seen.union(*(event.frozen for event in self.of(OptimizerStepped))))
+
+    @cached_property
+    def woken(self) -> frozenset[int]:
+        """Steps recorded in full from somewhere in them on: what light steps before them made is not known."""
+        return frozenset(turned.step for turned in self.of(DetailTurned) if turned.full)
 
     @cached_property
     def without_gradient(self) -> frozenset[int]:

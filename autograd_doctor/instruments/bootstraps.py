@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import torch
-from msgspec.structs import replace
 
 from autograd_doctor.events import BootstrappedBesideMark, Event
 from autograd_doctor.instruments.course import Course
@@ -66,9 +65,12 @@ class _Mark:
 
 
 class _Target(NamedTuple):
-    """A bootstrapped target that was compared: what is to be told at the end of the step, and of which marks."""
+    """A bootstrapped target that was compared, and the marks of as many values."""
 
-    event: BootstrappedBesideMark
+    step: int
+    made_at: Place | None
+    compared_at: Place | None
+    name: str
     marks: list[_Mark]
 
 
@@ -112,9 +114,21 @@ class Bootstraps(Instrument):
             unused = [mark for mark in target.marks if not mark.used]
             if unused and not any(mark.counts for mark in target.marks) and self._told < _MOST_TOLD:
                 self._told += 1
-                mark = unused[-1]
-                self.emit(replace(target.event, mark_at=locate(mark.place), ones=mark.ones))
+                self._tell(target, unused[-1])
         self._forget()
+
+    def _tell(self, target: _Target, mark: _Mark) -> None:
+        self.emit(
+            BootstrappedBesideMark(
+                step=target.step,
+                location=locate(target.made_at),
+                compared_at=locate(target.compared_at),
+                name=target.name,
+                mark_at=locate(mark.place),
+                values=mark.values,
+                ones=mark.ones,
+            )
+        )
 
     # ---------------------------------------------------------------------------------------------------- operations
 
@@ -191,15 +205,6 @@ class Bootstraps(Instrument):
         operands = operands_of(operation.args, operation.kwargs)
         target = next((each for each in operands or () if each in self._targets), None)
         marks = [mark for mark in self._known if target is not None and mark.values == target.numel()]
-        if target is None or not marks or len(self._compared_with) >= _MOST_TOLD:
-            return
-        event = BootstrappedBesideMark(
-            step=self._course.steps,
-            location=locate(self._targets.get(target)),
-            compared_at=locate(operation.place),
-            name=variable_name(target),
-            mark_at=None,
-            values=target.numel(),
-            ones=0,
-        )
-        self._compared_with.append(_Target(event, marks))
+        if target is not None and marks and len(self._compared_with) < _MOST_TOLD:
+            made_at, name = self._targets.get(target), variable_name(target)
+            self._compared_with.append(_Target(self._course.steps, made_at, operation.place, name, marks))

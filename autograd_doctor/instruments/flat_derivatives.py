@@ -59,25 +59,24 @@ class FlatDerivatives(Instrument):
         if call.kind != "grad" or not call.create_graph:
             return
         places = stack()
-        straight = self._straight_node(call) if all(map(self._is_derivative, call.roots)) else None
+        nodes = nodes_of(call.roots) if self._is_flat(call) else []
+        straight = next((node for node in nodes if operation_of(node) in _STRAIGHT), None)
         if straight is None:
             self._lines.update(places[-1:])
         elif places and self._told.get(places[-1], 0) < _MOST_TOLD:
             self._told[places[-1]] = self._told.get(places[-1], 0) + 1
-            self._tell(call, places, _STRAIGHT[operation_of(straight)])
+            self._tell(call, places, _STRAIGHT[operation_of(straight)], nodes)
 
-    def _straight_node(self, call: BackwardCall) -> Any:
-        """What makes a derivative zero, if it is."""
+    def _is_flat(self, call: BackwardCall) -> bool:
+        """Whether the derivative of a derivative is zero throughout."""
+        if not all(map(self._is_derivative, call.roots)):
+            return False
         slopes = [slope for slope in call.result if isinstance(slope, torch.Tensor)]
         self._looks += any(map(is_remote, slopes))
-        if sum(slope.numel() for slope in slopes) < _LEAST or self._looks > _MOST_REMOTE:
-            return None
-        is_flat = all(map(_is_zero, slopes))
-        return (
-            next((node for node in nodes_of(call.roots) if operation_of(node) in _STRAIGHT), None) if is_flat else None
-        )
+        enough = sum(slope.numel() for slope in slopes) >= _LEAST and self._looks <= _MOST_REMOTE
+        return enough and all(map(_is_zero, slopes))
 
-    def _tell(self, call: BackwardCall, places: tuple[Place, ...], operation: str) -> None:
+    def _tell(self, call: BackwardCall, places: tuple[Place, ...], operation: str, nodes: list[Any]) -> None:
         """A line that took other derivatives as well is a helper's: then it is the line that called it."""
         is_shared = places[-1] in self._lines and len(places) > 1
         self.emit(
@@ -86,7 +85,7 @@ class FlatDerivatives(Instrument):
                 location=locate(places[-2] if is_shared else places[-1]),
                 taken_at=locate(places[-1]),
                 operation=operation,
-                activation_at=locate(_line_of(operation, nodes_of(call.roots))),
+                activation_at=locate(_line_of(operation, nodes)),
                 values=sum(slope.numel() for slope in call.result if isinstance(slope, torch.Tensor)),
             )
         )

@@ -25,6 +25,7 @@ from autograd_doctor.reading.made import Made, has_graph
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.pairs import SCALING
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.signs import NEGATIONS
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -32,7 +33,6 @@ from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.operations import Operation
 
 _LOSSES = COMPARING | {"soft_margin_loss"}
-_SIGNS = frozenset({"__neg__", "neg", "negative"})
 
 
 class _Reduced(NamedTuple):
@@ -69,7 +69,7 @@ class LateWeights(Instrument):
         self._looks: Looks[Place | None] = Looks()
 
     def connect(self, signals: Signals) -> None:
-        self.listen(self._lineage.operated, self._operation_ended, names=_LOSSES | SCALING | _SIGNS)
+        self.listen(self._lineage.operated, self._operation_ended, names=_LOSSES | SCALING | NEGATIONS)
         self.listen(signals.backward.began, self._backward_began, attention=Attention.CLOSE)
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
         self.listen(self._detail.focused, self._turned)

@@ -22,7 +22,7 @@ from autograd_doctor.reading.made import has_graph
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.operation_kinds import Kind
 from autograd_doctor.reading.places import Place, here, locate
-from autograd_doctor.reading.signs import sign_of
+from autograd_doctor.reading.signs import DIVISIONS, NEGATIONS, REVERSED, sign_of
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -37,9 +37,7 @@ _LOSSES = frozenset({
 """Loss functions that are never below zero, given targets such as they expect."""
 _SIZES = frozenset({"abs", "abs_", "absolute", "norm", "square", "square_"})
 _POWERS = frozenset({"pow", "pow_", "__pow__"})
-_NEGATIONS = frozenset({"neg", "neg_", "negative"})
-_REVERSED = frozenset({"rsub", "__rsub__"})
-_DIVISIONS = frozenset({"__itruediv__", "div", "div_", "divide", "true_divide"})
+_NEGATIONS = NEGATIONS | {"neg_"}
 _GROWING = frozenset({"clamp", "clamp_min", "log1p", "sqrt"})
 _BEGIN = _LOSSES | _SIZES | _POWERS | DIFFERENCES | {"log_softmax"}
 """Operations with which something to follow begins."""
@@ -152,7 +150,7 @@ class LossSigns(Instrument):
         factors += [value for value in args if isinstance(value, torch.Tensor) and not has_graph(value)]
         if len(known) != 1 or len(factors) != 1:
             return None
-        if operation.name in _DIVISIONS and self._bounded.get(args[0]) is None:
+        if operation.name in DIVISIONS and self._bounded.get(args[0]) is None:
             return None
         sign = sign_of(factors[0])
         return None if not sign else known[0] if sign > 0 else known[0].turned(operation.place)
@@ -162,7 +160,7 @@ class LossSigns(Instrument):
         if any(isinstance(value, torch.Tensor) and not has_graph(value) and value.numel() > 1 for value in args):
             return None
         signs = list(known)
-        if operation.name in _REVERSED or (operation.name in DIFFERENCES and self._bounded.get(args[0]) is None):
+        if operation.name in REVERSED or (operation.name in DIFFERENCES and self._bounded.get(args[0]) is None):
             signs = [each.turned(operation.place) for each in signs]
         elif operation.name in DIFFERENCES and len(signs) > 1:
             signs[1:] = [each.turned(operation.place) for each in signs[1:]]

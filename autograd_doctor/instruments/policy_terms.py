@@ -24,7 +24,7 @@ from autograd_doctor.reading.linear import DIFFERENCES, PRODUCTS, REARRANGEMENTS
 from autograd_doctor.reading.made import has_graph, numbers_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate, place
-from autograd_doctor.reading.signs import sign_of
+from autograd_doctor.reading.signs import DIVISIONS, NEGATIONS, REVERSED, sign_of
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -32,15 +32,13 @@ from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.distributions import Draw, Entropy, Evaluation
 from autograd_doctor.signals.operations import Operation
 
-_NEGATIONS = frozenset({"__neg__", "neg", "neg_", "negative", "negative_"})
+_NEGATIONS = NEGATIONS | {"neg_", "negative_"}
 _PICKS = frozenset({
     "__getitem__", "chunk", "gather", "index_select", "masked_select", "narrow", "select", "split", "take_along_dim",
     "unbind",
 })  # fmt: skip
 """Operations that may leave out what others put together."""
 _BOUNDS = frozenset({"clamp", "clip", "exp", "min", "minimum", "max", "maximum"})
-_REVERSED = frozenset({"rsub", "__rsub__"})
-_DIVISIONS = frozenset({"__itruediv__", "div", "div_", "divide", "true_divide"})
 _MOST_TERMS = 8
 _MOST_TOLD = 8
 
@@ -113,10 +111,8 @@ class PolicyTerms(Instrument):
         self._tensors = tensors
         self._ledger = ledger
         self._lineage = lineage
-        self._held: IdentityTable[_Held] = IdentityTable()
-        self._draws: IdentityTable[None] = IdentityTable()
-        self._scored: set[int] = set()
         self._told = 0
+        self._forget()
 
     def connect(self, signals: Signals) -> None:
         names = REARRANGEMENTS | SUMS | PRODUCTS | _NEGATIONS | _BOUNDS
@@ -136,7 +132,9 @@ class PolicyTerms(Instrument):
         self._forget()
 
     def _forget(self) -> None:
-        self._held, self._draws, self._scored = IdentityTable(), IdentityTable(), set()
+        self._held: IdentityTable[_Held] = IdentityTable()
+        self._draws: IdentityTable[None] = IdentityTable()
+        self._scored: set[int] = set()
 
     # ------------------------------------------------------------------------------------------------ distributions
 
@@ -194,7 +192,7 @@ class PolicyTerms(Instrument):
         factors = [each for each in operation.args if type(each) in (int, float)]
         factors += [each for each in tensors if not has_graph(each)]
         held = self._held.get(live[0]) if len(live) == 1 and len(factors) == 1 else None
-        is_divisor = operation.name in _DIVISIONS and bool(live) and operation.args[0] is not live[0]
+        is_divisor = operation.name in DIVISIONS and bool(live) and operation.args[0] is not live[0]
         if held is None or is_divisor:
             return _NOTHING
         sign = sign_of(factors[0])
@@ -260,10 +258,10 @@ def _summed(name: str, args: Sequence[Any], known: Sequence[_Held]) -> _Held:
         return _NOTHING
     if name in DIFFERENCES and len(known) > 1:
         signed = [each._replace(compared=True) if each.score else each for each in signed]
-    if name in DIFFERENCES and name not in _REVERSED:
+    if name in DIFFERENCES and name not in REVERSED:
         first = 1 if isinstance(args[0], torch.Tensor) else 0
         signed[first:] = [each.turned() for each in signed[first:]]
-    elif name in _REVERSED:
+    elif name in REVERSED:
         signed[:1] = [each.turned() for each in signed[:1]]
     held = _NOTHING
     for each in signed:

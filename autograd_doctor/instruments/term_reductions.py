@@ -21,13 +21,13 @@ from autograd_doctor.reading.made import Made, has_graph
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.pairs import ADDING, AVERAGES, ELEMENTWISE, SCALING
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.signs import NEGATIONS
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.operations import Operation
 
-_SIGNS = frozenset({"__neg__", "neg", "negative"})
 _PLAIN = (0.5, 1.0, 2.0)
 """Factors that formulas have, as one half in a divergence of normal distributions; others are weights of a term."""
 _MOST_TOLD = 4
@@ -134,7 +134,7 @@ class TermReductions(Instrument):
     def _combined(self, operation: Operation, result: torch.Tensor) -> None:
         """Of terms that meet, the first goes on: what a third one is added to is neither the one nor the other."""
         terms = [term for each in tensors_in(operation.args) if (term := self._terms.get(each)) is not None]
-        if operation.name in _SIGNS or (operation.name in SCALING and _is_plain(operation.args)):
+        if operation.name in NEGATIONS or (operation.name in SCALING and _is_plain(operation.args)):
             for term in terms[:1]:
                 self._terms.put(result, term)
         elif operation.name in ADDING and len(terms) == 2:

@@ -8,6 +8,7 @@ import torch
 
 from autograd_doctor.reading.linear import JOINS, PRODUCTS, SUMS
 from autograd_doctor.reading.made import address
+from autograd_doctor.reading.signs import NEGATIONS
 
 COMPARISONS = frozenset({"__eq__", "__ne__", "eq", "ne", "not_equal"})
 ELEMENTWISE_LOSSES = frozenset({
@@ -40,9 +41,6 @@ REDUCTIONS = frozenset(
 )
 
 
-_NEGATIONS = frozenset({"__neg__", "neg", "negative"})
-
-
 def are_paired(left: torch.Tensor, right: torch.Tensor, *, in_loss: bool = False) -> bool:
     """Whether two tensors hold as many values, in the same order of dimensions, and broadcasting makes more of them.
 
@@ -69,7 +67,7 @@ def stays_even(name: str, even: list[bool], others: list[torch.Tensor]) -> bool:
         return False
     if name in SCALING:
         return len(even) == 1 and all(other.numel() == 1 for other in others)
-    return name in ADDING or name in _NEGATIONS
+    return name in ADDING or name in NEGATIONS
 
 
 def _without_ones(shape: Sequence[int]) -> list[int]:

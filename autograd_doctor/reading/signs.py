@@ -1,4 +1,4 @@
-"""The sign of a factor."""
+"""The signs of factors, and the operations that change those of what they are given."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ from typing import Any
 import torch
 
 from autograd_doctor.reading.tensor_facts import readable
+
+NEGATIONS = frozenset({"__neg__", "neg", "negative"})
+REVERSED = frozenset({"rsub", "__rsub__"})
+"""Differences that begin with their second operand."""
+DIVISIONS = frozenset({"__itruediv__", "div", "div_", "divide", "true_divide"})
 
 
 def sign_of(factor: Any) -> int:

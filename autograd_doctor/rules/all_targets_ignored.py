@@ -8,12 +8,12 @@ from autograd_doctor.events import LightStepsCounted, MaskedOut, TargetsSeen
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.targets import latest_targets
 from autograd_doctor.wording import plural, shape
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    latest = {(event.location, event.operation, event.logits): event for event in trace.of(TargetsSeen)}
-    for event in latest.values():
+    for event in latest_targets(trace):
         if event.all_ignored >= max(tunables["steps"], tunables["share"] * event.steps):
             yield _ignored(event)
         elif _is_class_ignored(event) and event.steps >= tunables["steps"] and event.elements >= tunables["targets"]:

@@ -8,6 +8,7 @@ from autograd_doctor.events import BackwardRan, LookAheadJudged, ModuleSeen, Tar
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.lines import beside
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -50,7 +51,7 @@ def _finding(trace: Trace, event: LookAheadJudged, loss: TargetsAhead) -> Findin
         help="let each position see those before it alone: a causal mask (`is_causal=True`, "
         "`nn.Transformer.generate_square_subsequent_mask(length)`), or a recurrent layer that runs one way",
         evidence={"change": event.change, "inner": event.inner},
-        related=tuple(Related(text, place) for text, place in places if place is not None and place != where),
+        related=beside(where, *places),
         step_first=event.step + 1,
     )
 

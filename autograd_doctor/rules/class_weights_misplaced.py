@@ -10,6 +10,7 @@ from autograd_doctor.events import TargetsSeen
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.targets import latest_targets
 
 _SAMPLING_ERRORS = 2.0
 """Standard deviations by which the counts of what was seen may miss those of all data."""
@@ -18,8 +19,7 @@ _ROOM = 0.5
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    latest = {(event.location, event.operation, event.logits): event for event in trace.of(TargetsSeen)}
-    for event in latest.values():
+    for event in latest_targets(trace):
         if event.operation == "binary_cross_entropy_with_logits" and event.weights:
             counts, weights = _of_two(event), [1.0, *event.weights]
         else:

@@ -8,21 +8,22 @@ from autograd_doctor.events import InputsAlike, TargetsSeen
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.targets import latest_targets
 from autograd_doctor.wording import plural, shape
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    targets = {(event.location, event.operation, event.logits): event for event in trace.of(TargetsSeen)}
+    targets = latest_targets(trace)
     enough = tunables["steps"], tunables["samples"]
     alike = [event for event in trace.of(InputsAlike) if event.steps >= enough[0] and event.samples >= enough[1]]
-    varies = any(not _is_constant(event) for event in targets.values())
+    varies = any(not _is_constant(event) for event in targets)
     if varies:
-        has_labels = any(event.class_count > 1 and not event.weighted for event in targets.values())
+        has_labels = any(event.class_count > 1 and not event.weighted for event in targets)
         for event in alike:
             if has_labels or not event.read:  # what an environment shows may be the same whenever it is asked
                 yield _inputs(trace, event)
-    for one in targets.values() if not alike else ():
-        others = (other for other in targets.values() if other.logits == one.logits)
+    for one in targets if not alike else ():
+        others = (other for other in targets if other.logits == one.logits)
         source = bool(one.source) if one.class_count else one.source == "drawn"
         is_data = source and one.steps >= enough[0] and one.elements >= enough[1]
         # Of two classes, as of what is real or where it comes from, a line may well have one for itself.

@@ -28,8 +28,9 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         if _trained(trace, module) and not _on_purpose(trace, module, passes):
             yield _finding(trace, module, passes)
     heedless: dict[Location | None, ModeNotHeeded] = {}
+    idle = _idle_in_eval_mode(trace)
     for told in trace.of(ModeNotHeeded):
-        is_evaluation = not told.grad_enabled or told.module in _idle_in_eval_mode(trace)
+        is_evaluation = not told.grad_enabled or told.module in idle
         if is_evaluation and _trained(trace, told.module):
             heedless.setdefault(told.location, told)
     for told in heedless.values():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from autograd_doctor.events import BackwardRan, Cut, DetailTurned, ForwardRan, OptimizerBuilt, OptimizerStepped
+from autograd_doctor.events import BackwardRan, Cut, ForwardRan, OptimizerBuilt, OptimizerStepped
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
@@ -91,8 +91,7 @@ def _still_used(trace: Trace, backward: BackwardRan) -> frozenset[int]:
     One that comes first after light steps may lack what these made, as the samples of a generator.
     """
     traced = [event for event in trace.of(BackwardRan) if event.location == backward.location and event.values]
-    woken = {turned.step for turned in trace.of(DetailTurned) if turned.full}
-    whole = [event for event in traced if event.step not in woken] or traced
+    whole = [event for event in traced if event.step not in trace.woken] or traced
     return frozenset(whole[-1].values or ()) if whole else frozenset(p for c in backward.cuts for p in c.parameters)
 
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autograd_doctor.events import ModuleSeen, PairsMisaligned, SamplesMisordered, TargetsAhead
-from autograd_doctor.findings import Finding, Related
+from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.lines import in_several_steps
+from autograd_doctor.views.lines import beside, in_several_steps
 
 _TWICE = 2
 """Positions by which targets are ahead where both the data and the model have shifted them."""
@@ -42,7 +42,7 @@ def _shifted(trace: Trace, event: TargetsAhead) -> Finding:
         help="shift inputs and targets against one another once: models that compute their own loss from `labels` do "
         "so themselves, and want `labels` as `input_ids` are",
         evidence={"positions_ahead": event.ahead},
-        related=tuple(Related(text, place) for text, place in places if place is not None and place != location),
+        related=beside(location, *places),
         step_first=event.step + 1,
     )
 
@@ -80,7 +80,7 @@ def _finding(event: PairsMisaligned) -> Finding:
         confidence="medium",
         help="take inputs and targets by the same indices: `rows = torch.randperm(len(x)); x[rows], y[rows]`",
         evidence={"steps": event.steps, "of_steps": event.of, "rows": event.rows},
-        related=tuple(Related(text, place) for text, place in places if place is not None and place != location),
+        related=beside(location, *places),
         step_first=1,
         step_count=event.steps,
     )

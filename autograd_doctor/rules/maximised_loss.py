@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean
 
 from autograd_doctor.events import BackwardRan, LossSignSeen, OptimizerBuilt, OptimizerStepped, ParameterSeen
-from autograd_doctor.findings import Finding, Location, Related
+from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.curves import Course, is_contested
+from autograd_doctor.views.lines import beside
 from autograd_doctor.wording import plural
 
 
@@ -62,7 +63,7 @@ def _finding(trace: Trace, event: LossSignSeen, course: Course, parameters: list
         help="leave `maximize=True` out" if built is not None else "minimise it: leave the minus out",
         confidence="high" if event.is_loss else "medium",
         evidence={"loss_first": first, "loss_last": last, "steps": course[-1][0] + 1},
-        related=tuple(Related(message, place) for message, place in places if place is not None and place != location),
+        related=beside(location, *places),
         step_first=course[0][0] + 1,
         step_count=len(course),
         parameters=parameters,

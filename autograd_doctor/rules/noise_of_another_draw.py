@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autograd_doctor.events import NoiseApart
-from autograd_doctor.findings import Finding, Related
+from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.lines import in_several_steps
+from autograd_doctor.views.lines import beside, in_several_steps
 from autograd_doctor.wording import shape
 
 
@@ -33,7 +33,7 @@ def _finding(event: NoiseApart, steps: int) -> Finding:
         location=event.location,
         help="draw the noise once, and give the same tensor to what adds it and to the loss",
         evidence={"shape": shape(event.shape)},
-        related=tuple(Related(text, place) for text, place in places if place is not None and place != event.location),
+        related=beside(event.location, *places),
         step_first=event.step + 1,
         step_count=steps,
     )

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autograd_doctor.events import BackwardRan, ReductionsMixed
-from autograd_doctor.findings import Finding, Related
+from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.lines import in_several_steps
+from autograd_doctor.views.lines import beside, in_several_steps
 from autograd_doctor.views.losses import trains
 
 
@@ -35,7 +35,7 @@ def _finding(event: ReductionsMixed, steps: int) -> Finding:
         "(`.flatten(1).sum(1).mean()`), or sum both and divide by the batch size; give a term a weight if it is to "
         "count more",
         evidence={"summed": event.summed, "averaged": event.averaged, "samples": event.samples},
-        related=tuple(Related(text, place) for text, place in places if place is not None and place != event.location),
+        related=beside(event.location, *places),
         step_first=event.step + 1,
         step_count=steps,
     )

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autograd_doctor.events import FlatDerivative
-from autograd_doctor.findings import Finding, Location, Related
+from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.lines import in_several_steps
+from autograd_doctor.views.lines import beside, in_several_steps
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -33,7 +33,7 @@ def _finding(event: FlatDerivative, steps: int) -> Finding:
         location=event.location,
         help="use an activation with curvature (`nn.Tanh`, `nn.SiLU`, `nn.GELU`, `nn.Softplus`, or a sine)",
         evidence={"values": event.values, "activation": event.operation},
-        related=tuple(Related(text, place) for text, place in places if place is not None and place != event.location),
+        related=beside(event.location, *places),
         step_first=event.step + 1,
         step_count=steps,
     )

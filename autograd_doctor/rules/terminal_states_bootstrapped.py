@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autograd_doctor.events import BootstrappedBesideMark
-from autograd_doctor.findings import Finding, Related
+from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.lines import in_several_steps
+from autograd_doctor.views.lines import beside, in_several_steps
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -37,7 +37,7 @@ def _finding(found: list[BootstrappedBesideMark], ones: int, values: int) -> Fin
         help="leave the prediction out where the episode ended: `reward + gamma * (1 - done) * prediction`; marks of a "
         "limit of time alone are right to be left unused",
         evidence={"rows": event.values, "ones": ones, "seen": values},
-        related=tuple(Related(text, place) for text, place in places if place is not None and place != event.location),
+        related=beside(event.location, *places),
         step_first=event.step + 1,
         step_count=len(found),
     )

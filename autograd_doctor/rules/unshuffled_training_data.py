@@ -8,12 +8,12 @@ from autograd_doctor.events import TargetsSeen
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.targets import latest_targets
 from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    latest = {(event.location, event.operation, event.logits): event for event in trace.of(TargetsSeen)}
-    for event in latest.values():
+    for event in latest_targets(trace):
         is_data = event.in_order and event.per_sample and not event.stateful
         is_clustered = event.clustered >= tunables["share"] and event.deviations >= tunables["deviations"]
         if is_data and is_clustered and event.steps >= tunables["steps"]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 from autograd_doctor.events import Event
-from autograd_doctor.findings import Location, Number
+from autograd_doctor.findings import Location, Number, Related
 from autograd_doctor.trace import Trace
 
 E = TypeVar("E", bound=Event)
@@ -22,3 +22,8 @@ def in_several_steps(
     for found in lines.values():
         if len({event.step for event in found}) >= min(minimum, trace.steps_taken):
             yield found
+
+
+def beside(location: Location | None, *places: tuple[str, Location | None]) -> tuple[Related, ...]:
+    """Other places of a finding at this one, as far as they are known."""
+    return tuple(Related(text, place) for text, place in places if place is not None and place != location)

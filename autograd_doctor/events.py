@@ -2039,6 +2039,23 @@ class PaddedTargetsSeen(Event, frozen=True):
     called_at: Location | None
 
 
+class EndIgnored(Event, frozen=True):
+    """A loss over classes counted tokens that a root was given, and ignored the token with which these sequences end.
+
+    token: it is also what fills the positions that a mask hides from the root. rows: of the batch; ended: how many of
+    them end with it. counted: how many targets count. called_at: of the root.
+    """
+
+    module: int
+    name: str
+    token: int
+    rows: int
+    ended: int
+    counted: int
+    location: Location | None
+    called_at: Location | None
+
+
 class TargetInWindow(Event, frozen=True):
     """The targets that something was compared with were the last values of the sequences that a root was given.
 

@@ -2020,6 +2020,22 @@ class TwinPasses(Event, frozen=True):
     same_tensor: bool = False
 
 
+class PartialSlopeNorm(Event, frozen=True):
+    """Norms of a derivative that has a graph were compared with a number, and there were too many or too few of them.
+
+    shape: of the derivative; rows: the first of its sizes. outputs: of how many numbers it is the derivative. norms:
+    more than both, or fewer than both. location: where the norms were computed.
+    """
+
+    shape: list[int]
+    rows: int
+    outputs: int
+    norms: int
+    location: Location | None
+    taken_at: Location | None
+    compared_at: Location | None
+
+
 class PaddedTargetsSeen(Event, frozen=True):
     """A loss over classes had targets at positions at which a root was given sequences that were filled up at the end.
 

@@ -11,6 +11,7 @@ from torch import nn
 
 from autograd_doctor.events import Event, PartialSlopeNorm
 from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.reading.graph_walk import operation_of
@@ -60,9 +61,10 @@ class SlopeNorms(Instrument):
 
     emits: ClassVar[tuple[type[Event], ...]] = (PartialSlopeNorm,)
 
-    def __init__(self, site: Site, course: Course, lineage: Lineage) -> None:
+    def __init__(self, site: Site, course: Course, detail: Detail, lineage: Lineage) -> None:
         super().__init__(site)
         self._course = course
+        self._detail = detail
         self._lineage = lineage
         self._parts: IdentityTable[_Part] = IdentityTable()
         self._told: Counter[Place | None] = Counter()
@@ -70,9 +72,16 @@ class SlopeNorms(Instrument):
     def connect(self, signals: Signals) -> None:
         self.listen(signals.backward.ended, self._backward_ended, attention=Attention.CLOSE)
         self.listen(self._lineage.operated, self._operation_ended)
-        self.listen(self._course.step_taken, self._step_taken)
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
+        self.listen(self._detail.focused, self._turned)
 
     def _step_taken(self, course: Course) -> None:
+        self._forget()
+
+    def _turned(self, detail: Detail) -> None:
+        self._forget()
+
+    def _forget(self) -> None:
         if self._parts:
             self._parts = IdentityTable()
 

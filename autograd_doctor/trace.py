@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from sys import maxsize
 from typing import TypeVar
 
 from autograd_doctor.events import (
@@ -26,6 +27,9 @@ from autograd_doctor.events import (
 )
 
 E = TypeVar("E", bound=Event)
+
+_STAGE = 10
+"""Steps of an optimizer that make a stage of training; with fewer, what has no gradient yet may come by one."""
 
 
 @dataclass(frozen=True)
@@ -173,6 +177,26 @@ class Trace:
         """Parameters that an optimizer stepped without a gradient, and that nothing in the run ever made learn."""
         missing: set[int] = set().union(*(event.missing for event in self.steps))
         return frozenset(missing - self.connected - self.frozen)
+
+    @cached_property
+    def left_behind(self) -> dict[int, int]:
+        """Parameters that an earlier stage made learn, and that an optimizer of a later one never had a gradient of.
+
+        Each with the sequence of what last made it learn, behind which all steps of the later optimizer come.
+        """
+        learned: dict[int, int] = {}
+        for backward in self.of(BackwardRan):
+            learned.update(dict.fromkeys(backward.wrote, backward.sequence))
+        for step in self.steps:
+            used = step.moved or () if step.optimizer is None else (p for use in step.uses for p in use.parameters)
+            learned.update({p: max(step.sequence, learned.get(p, 0)) for p in used})
+        found: dict[int, int] = {}
+        for optimizer in self.optimizers:
+            steps = [step for step in self.steps if step.optimizer == optimizer]
+            if len(steps) >= _STAGE:
+                idle = frozenset(steps[0].missing).intersection(*(step.missing for step in steps)) - self.frozen
+                found.update({p: learned[p] for p in idle if learned.get(p, maxsize) < steps[0].sequence})
+        return found
 
     @cached_property
     def evaluations(self) -> tuple[ForwardRan, ...]:

@@ -124,8 +124,22 @@ class TwinPassesSeen(Instrument):
             outputs = zip(old.outputs, new.outputs, strict=True)
             used = [(one, other) for (one, _), (other, _) in outputs if id(one) in through and id(other) in through]
             same = not set(old.addresses).isdisjoint(new.addresses)
-            if used and (not same or any(_are_compared(walk, one, other) for one, other in used if one and other)):
+            if (
+                used
+                and not self._are_parts(old, new)
+                and (not same or any(_are_compared(walk, one, other) for one, other in used if one and other))
+            ):
                 self._tell(old, new, walk.backward, same=same)
+
+    def _are_parts(self, old: _Pass, new: _Pass) -> bool:
+        """Whether the code that ran twice for them gave something else to another module: only a part was the same."""
+        if old.where is None or old.where != new.where:
+            return False
+        keys: dict[Place, set[int]] = {}
+        for each in self._passes:
+            if each.where is not None and each.where[0] is old.where[0]:
+                keys.setdefault(each.where, set()).add(each.key)
+        return any(len(given) > 1 for given in keys.values())
 
     def _tell(self, old: _Pass, new: _Pass, backward: int, *, same: bool) -> None:
         lines = new.module, old.where, new.where

@@ -105,6 +105,10 @@ def _finding(trace: Trace, one: _Found) -> Finding:
         message = (
             f"{called(cut.operation)} passes on {what} without the graph, so no gradient of the loss reaches {names}"
         )
+    is_late = trace.left_behind.keys() >= one.parameters
+    notes = ["an earlier stage of the run made them learn; the optimizer that steps now holds them as well"] * is_late
+    if first.error:
+        notes.append(f"the backward failed: {first.error}")
     related = [Related(f"`{other.operation}` here drops the graph too", place) for place, other in one.others.items()]
     if first.location is not None:
         related.append(Related("this backward does not reach them", first.location))
@@ -112,6 +116,7 @@ def _finding(trace: Trace, one: _Found) -> Finding:
         message,
         subject=cut.tensor or trace.parameter_name(parameters[0]),
         location=cut.location or first.location,
+        severity="warning" if is_late else None,
         guessed=one.guessed,
         help=help_for(cut),
         evidence={
@@ -121,7 +126,7 @@ def _finding(trace: Trace, one: _Found) -> Finding:
             "backwards": len(one.backwards),
         },
         related=tuple(related),
-        notes=(f"the backward failed: {first.error}",) if first.error else (),
+        notes=tuple(notes),
         step_first=first.step + 1,
         step_count=len(one.backwards),
         parameters=parameters,

@@ -138,7 +138,7 @@ def _finding(trace: Trace, switch: GradSwitch, deprived: _Deprived) -> Finding:
         help="let only evaluation run with gradients off, and the forward pass of training outside of it"
         if whole or slip
         else "let this part run with gradients on, or leave its parameters out of the optimizer if it is to stay fixed",
-        severity=None if whole or slip else "warning",
+        severity=None if (whole or slip) and not trace.left_behind.keys() >= deprived.parameters else "warning",
         confidence="high" if whole and first.cuts else "medium",
         guessed=deprived.guessed,
         evidence={

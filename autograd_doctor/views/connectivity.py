@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from sys import maxsize
 
 from autograd_doctor.events import BackwardRan, Cut
 from autograd_doctor.findings import Location, Related
@@ -14,9 +15,10 @@ _MOST_PLACES = 3
 
 
 def missed_by(trace: Trace, backward: BackwardRan, parameters: Iterable[int]) -> frozenset[int]:
-    """Those of the parameters that this backward should have reached and could not, and no other one did."""
+    """Those of the parameters that this backward should have reached and could not, and no other of its stage did."""
     if not lacks_graph(backward):
-        return trace.without_gradient & frozenset(parameters)
+        behind = {p for p in parameters if trace.left_behind.get(p, maxsize) < backward.sequence}
+        return trace.without_gradient.intersection(parameters) | behind
     wanted = frozenset(parameters) - trace.frozen
     return wanted & trace.optimized if trace.optimized else wanted
 

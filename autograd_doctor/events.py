@@ -1980,7 +1980,8 @@ class TargetsAhead(Event, frozen=True):
     """The targets of a loss were the tokens that a root took in, so many positions further along (`ahead`).
 
     module: the root. location: of the loss; called_at: of the root. dim: along which time runs. backward: the next one.
-    read_at: the line of a data set's code that the targets came from.
+    read_at: the line of a data set's code that the targets came from. mask: of targets that are the very tokens, the
+    token at places of which the targets do not count, if it stands at most of these, and at no other.
     """
 
     module: int
@@ -1990,6 +1991,7 @@ class TargetsAhead(Event, frozen=True):
     called_at: Location | None
     backward: int
     read_at: Location | None = None
+    mask: int | None = None
 
 
 class RowsAlike(Event, frozen=True):

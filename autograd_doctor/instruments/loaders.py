@@ -6,6 +6,8 @@ import math
 import weakref
 from collections import deque
 from dataclasses import dataclass, field
+from itertools import pairwise
+from statistics import median
 from time import monotonic
 from typing import ClassVar
 
@@ -27,8 +29,8 @@ from autograd_doctor.signals.loaders import BatchAsked, LengthAsked, Loader, Pas
 
 _STEPS_TO_SHOW = 2
 """Steps of a pass that show its period: the batches from one to the next."""
-_RECENT = 6
-"""Times at which batches were asked for: the first ones are far apart, because their steps are looked at closely."""
+_RECENT = 33
+"""Times at which batches were asked for. Steps that are recorded are far apart, but by then less than half of these."""
 _SECONDS_PER_STEP, _SECONDS_PER_ELEMENT = 0.05, 2e-8
 """A guess, before there was a step, of how long one takes: for each optimized element besides."""
 
@@ -76,11 +78,11 @@ class _Pass:
             return False
         if self.asked_at[-1] - self.began < patience and (self.number == 1 or self.length is None):
             return False
-        return self.length is None or (self.length - self.batches) * self._seconds_per_batch >= patience
+        return self.length is None or (self.length - self.batches) * self._usual_seconds >= patience
 
     @property
-    def _seconds_per_batch(self) -> float:
-        return (self.asked_at[-1] - self.asked_at[0]) / max(1, len(self.asked_at) - 1)
+    def _usual_seconds(self) -> float:
+        return median(later - earlier for earlier, later in pairwise(self.asked_at))
 
     @property
     def is_whole(self) -> bool:

@@ -18,7 +18,17 @@ from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.module_calls import ModuleCalls, RootBegan, RootPassed
 from autograd_doctor.instruments.module_register import ModuleRegister
 from autograd_doctor.instruments.tensors import Tensors
-from autograd_doctor.reading.later import Ahead, Shift, heeds, is_answer, is_tokens, looks_ahead, reads_on, shift_of
+from autograd_doctor.reading.later import (
+    Ahead,
+    Shift,
+    heeds,
+    is_answer,
+    is_tokens,
+    looks_ahead,
+    mask_of,
+    reads_on,
+    shift_of,
+)
 from autograd_doctor.reading.loss_arguments import operands_of
 from autograd_doctor.reading.losses import CLASSES
 from autograd_doctor.reading.module_copies import copies_of, copy_of, obstacle
@@ -147,9 +157,11 @@ class NextTokens(Instrument):
                 call.ahead = _only_one_ahead(shifts)
                 self._tell(call, shifts[0][1], operation, target)
             elif answer is not None:
-                self._tell(call, Shift(dim=1, ahead=0), operation, target)
+                self._tell(call, Shift(dim=1, ahead=0), operation, target, mask_of(answer, target))
 
-    def _tell(self, call: _Call, shift: Shift, operation: Operation, target: torch.Tensor) -> None:
+    def _tell(
+        self, call: _Call, shift: Shift, operation: Operation, target: torch.Tensor, mask: int | None = None
+    ) -> None:
         self._told.put(call.module, (self._told.get(call.module) or 0) + 1)
         self.emit(
             TargetsAhead(
@@ -161,6 +173,7 @@ class NextTokens(Instrument):
                 called_at=locate(call.place),
                 backward=self._course.backwards,
                 read_at=locate(self._tensors.read_at(target)),
+                mask=mask,
             )
         )
 

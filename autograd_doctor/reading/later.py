@@ -24,6 +24,8 @@ _FURTHEST = 2
 _LEAST = 8
 """Tokens that are compared: fewer agree by chance."""
 _ALIKE = 0.99
+_MASKED = 0.7
+"""Of the places that are chosen, BERT masks 80 %, and puts other tokens into some of the rest (arXiv:1810.04805)."""
 
 
 class Shift(NamedTuple):
@@ -76,6 +78,22 @@ def is_answer(tokens: torch.Tensor, target: torch.Tensor) -> bool:
     wanted = target.reshape(tokens.shape)
     counts = wanted >= 0
     return int(counts.sum()) >= _LEAST and float((wanted == tokens)[counts].double().mean()) >= _ALIKE
+
+
+def mask_of(tokens: torch.Tensor, target: torch.Tensor) -> int | None:
+    """The token that was put into places of which the targets do not count, and into no other; None if there is none.
+
+    tokens: of shape (batch, time), which the targets are, where they count. Places behind the last that counts in a
+    sequence, or before the first, are not looked at: they may be filled up.
+    """
+    counts = target.reshape(tokens.shape) >= 0
+    inside = ~counts & (counts.cumsum(1) > 0) & (counts.flip(1).cumsum(1).flip(1) > 0)
+    left_out = tokens[inside]
+    if len(left_out) < _LEAST:
+        return None
+    mask = int(left_out.mode().values)
+    is_mask = float((left_out == mask).double().mean()) >= _MASKED and not bool((tokens[counts] == mask).any())
+    return mask if is_mask else None
 
 
 class Ahead(NamedTuple):

@@ -1,4 +1,4 @@
-"""AD621 answer-in-input: a model that is to predict the next token looks at it."""
+"""AD621 answer-in-input: a model that is to predict tokens is given them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from autograd_doctor.events import BackwardRan, LookAheadJudged, ModuleSeen, Tar
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.lines import beside
+from autograd_doctor.views.lines import beside, in_several_steps
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -20,6 +20,26 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             yield _finding(trace, event, following)
         elif event.verdict == "copies" and same is not None and following is None:
             yield _copied(trace, event, same)
+    masked = [event for event in trace.of(TargetsAhead) if event.mask is not None]
+    for first, *others in in_several_steps(trace, masked, lambda event: event.location, int(tunables["steps"])):
+        if (first.module, 1) not in losses:
+            yield _masked_left_out(trace, first, 1 + len(others))
+
+
+def _masked_left_out(trace: Trace, event: TargetsAhead, steps: int) -> Finding:
+    name = trace.module_name(event.module)
+    return RULE.finding(
+        f"every target that counts is the very token that `{name}` is given at its place, and where the input holds "
+        f"token {event.mask} instead, the loss ignores what was there: there is nothing to predict",
+        subject=name,
+        location=event.location,
+        help="let the targets of the masked places count, and ignore all others: "
+        "`labels = tokens.masked_fill(~masked, -100)`, before the tokens are masked",
+        evidence={"mask": event.mask or 0, "batches": steps},
+        related=beside(event.location, ("the model is called here", event.called_at)),
+        step_first=event.step + 1,
+        step_count=steps,
+    )
 
 
 def _copied(trace: Trace, event: LookAheadJudged, loss: TargetsAhead) -> Finding:
@@ -132,6 +152,34 @@ def bad_not_shifted() -> None:
         target = source.flip(1)
         scores = model(source, target)  # <- AD621
         loss = nn.functional.cross_entropy(scores.flatten(0, 1), target.flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def bad_masks_left_out() -> None:
+    import torch
+    from torch import nn
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed = nn.Embedding(21, 16)
+            self.layer = nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, batch_first=True)
+            self.head = nn.Linear(16, 20)
+
+        def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+            return self.head(self.layer(self.embed(tokens)))  # type: ignore[no-any-return]
+
+    torch.manual_seed(0)
+    model = Model()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(8):
+        tokens = torch.randint(0, 20, (16, 12))
+        hidden = torch.rand(16, 12) < 0.2
+        labels = tokens.masked_fill(hidden, -100)
+        scores = model(tokens.masked_fill(hidden, 20))
+        loss = nn.functional.cross_entropy(scores.flatten(0, 1), labels.flatten())  # <- AD621
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -252,21 +300,22 @@ RULE = Rule(
     code="AD621",
     name="answer-in-input",
     severity="error",
-    title="a model that predicts the next token looks at it",
+    title="a model is given the tokens that it is to predict",
     observes="Whether the targets of a loss are the tokens that a model took in, one position further along, and "
     "whether what a copy of it returns for earlier positions changes when the last token is another one; or whether "
-    "they are these very tokens, and a model that reads them one after the other is given each to predict it.",
+    "they are these very tokens, and a model that reads them one after the other is given each to predict it, or the "
+    "loss ignores just the places where the input holds one and the same token instead.",
     why="The loss falls to next to nothing, because the answer is copied rather than predicted; where there is no next "
     "token yet, as in generation, the model knows nothing.",
     fix="Mask what comes later in attention, let recurrent layers and convolutions run one way, and shift the targets "
-    "against the input.",
+    "against the input. Of masked tokens, let those count that were masked.",
     fine="Models of masked tokens, encoders with a decoder, and autoencoders that make a summary of each sequence.",
     needs=(BackwardRan, LookAheadJudged, ModuleSeen, TargetsAhead),
     examine=examine,
-    bad=(bad, bad_both_ways, bad_not_shifted),
+    bad=(bad, bad_both_ways, bad_not_shifted, bad_masks_left_out),
     good=(good, good_masked_tokens, good_autoencoder, good_reconstruction_by_a_decoder),
-    # Relative to the largest value, where rounding is below 1e-5.
-    tunables={"change": 1e-3},
+    # Relative to the largest value, where rounding is below 1e-5. In one batch, masks may be where they are by chance.
+    tunables={"change": 1e-3, "steps": 2},
     about="model",
     references=("https://docs.pytorch.org/docs/stable/generated/torch.nn.Transformer.html",),
 )

@@ -1994,6 +1994,23 @@ class TargetsAhead(Event, frozen=True):
     mask: int | None = None
 
 
+class ScaledByItself(Event, frozen=True):
+    """All samples of an evaluation together had mean 0 and standard deviation 1, to the last digits.
+
+    name: of the argument. samples: how many there were; none had been trained on. fields: channels or features that
+    were so, 1 if it is all values together. mean: of these, the one furthest from 0. trained: different samples that
+    the module was trained on. Told at the end of the run.
+    """
+
+    module: int
+    name: str
+    samples: int
+    fields: int
+    mean: float
+    trained: int
+    location: Location | None
+
+
 class RowsAlike(Event, frozen=True):
     """All rows that a root was given in training were equal bit for bit, in each of the `steps` that were looked at.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Set
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -26,6 +26,7 @@ from autograd_doctor.reading.subclasses import bytes_of
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.operations import Operation
+from autograd_doctor.signals.signal import Signal
 
 _MOST_ROWS = 100_000
 """To keep numbers of, on each side."""
@@ -68,6 +69,17 @@ class _Evaluation:
     shared: set[Sample] = field(default_factory=set)
 
 
+@dataclass(frozen=True, slots=True)
+class EvaluatedRows:
+    """What a module is called with in an evaluation: a part of the set that `group` stands for, and who calls it."""
+
+    module: int
+    group: Hashable
+    where: Place | None
+    data: torch.Tensor
+    keys: list[Sample]
+
+
 @dataclass
 class _Alike:
     """A line that trains a module: the samples of each of its arguments, up to two of them."""
@@ -87,7 +99,7 @@ class Rows(Instrument):
     """Looks at what modules with parameters are called with: in full steps, and in light ones while there is news.
 
     Training is what runs with gradients and in training mode; evaluation is without both, or, after the last step,
-    without gradients.
+    without gradients. evaluated: sent for each of its calls of a module that was trained before.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (RowsCompared, InputsAlike)
@@ -103,6 +115,7 @@ class Rows(Instrument):
         tensors: Tensors,
     ) -> None:
         super().__init__(site)
+        self.evaluated: Signal[EvaluatedRows] = Signal(site.signals.guard)
         self._lineage = lineage
         self._course = course
         self._detail = detail
@@ -237,6 +250,12 @@ class Rows(Instrument):
         if keys is not None:
             known.samples.update(keys)
             known.shared.update(training.samples.intersection(keys))
+            self.evaluated.relay(EvaluatedRows(began.module, group, began.where, tensor, keys))
+
+    def trained_on(self, module: int) -> Set[Sample]:
+        """The samples that a module was trained on, as far as they were looked at."""
+        known = self._training.get(module)
+        return known.samples if known is not None else frozenset()
 
     def finish(self) -> None:
         before: dict[tuple[int, Place | None], set[Sample]] = {}

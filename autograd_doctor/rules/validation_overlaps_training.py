@@ -282,6 +282,7 @@ RULE = Rule(
     fine="Evaluation on all training samples, or on all there are, a look at a part of them beside a real validation, "
     "and samples so simple that many are equal.",
     needs=(ModuleSeen, RowsCompared),
+    needs_phases=("training", "evaluation"),
     examine=examine,
     bad=(bad, bad_folds_on_one_model),
     good=(

@@ -1,0 +1,97 @@
+"""Whether numbers have mean 0 and standard deviation 1, so exactly that they were scaled by just these of their own."""
+
+from __future__ import annotations
+
+import torch
+
+from autograd_doctor.reading.tensor_facts import readable
+
+_MEAN, _DEVIATION = 1e-5, 1e-4
+"""What rounding leaves, and what is added to a deviation so that it is not zero. Of thousands of other samples of the
+same kind, the mean is as near to 0 once in a thousand times, and the deviation as near to 1 once in a hundred."""
+_LEAST_ROWS = 20
+_LEAST_VALUES = 8
+"""Different ones, in a field of the first rows: those that are 1 or -1 may be so by design."""
+_LOOKED_AT = 64
+_LEAST_SHARE = 0.25
+"""Of the fields: flags and the like are left as they are."""
+
+
+class _Sums:
+    """Of the values in each field, and of their squares: a field is a place along one dimension, None for all of it."""
+
+    def __init__(self, dim: int | None) -> None:
+        self._dim = dim
+        self._count = 0
+        self._sums = self._squares = torch.zeros((), dtype=torch.float64)
+        self._is_rich = torch.ones((), dtype=torch.bool)
+
+    def add(self, data: torch.Tensor) -> None:
+        fields = data.reshape(1, -1) if self._dim is None else data.movedim(self._dim, 0).flatten(1)
+        if not self._count:
+            first = fields[:, :_LOOKED_AT].sort(dim=1).values
+            self._is_rich = (first.diff(dim=1) != 0).sum(dim=1) + 1 >= _LEAST_VALUES
+        self._sums, self._squares = self._sums + fields.sum(1), self._squares + fields.square().sum(1)
+        self._count += fields.shape[1]
+
+    @property
+    def means(self) -> torch.Tensor:
+        return self._sums / self._count
+
+    @property
+    def standard(self) -> torch.Tensor:
+        """Which fields have mean 0 and deviation 1, with or without Bessel's correction."""
+        variances = (self._squares / self._count - self.means.square()).clamp_min(0)
+        corrected = variances * (self._count / max(1, self._count - 1))
+        is_one = torch.stack([variances, corrected]).sqrt().sub(1).abs().amin(dim=0) < _DEVIATION
+        return is_one & (self.means.abs() < _MEAN) & self._is_rich
+
+
+class Moments:
+    """Of rows of numbers, in batches of shape (rows, …): as a whole, and for each channel or feature.
+
+    rows: how many were added. A batch of another kind than those before it makes the moments worthless.
+    """
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self._shape: torch.Size | None = None
+        self._sums: list[_Sums] = []
+        self._by_row = True
+
+    def add(self, data: torch.Tensor) -> Moments:
+        """Add a batch with at least two dimensions."""
+        if self._shape is None:
+            self._shape = data.shape[1:]
+            self._sums = [*(_Sums(dim) for dim in sorted({1, data.dim() - 1})), _Sums(None)]
+        if data.shape[1:] != self._shape or not readable(data):
+            self._sums = []
+            return self
+        values = data.detach().double()
+        for sums in self._sums:
+            sums.add(values)
+        self._by_row &= bool((values.flatten(1).mean(1).abs() < _MEAN).all())
+        self.rows += len(data)
+        return self
+
+    @property
+    def _standard(self) -> _Sums | None:
+        """Those by which enough fields are standardised, if the rows are not so one by one."""
+        if self.rows < _LEAST_ROWS or self._by_row:
+            return None
+        return next((sums for sums in self._sums if float(sums.standard.double().mean()) >= _LEAST_SHARE), None)
+
+    @property
+    def are_standard(self) -> bool:
+        return self._standard is not None
+
+    @property
+    def standard_fields(self) -> int:
+        """How many fields have mean 0 and deviation 1."""
+        return int(self._standard.standard.sum()) if self._standard is not None else 0
+
+    @property
+    def largest_mean(self) -> float:
+        """Of these fields, the mean that is furthest from 0."""
+        sums = self._standard
+        return float(sums.means[sums.standard].abs().max()) if sums is not None else 0.0

@@ -1089,7 +1089,8 @@ class ReductionsMixed(Event, frozen=True):
     """A backward went through the sum of two numbers for one batch: a sum over its samples, and a mean over them.
 
     location: where they were added. summed, averaged: how many values were reduced, and by which operation (sum_of,
-    mean_of). samples: of the batch.
+    mean_of). samples: of the batch. divergence: its size, where what was added up are the divergences of each sample's
+    distribution, and the mean over samples was taken of that.
     """
 
     backward: int
@@ -1101,6 +1102,7 @@ class ReductionsMixed(Event, frozen=True):
     averaged: int
     mean_at: Location | None
     samples: int
+    divergence: float | None = None
 
 
 class NoiseApart(Event, frozen=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
 import torch
@@ -11,17 +11,20 @@ import torch
 from autograd_doctor.events import Event, ReductionsMixed
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
+from autograd_doctor.instruments.divergences import Divergences
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.ledger import Ledger
 from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.tensors import Tensors
-from autograd_doctor.reading.losses import LOSSES
+from autograd_doctor.reading.loss_arguments import operands_of
+from autograd_doctor.reading.losses import CLASSES, LOSSES
 from autograd_doctor.reading.made import Made, has_graph
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.pairs import ADDING, AVERAGES, ELEMENTWISE, SCALING
 from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.signs import NEGATIONS
+from autograd_doctor.reading.signs import DIVISIONS, NEGATIONS
+from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -32,20 +35,37 @@ _PLAIN = (0.5, 1.0, 2.0)
 """Factors that formulas have, as one half in a divergence of normal distributions; others are weights of a term."""
 _MOST_TOLD = 4
 """Of a line: terms are put together in the same way in every step."""
+_MOST_SIZES = 200
+"""Of the divergences of a line: what becomes of them shows late."""
 
 
 class _Term(NamedTuple):
-    """One number that stands for a batch: what reduced so many values to it."""
+    """One number that stands for a batch: what reduced so many values to it.
 
-    is_sum: bool
+    how: by a "sum" or a "mean" of all of them, or by a "share": a sum within each sample, and a mean over these.
+    divergence: what came out, where each value is the divergence of a distribution from another.
+    """
+
+    how: Literal["sum", "mean", "share"]
     operation: str
     place: Place | None
     values: int
+    divergence: float | None = None
+
+
+class _Half(NamedTuple):
+    """What a reduction left of divergences: one value for each sample ("sum"), or the mean over samples of each."""
+
+    how: Literal["sum", "mean"]
+    values: int
+    samples: int
 
 
 class _Mixed(NamedTuple):
+    """Of two terms that were added, the one that is the smaller for being an average over more values."""
+
     place: Place | None
-    whole: _Term
+    larger: _Term
     average: _Term
 
 
@@ -67,8 +87,10 @@ class TermReductions(Instrument):
         ledger: Ledger,
         lineage: Lineage,
         module_calls: ModuleCalls,
+        divergences: Divergences,
     ) -> None:
         super().__init__(site)
+        self._divergences = divergences
         self._course = course
         self._detail = detail
         self._tensors = tensors
@@ -78,6 +100,7 @@ class TermReductions(Instrument):
         self._samples: set[int] = set()
         self._weighted: IdentityTable[None] = IdentityTable()
         self._terms: IdentityTable[_Term] = IdentityTable()
+        self._halves: IdentityTable[_Half] = IdentityTable()
         self._mixed: WeakKeyDictionary[Made, _Mixed] = WeakKeyDictionary()
         self._told: dict[Place | None, int] = {}
 
@@ -90,7 +113,7 @@ class TermReductions(Instrument):
 
     def _turned(self, detail: Detail) -> None:
         """What operations of other steps made is not known."""
-        self._terms, self._weighted = IdentityTable(), IdentityTable()
+        self._terms, self._weighted, self._halves = IdentityTable(), IdentityTable(), IdentityTable()
 
     def _step_taken(self, course: Course) -> None:
         self._samples = set()
@@ -108,6 +131,7 @@ class TermReductions(Instrument):
         if result.dim():
             if operation.name in ELEMENTWISE and self._is_weighted(operation):
                 self._weighted.put(result, None)
+            self._halved(operation, result)
         elif operation.name in LOSSES | AVERAGES | {"sum"}:
             self._reduced(operation, result)
         elif self._terms:
@@ -123,26 +147,48 @@ class TermReductions(Instrument):
         apart = len(tensors) > 1 and tensors[0] is not tensors[1]
         return apart or (len(tensors) == 1 and not _is_plain(operation.args))
 
+    def _halved(self, operation: Operation, result: torch.Tensor) -> None:
+        """Divergences that are reduced within the samples, or over them, and what is made of that."""
+        values = _values_of(operation)
+        if values is None or not values.dim():
+            return
+        half = self._halves.get(values)
+        if half is not None and _leaves_as_it_is(operation):
+            self._halves.put(result, half)
+        elif operation.name in AVERAGES | {"sum"} and values.shape[0] in self._samples:
+            how: Literal["sum", "mean"] = "sum" if operation.name == "sum" else "mean"
+            rest = values.shape[:1] if how == "sum" else values.shape[1:]
+            if result.shape == rest and self._divergences.is_one(values):
+                self._halves.put(result, _Half(how, values.numel(), values.shape[0]))
+
     def _reduced(self, operation: Operation, result: torch.Tensor) -> None:
-        values = operation.args[0] if operation.args else operation.kwargs.get("input")
-        if not isinstance(values, torch.Tensor) or not values.dim() or values.shape[0] not in self._samples:
+        values = _values_of(operation)
+        if values is None or not values.dim():
             return
         is_sum = operation.name == "sum" or operation.kwargs.get("reduction") == "sum"
-        if not (is_sum and values in self._weighted):
-            self._terms.put(result, _Term(is_sum, operation.name, operation.place, values.numel()))
+        half = self._halves.get(values)
+        if half is not None and is_sum == (half.how == "mean"):
+            self._terms.put(result, _Term("share", operation.name, operation.place, half.values, _number(result)))
+        elif values.shape[0] in self._samples and not (is_sum and values in self._weighted):
+            divergence = _number(result) if is_sum and self._divergences.is_one(values) else None
+            count = _count(operation, values)
+            term = _Term("sum" if is_sum else "mean", operation.name, operation.place, count, divergence)
+            self._terms.put(result, term)
 
     def _combined(self, operation: Operation, result: torch.Tensor) -> None:
         """Of terms that meet, the first goes on: what a third one is added to is neither the one nor the other."""
         terms = [term for each in tensors_in(operation.args) if (term := self._terms.get(each)) is not None]
-        if operation.name in NEGATIONS or (operation.name in SCALING and _is_plain(operation.args)):
+        if _leaves_as_it_is(operation):
             for term in terms[:1]:
                 self._terms.put(result, term)
+        elif operation.name in DIVISIONS and len(terms) == 1 and operation.args[1] in self._samples:
+            if terms[0].divergence is not None:
+                self._terms.put(result, terms[0]._replace(how="share", divergence=_number(result)))
         elif operation.name in ADDING and len(terms) == 2:
-            whole = next((term for term in terms if term.is_sum), None)
-            average = next((term for term in terms if not term.is_sum), None)
+            mixed = _mixed(operation.place, terms[0], terms[1])
             made = self._tensors.get(result)
-            if whole is not None and average is not None and made is not None:
-                self._mixed[made] = _Mixed(operation.place, whole, average)
+            if mixed is not None and made is not None:
+                self._mixed[made] = mixed
             else:
                 self._terms.put(result, terms[0])
 
@@ -154,7 +200,10 @@ class TermReductions(Instrument):
             return
         for made in walk.lineages:
             found = self._mixed.pop(made, None)
-            if found is not None and self._told.get(found.place, 0) < _MOST_TOLD:
+            if found is None:
+                continue
+            most = _MOST_SIZES if found.larger.how == "share" else _MOST_TOLD
+            if self._told.get(found.place, 0) < most:
                 self._told[found.place] = self._told.get(found.place, 0) + 1
                 self._tell(found, walk.backward)
 
@@ -164,15 +213,46 @@ class TermReductions(Instrument):
                 step=self._course.steps,
                 backward=backward,
                 location=locate(found.place),
-                sum_of=found.whole.operation,
-                summed=found.whole.values,
-                sum_at=locate(found.whole.place),
+                sum_of=found.larger.operation,
+                summed=found.larger.values,
+                sum_at=locate(found.larger.place),
                 mean_of=found.average.operation,
                 averaged=found.average.values,
                 mean_at=locate(found.average.place),
                 samples=max(self._samples, default=0),
+                divergence=found.larger.divergence if found.larger.how == "share" else None,
             )
         )
+
+
+def _mixed(where: Place | None, one: _Term, other: _Term) -> _Mixed | None:
+    """Two terms of which one averages what the other adds up: over the batch, or, beside divergences, in a sample."""
+    for larger, average in ((one, other), (other, one)):
+        if larger.how == "sum" and average.how != "sum":
+            return _Mixed(where, larger, average)
+        if larger.how == "share" and larger.divergence is not None and average.how == "mean":
+            return _Mixed(where, larger, average)
+    return None
+
+
+def _values_of(operation: Operation) -> torch.Tensor | None:
+    values = operation.args[0] if operation.args else operation.kwargs.get("input")
+    return values if isinstance(values, torch.Tensor) else None
+
+
+def _count(operation: Operation, values: torch.Tensor) -> int:
+    """How many values a reduction takes together; a loss over classes has one for each target."""
+    operands = operands_of(operation.args, operation.kwargs) if operation.name in CLASSES else None
+    return min(values.numel(), operands[1].numel()) if operands is not None else values.numel()
+
+
+def _number(result: torch.Tensor) -> float | None:
+    return float(result) if result.device.type == "cpu" and readable(result) else None
+
+
+def _leaves_as_it_is(operation: Operation) -> bool:
+    """But for its sign, and a factor that belongs to a formula."""
+    return operation.name in NEGATIONS or (operation.name in SCALING and _is_plain(operation.args))
 
 
 def _is_plain(operands: Sequence[Any]) -> bool:

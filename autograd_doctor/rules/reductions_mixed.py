@@ -1,4 +1,4 @@
-"""AD628 reductions-mixed: one term of a loss is a sum over the batch, and another a mean."""
+"""AD628 reductions-mixed: one term of a loss is a sum, and another a mean, over the batch or over a sample."""
 
 # mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
@@ -15,8 +15,45 @@ from autograd_doctor.views.losses import trains
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     events = [event for event in trace.of(ReductionsMixed) if trains(trace, event.backward)]
-    for first, *others in in_several_steps(trace, events, lambda event: event.location, int(tunables["steps"])):
+    over_batch = [event for event in events if event.divergence is None]
+    for first, *others in in_several_steps(trace, over_batch, lambda event: event.location, int(tunables["steps"])):
         yield _finding(first, 1 + len(others))
+    in_samples = [event for event in events if event.divergence is not None]
+    for found in in_several_steps(trace, in_samples, lambda event: event.location, int(tunables["sizes"])):
+        if _has_vanished(found, tunables):
+            yield _vanished(found)
+
+
+def _has_vanished(events: list[ReductionsMixed], tunables: Tunables) -> bool:
+    """Whether distributions have come to be the prior, and had the time to part from it."""
+    last = events[-1]
+    sizes = [event.divergence or 0.0 for event in events[-int(tunables["sizes"]) :]]
+    ratio = last.averaged / max(1, last.samples)
+    return last.step >= tunables["late"] and ratio >= tunables["ratio"] and max(sizes) < tunables["divergence"]
+
+
+def _vanished(events: list[ReductionsMixed]) -> Finding:
+    last = events[-1]
+    ratio = last.averaged // max(1, last.samples)
+    size = max(0.0, last.divergence or 0.0)
+    places = (
+        (f"`{last.sum_of}` reduces the divergences, which add up within a sample", last.sum_at),
+        (f"`{last.mean_of}` takes the mean of {last.averaged:,} values, {ratio:,} of each sample", last.mean_at),
+    )
+    return RULE.finding(
+        f"the divergence has fallen to {size:.2g} for a sample, so that the latent variables are noise: it is added up "
+        f"within a sample, and the other term is the mean over the {ratio:,} values of one, where the bound has their "
+        f"sum; the divergence counts {ratio:,} times as much as there",
+        subject="loss",
+        location=last.location,
+        confidence="medium",
+        help="add up both terms within a sample, and take the mean over samples of both: "
+        "`.flatten(1).sum(1).mean()`; or give the divergence a weight",
+        evidence={"divergence": size, "averaged": last.averaged, "samples": last.samples},
+        related=beside(last.location, *places),
+        step_first=events[0].step + 1,
+        step_count=len(events),
+    )
 
 
 def _finding(event: ReductionsMixed, steps: int) -> Finding:
@@ -107,9 +144,10 @@ RULE = Rule(
     code="AD628",
     name="reductions-mixed",
     severity="warning",
-    title="a loss adds a sum over the batch to a mean over it",
+    title="the terms of a loss are reduced in different ways",
     observes="How the two numbers that a loss adds were reduced from values of the batch: one by a sum, and one by a "
-    "mean, neither of them with a weight.",
+    "mean, neither of them with a weight. In long runs also what becomes of a divergence of normal distributions that "
+    "is added up within a sample, beside a mean over the values of one.",
     why="The sum outweighs the mean by the number of values in it. In a variational autoencoder whose divergence is a "
     "sum and whose error is a mean, the latent variables are pressed to the prior and tell nothing any more.",
     fix="Reduce both terms alike, best to a sum over the values of a sample and a mean over the samples; or give one "
@@ -120,6 +158,8 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good, good_policy_and_value),
-    tunables={"steps": 2},
+    # A divergence begins near zero, and falls for a while before it rises, where it is to rise: by a few hundred steps
+    # it is above a tenth of a nat.
+    tunables={"steps": 2, "sizes": 3, "late": 300, "ratio": 10, "divergence": 0.05},
     about="loss",
 )

@@ -1085,6 +1085,18 @@ class PositivesCompared(Event, frozen=True):
     other_likeness: float
 
 
+class FreeWeight(Event, frozen=True):
+    """The loss of a backward depends on a parameter by factors of its terms, and by nothing else.
+
+    values: of the parameter. location: of a product with such a factor.
+    """
+
+    backward: int
+    parameter: int
+    values: list[float]
+    location: Location | None
+
+
 class ReductionsMixed(Event, frozen=True):
     """A backward went through the sum of two numbers for one batch: a sum over its samples, and a mean over them.
 

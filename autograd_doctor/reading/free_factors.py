@@ -1,0 +1,93 @@
+"""Small parameters that a loss has only as factors of what other parameters make, so that nothing holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+
+from autograd_doctor.reading.graph_structure import nodes_below
+from autograd_doctor.reading.graph_walk import GraphWalk, Node, operation_of
+from autograd_doctor.reading.made import leaf_of
+from autograd_doctor.reading.places import Place
+
+_SUMS = frozenset({"Add", "Cat", "Mean", "Neg", "Squeeze", "Stack", "Sub", "Sum", "Unsqueeze", "View"})
+"""Behind these a loss is the sum of its terms, as it is behind a product with plain data."""
+_PRODUCTS = frozenset({"Div", "Dot", "Mul"})
+_CURVES = frozenset({
+    "Abs", "Div", "Exp", "Expand", "Index", "Mul", "Neg", "Pow", "Reciprocal", "Relu", "Rsqrt", "Select", "Sigmoid",
+    "Slice", "Softplus", "Split", "Sqrt", "Squeeze", "Unbind", "Unsqueeze", "View",
+})  # fmt: skip
+"""Of one value at a time, each rising or falling throughout, as far as to zero: not past a limit that a clamp or a
+summand sets, and not as a softmax does, or one minus a share, where what one factor loses another gains."""
+_MOST_VALUES = 16
+"""Of a parameter that weighs the terms of a loss: there are a few of these."""
+_LONGEST = 16
+_MOST_NODES, _MOST_PRODUCTS = 1000, 32
+
+
+class FreeFactor(NamedTuple):
+    """A parameter of which a factor is made, and the line of its product with a term of the loss."""
+
+    parameter: torch.Tensor
+    place: Place | None
+
+
+def free_factors(walk: GraphWalk, root: torch.Tensor) -> list[FreeFactor]:
+    """Parameters on which a loss depends by factors of its terms, and by nothing else, each with one of these."""
+    found: dict[int, FreeFactor] = {}
+    inside: set[int] = set()
+    products: set[int] = set()
+    for product, chain in _factors_of(root):
+        leaf = walk.leaves.get(id(chain[-1]))
+        if leaf is not None:
+            made = walk.made.get(id(product))
+            found.setdefault(id(chain[-1]), FreeFactor(leaf, made.place if made is not None else None))
+            inside.update(map(id, chain))
+            products.add(id(product))
+    held = {key for key in inside if any(user not in inside | products for user, _ in walk.consumers.get(key, ()))}
+    return [factor for key, factor in found.items() if held.isdisjoint(_users_of(walk, key, inside))]
+
+
+def _users_of(walk: GraphWalk, key: int, inside: set[int]) -> set[int]:
+    """The nodes of factors that are computed from a leaf, and the leaf itself."""
+    met, pending = set[int](), [key]
+    while pending:
+        node = pending.pop()
+        if node in inside and node not in met:
+            met.add(node)
+            pending += [user for user, _ in walk.consumers.get(node, ())]
+    return met
+
+
+def _factors_of(root: torch.Tensor) -> Iterator[tuple[Node, list[Node]]]:
+    """Products that a loss is a sum of, each with its side that is made of one small leaf, down to this."""
+    products = 0
+    pending, met = [root.grad_fn], set[int]()
+    while pending and len(met) < _MOST_NODES and products < _MOST_PRODUCTS:
+        node = pending.pop()
+        if node is None or id(node) in met:
+            continue
+        met.add(id(node))
+        sources = [source for source, _ in node.next_functions if source is not None]
+        if operation_of(node) in _PRODUCTS and len(sources) == 2:
+            products += 1
+            chains = [_chain(source) for source in sources]
+            for chain, other in zip(chains, reversed(sources), strict=True):
+                if chain and not (chains[0] and chains[1]) and chain[-1] not in nodes_below(other):
+                    yield node, chain
+        elif operation_of(node) in _SUMS | _PRODUCTS:
+            pending += sources
+
+
+def _chain(node: Node) -> list[Node]:
+    """The nodes from a factor down to the small leaf that it is made of; none where it is not made so."""
+    chain = [node]
+    while len(chain) < _LONGEST and operation_of(chain[-1]) in _CURVES:
+        sources = [source for source, _ in chain[-1].next_functions if source is not None]
+        if len(sources) != 1:
+            return []
+        chain += sources
+    leaf = leaf_of(chain[-1])
+    return chain if leaf is not None and leaf.numel() <= _MOST_VALUES else []

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from autograd_doctor.events import BackwardRan, FreeWeight
-from autograd_doctor.findings import Finding, Location
+from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.connectivity import registered
@@ -18,10 +18,11 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     weights: dict[int, list[FreeWeight]] = defaultdict(list)
     for event in trace.of(FreeWeight):
         weights[event.parameter].append(event)
-    lines: dict[Location | None, list[list[FreeWeight]]] = defaultdict(list)
+    lines: dict[tuple[str, int] | None, list[list[FreeWeight]]] = defaultdict(list)
     for parameter, events in weights.items():
         if parameter in trace.optimized and _is_the_only_use(trace, parameter, events) and _drifts(events, tunables):
-            lines[events[0].location].append(events)
+            where = events[0].location
+            lines[(where.path, where.line) if where else None].append(events)
     for found in lines.values():
         yield _finding(trace, found)
 

@@ -1085,6 +1085,17 @@ class PositivesCompared(Event, frozen=True):
     other_likeness: float
 
 
+class ChoiceWithoutGradient(Event, frozen=True):
+    """Values were looked up by a choice, and of the loss only what compares them with what they were chosen for teaches
+    these parameters, on whose values the other terms depend.
+
+    location: where they were looked up.
+    """
+
+    parameters: list[int]
+    location: Location | None
+
+
 class FreeWeight(Event, frozen=True):
     """The loss of a backward depends on a parameter by factors of its terms, and by nothing else.
 

@@ -1,39 +1,45 @@
-"""VQ-VAE with an EMA codebook in buffers through .data, dead codes revived from the batch, commitment only."""
-
 import torch
-import torch.nn.functional as F
 from torch import nn
 
-
-class EMACodebook(nn.Module):
-    def __init__(self, k=16, d=4, decay=0.9):
-        super().__init__()
-        self.decay = decay
-        self.register_buffer("embed", torch.randn(k, d))
-        self.register_buffer("count", torch.zeros(k))
-        self.register_buffer("total", self.embed.clone())
-
-    def forward(self, z):
-        index = torch.cdist(z, self.embed).argmin(1)
-        q = F.embedding(index, self.embed)
-        if self.training:
-            hot = F.one_hot(index, len(self.embed)).type(z.dtype)
-            self.count.data.mul_(self.decay).add_(hot.sum(0), alpha=1 - self.decay)
-            self.total.data.mul_(self.decay).add_(hot.t() @ z, alpha=1 - self.decay)
-            n = self.count.sum()
-            size = (self.count + 1e-5) / (n + len(self.count) * 1e-5) * n
-            self.embed.data.copy_(self.total / size.unsqueeze(1))
-        return z + (q - z).detach(), F.mse_loss(z, q.detach()), index
+torch.manual_seed(6)
+SIDE, CODES, WIDTH = 8, 16, 4
 
 
-torch.manual_seed(0)
-enc, book, dec = nn.Linear(8, 4), EMACodebook(), nn.Linear(4, 8)
-opt = torch.optim.Adam([*enc.parameters(), *dec.parameters()], lr=1e-2)
-for step in range(8):
-    x = torch.randn(32, 8)
-    q, commit, index = book(enc(x))
-    loss = F.mse_loss(dec(q), x) + 0.25 * commit
+class Book:
+    """Entries that follow the mean of what is assigned to them."""
+
+    def __init__(self):
+        self.entries = torch.randn(CODES, WIDTH)
+        self.counts = torch.ones(CODES)
+
+    @torch.no_grad()
+    def nearest(self, z):
+        return (z[:, None] - self.entries).square().sum(-1).min(dim=1).indices
+
+    @torch.no_grad()
+    def follow(self, z, index):
+        one_hot = nn.functional.one_hot(index, CODES).float()
+        self.counts = 0.95 * self.counts + 0.05 * one_hot.sum(0)
+        means = one_hot.t() @ z / one_hot.sum(0).clamp(min=1)[:, None]
+        seen = one_hot.sum(0) > 0
+        self.entries[seen] = 0.9 * self.entries[seen] + 0.1 * means[seen]
+
+
+book = Book()
+enc = nn.Sequential(nn.Flatten(), nn.Linear(SIDE * SIDE, 32), nn.GELU(), nn.Linear(32, WIDTH))
+dec = nn.Sequential(nn.Linear(WIDTH, 32), nn.GELU(), nn.Linear(32, SIDE * SIDE), nn.Unflatten(1, (SIDE, SIDE)))
+opt = torch.optim.Adam([{"params": enc.parameters()}, {"params": dec.parameters()}], lr=2e-3)
+for step in range(24):
+    stripes = torch.rand(40, 1, 1) * 6 + 1
+    x = torch.sin(stripes * torch.linspace(0, 3, SIDE))[:, 0, None, :].expand(-1, SIDE, -1)
+    z = enc(x)
+    index = book.nearest(z)
+    entry = book.entries[index]
+    rebuilt = dec(z + (entry - z).detach())
+    loss = (rebuilt - x).abs().mean() + 0.5 * (z - entry).pow(2).mean()
     opt.zero_grad()
     loss.backward()
     opt.step()
-    print(step, loss.item(), index.unique().numel())
+    book.follow(z.detach(), index)
+    if step % 8 == 0:
+        print(step, loss.item())

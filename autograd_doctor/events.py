@@ -717,7 +717,7 @@ class WeightedTooLate(Event, frozen=True):
 class TermIdle(Event, frozen=True):
     """A scalar with a graph is made of trained parameters once in a step, and nothing takes it in before it dies.
 
-    idle: in how many steps so far, of so many that were listened to since it was first made (`steps`). name: the user's
+    Or a number for each sample, which a line has added up over several calls. idle: in how many steps so far, of so many that were listened to since it was first made (`steps`). name: the user's
     variable, if a backward found it there. named_at: where that took it from a function that made it. parameters: those
     that it was computed from, with a gradient.
     """

@@ -1,5 +1,7 @@
 """Scalars with a graph that nothing takes in: no later operation, no backward, and nobody who reads a number.
 
+So, too, one number for each sample that a line adds up over several layers, as the volume of a flow.
+
 They are followed by the operation that makes them and its place. One use, at any time, and those of that place are let
 alone for good: losses that take turns, metrics that are shown now and then, and what is kept for later are of use.
 Where one takes in another, the last of the chain alone can be idle. Those that are merely read are of use, and may be
@@ -32,6 +34,7 @@ from autograd_doctor.reading.made import Made, has_graph, numbers_in
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.operation_kinds import Kind
+from autograd_doctor.reading.pairs import ADDING
 from autograd_doctor.reading.places import Place, locate, own_frame, stack
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.variable_names import variable_name
@@ -61,7 +64,8 @@ _ORDERINGS = frozenset({"__ge__", "__gt__", "__le__", "__lt__", "ge", "gt", "le"
 class _Origin:
     """An operation at a place. told: the number of idle steps that was stated last. dropped: one was stated to be.
 
-    derived: a second derivative that was taken with a graph of its own is in what it makes. calls: the lines under way
+    derived: a second derivative that was taken with a graph of its own is in what it makes. added_up: it is no vector,
+    or one that is added up in each step. calls: the lines under way
     when it was met first, outermost first. named_at: that of them which gave the variable `name` to what a function
     returned.
     """
@@ -79,6 +83,7 @@ class _Origin:
     named_at: Place | None = None
     parameters: int = 0
     derived: bool = False
+    added_up: bool = True
     structures: set[int] = field(default_factory=set)
 
 
@@ -173,7 +178,7 @@ class IdleTerms(Instrument):
             operation.kind is Kind.OPERATION
             and not self._evaluates
             and isinstance(result, torch.Tensor)
-            and result.dim() == 0
+            and (result.dim() == 0 or (result.dim() == 1 < result.numel() and operation.name in ADDING))
             and result.is_floating_point()
             and has_graph(result)
         ):
@@ -196,8 +201,8 @@ class IdleTerms(Instrument):
                 self._taken(tensor, reads=reads and not steers)
         return summed
 
-    def _made(self, operation: Operation, scalar: torch.Tensor, summed: Sequence[_Term]) -> None:
-        made, key = self._tensors.get(scalar), (operation.place, operation.name)
+    def _made(self, operation: Operation, result: torch.Tensor, summed: Sequence[_Term]) -> None:
+        made, key = self._tensors.get(result), (operation.place, operation.name)
         origin = self._origins.get(key)
         if origin is None:
             if made is None or not made.connected or len(self._origins) >= _MOST_ORIGINS:
@@ -209,13 +214,14 @@ class IdleTerms(Instrument):
             self._now_used(origin)
             return
         self._pending = [term for term in self._pending if term not in summed]
+        origin.added_up = not result.dim() or bool(summed)
         origin.step = self._course.steps
         if len(origin.structures) < _STRUCTURES:
-            nodes = nodes_of([scalar])
+            nodes = nodes_of([result])
             origin.structures.add(structure_of(nodes))
             origin.derived |= any(node._sequence_nr() in self._second_derivatives for node in nodes)
-        term = _Term(origin, made, weakref.ref(scalar))
-        self._open.put(scalar, term)
+        term = _Term(origin, made, weakref.ref(result))
+        self._open.put(result, term)
         self._pending.append(term)
 
     def _root_passed(self, passed: RootPassed) -> None:
@@ -238,7 +244,7 @@ class IdleTerms(Instrument):
             elif not reads:
                 self._read_only = [other for other in self._read_only if other is not term]
             self._now_used(term.origin)
-        elif self._suspects and self._tensors.get(tensor) is None and tensor.dim() == 0 and has_graph(tensor):
+        elif self._suspects and self._tensors.get(tensor) is None and tensor.dim() <= 1 and has_graph(tensor):
             self._made_unseen(tensor)
 
     def _made_unseen(self, scalar: torch.Tensor) -> None:
@@ -342,7 +348,7 @@ class IdleTerms(Instrument):
         self._read_only = [term for term in self._read_only if term.tensor() is not None]
 
     def _tell(self, origin: _Origin) -> None:
-        if origin.used:
+        if origin.used or not origin.added_up:
             return
         origin.told = origin.idle
         self.emit(

@@ -34,7 +34,7 @@ def forgotten_loss(trace: Trace, optimizer: int, parameters: Iterable[int]) -> D
 
 def words(loss: Dropped) -> str:
     """What a reader would call it."""
-    return f"`{loss.name}`" if loss.name else f"the scalar that {called(loss.operation)} made"
+    return f"`{loss.name}`" if loss.name else f"what {called(loss.operation)} made"
 
 
 def advice(loss: Dropped, optimizer: str) -> str:

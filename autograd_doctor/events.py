@@ -436,6 +436,17 @@ class LastBatchKept(Event, frozen=True):
     location: Location | None
 
 
+class AverageEvaluated(Event, frozen=True):
+    """An equal average of weights, in which batch-norms keep statistics, was called in eval mode, and never in training
+    mode. averaged: how many models it is made of. location: of the newest call. Told at the end of the run.
+    """
+
+    module: int
+    norms: list[str]
+    averaged: int
+    location: Location | None
+
+
 class GradModeLeftOff(Event, frozen=True):
     """Gradients were switched off globally by a bare call, and work of the program ran under it afterwards."""
 
@@ -717,9 +728,10 @@ class WeightedTooLate(Event, frozen=True):
 class TermIdle(Event, frozen=True):
     """A scalar with a graph is made of trained parameters once in a step, and nothing takes it in before it dies.
 
-    Or a number for each sample, which a line has added up over several calls. idle: in how many steps so far, of so many that were listened to since it was first made (`steps`). name: the user's
-    variable, if a backward found it there. named_at: where that took it from a function that made it. parameters: those
-    that it was computed from, with a gradient.
+    Or a number for each sample, which a line has added up over several calls. idle: in how many steps so far, of so
+    many that were listened to since it was first made (`steps`). name: the user's variable, if a backward found it
+    there. named_at: where that took it from a function that made it. parameters: those that it was computed from, with
+    a gradient.
     """
 
     location: Location | None

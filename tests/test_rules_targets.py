@@ -126,6 +126,24 @@ def test_sums_beside_means_in_losses_that_train() -> None:
     assert examined(reductions_mixed.RULE, backward(0), mixed(0), mixed(1)) == []
 
 
+def test_a_divergence_that_vanished_for_good_in_a_long_run() -> None:
+    def found(*sizes: float, since: int = 400, averaged: int = 9216) -> list[Finding]:
+        run = range(since, since + len(sizes))
+        mixes = [
+            mixed(step, divergence=size, averaged=averaged, backward=step)
+            for step, size in zip(run, sizes, strict=True)
+        ]
+        trained = [backward(step, reached=[0], wrote=[0]) for step in run]
+        return examined(reductions_mixed.RULE, in_order(steps(since, {0: 1.0}), trained, mixes))
+
+    (finding,) = found(0.2, 0.01, 0.001, -1e-6)
+    assert finding.evidence["divergence"] == 0.0
+    assert found(0.2, 0.01, 0.06, 0.001) == []
+    assert found(0.01, 0.001) == []
+    assert found(0.2, 0.01, 0.001, 0.001, since=20) == []
+    assert found(0.2, 0.01, 0.001, 0.001, averaged=320) == []
+
+
 # ------------------------------------------------------------------------------------------------------- AD629, AD630
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from traces import at, examined, seen
+from traces import at, built, examined, seen, stepped
 
 from autograd_doctor.events import SaturationMeasured, UnitsAlike, UnitsCounted
 from autograd_doctor.rules import dead_relu, saturated_activation, symmetric_initialization
@@ -15,9 +15,17 @@ MODEL = (seen(0, "net.hidden.weight", registered_at=at(7)), seen(1, "net.head.we
 
 
 def counted(
-    silent: int, lost: int = 0, *, units: int = 10, samples: int = 96, line: int = 12, at_weight: int = 0
+    silent: int,
+    lost: int = 0,
+    *,
+    units: int = 10,
+    samples: int = 96,
+    line: int = 12,
+    at_weight: int = 0,
+    step: int = 0,
 ) -> UnitsCounted:
     return UnitsCounted(
+        step=step,
         location=at(line),
         operation="relu",
         parameters=[at_weight],
@@ -59,6 +67,19 @@ def test_most_units_have_to_be_dead_on_enough_samples(counts: UnitsCounted, told
 def test_the_help_goes_by_what_most_of_them_were(silent: int, lost: int, words: str) -> None:
     (finding,) = examined(dead_relu.RULE, MODEL, counted(silent, lost))
     assert words in finding.help
+
+
+def test_a_rise_of_the_rate_is_told_of_if_units_were_lost_after_it() -> None:
+    def told(*rates: float, of: int = 0) -> list[str]:
+        taken = [stepped(step, {0: 1.0}, learning_rates=[rate]) for step, rate in enumerate(rates)]
+        words = (counted(1, step=1), counted(1, 8, step=4))
+        (finding,) = examined(dead_relu.RULE, MODEL, built(of), *taken, *words)
+        return [related.message for related in finding.related]
+
+    assert told(0.01, 0.01, 0.01, 0.5, 0.5) == ["before that, the rate had risen from 0.01 in step 3 to 0.5 in step 4"]
+    assert told(0.01, 0.5, 0.5, 0.5, 0.5) == []
+    assert told(0.01, 0.01, 0.01, 0.04, 0.04) == []
+    assert told(0.01, 0.01, 0.01, 0.5, 0.5, of=1) == []
 
 
 def test_the_last_word_on_each_layer_counts() -> None:

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autograd_doctor.events import UnitsCounted
-from autograd_doctor.findings import Finding
+from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.rates import jump, known
 
 _CAUSES = {
     "silent": "they have been so from the first step on: look at the bias and the scale with which the layer begins, "
     "and at inputs that all have one sign",
     "lost": "they were active at first: a step moved them so far that none came back; lower the rate or warm it up",
 }
+
+
+_FEW = 10
+"""Units among so many that are lost: with these it had not begun."""
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -23,13 +28,31 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             yield _finding(trace, counted, dead)
 
 
+def _key(event: UnitsCounted) -> tuple[object, ...]:
+    return event.location, event.operation, *event.parameters
+
+
 def _latest(trace: Trace) -> list[UnitsCounted]:
     """The last word on each layer; of one that is used at several lines, where the fewest units are dead."""
-    found = {(event.location, event.operation, *event.parameters): event for event in trace.of(UnitsCounted)}
+    found = {_key(event): event for event in trace.of(UnitsCounted)}
     layers: dict[tuple[object, ...], list[UnitsCounted]] = {}
     for event in found.values():
         layers.setdefault((event.operation, *event.parameters), []).append(event)
     return [min(lines, key=lambda event: event.silent + event.lost) for lines in layers.values()]
+
+
+def _rise(trace: Trace, counted: UnitsCounted) -> tuple[Related, ...]:
+    """The step with which the rate rose, if that was before most units were lost, and nearly all were still there."""
+    words = [event for event in trace.of(UnitsCounted) if _key(event) == _key(counted)]
+    lost = next((event.step for event in words if 2 * event.lost >= counted.lost > 0), -1)
+    there = [event.step for event in words if event.step < lost and _FEW * event.lost < counted.lost]
+    found = jump(trace, counted.parameters, max(there, default=-1), lost)
+    if found is None or found[1].location is None:
+        return ()
+    old, new = (max(known(each.learning_rates)) for each in found)
+    first, last = (each.step + 1 for each in found)
+    text = f"before that, the rate had risen from {old:g} in step {first} to {new:g} in step {last}"
+    return (Related(text, found[1].location),)
 
 
 def _finding(trace: Trace, counted: UnitsCounted, dead: int) -> Finding:
@@ -49,6 +72,7 @@ def _finding(trace: Trace, counted: UnitsCounted, dead: int) -> Finding:
             "samples": counted.samples,
             "steps_looked_at": counted.looks,
         },
+        related=_rise(trace, counted) if cause == "lost" else (),
         step_first=1,
         parameters=counted.parameters,
     )

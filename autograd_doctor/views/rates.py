@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from autograd_doctor.events import OptimizerBuilt, OptimizerStepped
 from autograd_doctor.findings import Evidence
+from autograd_doctor.trace import Trace
+
+_JUMP = 5
+"""Times: a warm-up takes many steps for that."""
 
 
 def known(rates: Iterable[float | None]) -> list[float]:
@@ -28,3 +33,21 @@ def still_rising(steps: Sequence[OptimizerStepped]) -> bool:
     """Whether the last of these steps had a higher rate than all before it: a warm-up of which the end was not seen."""
     highest = [max(rates) for rates in (known(step.learning_rates) for step in steps) if rates]
     return len(highest) > 1 and highest[-1] > max(highest[:-1])
+
+
+def jump(
+    trace: Trace, parameters: Iterable[int], after: int, until: int
+) -> tuple[OptimizerStepped, OptimizerStepped] | None:
+    """The last two recorded steps between which the rate of an optimizer that holds one of these rose a lot.
+
+    The second of them is behind the step `after`, and not behind `until`.
+    """
+    wanted = set(parameters)
+    found = None
+    for optimizer, held in trace.optimizer_parameters.items():
+        steps = [step for step in trace.steps if step.optimizer == optimizer and known(step.learning_rates)]
+        for before, step in pairwise(steps if wanted & held else ()):
+            rate, now = (max(known(each.learning_rates)) for each in (before, step))
+            if after < step.step <= until and 0 < _JUMP * rate <= now:
+                found = before, step
+    return found

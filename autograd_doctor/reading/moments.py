@@ -11,7 +11,7 @@ _MEAN, _DEVIATION = 1e-5, 1e-4
 same kind, the mean is as near to 0 once in a thousand times, and the deviation as near to 1 once in a hundred."""
 _LEAST_ROWS = 20
 _LEAST_VALUES = 8
-"""Different ones, in a field of the first rows: those that are 1 or -1 may be so by design."""
+"""Different ones, of the first in a field: those that are 1 or -1 may be so by design."""
 _LOOKED_AT = 64
 _LEAST_SHARE = 0.25
 """Of the fields: flags and the like are left as they are."""
@@ -24,13 +24,13 @@ class _Sums:
         self._dim = dim
         self._count = 0
         self._sums = self._squares = torch.zeros((), dtype=torch.float64)
-        self._is_rich = torch.ones((), dtype=torch.bool)
+        self._first = torch.zeros(0, 0, dtype=torch.float64)
 
     def add(self, data: torch.Tensor) -> None:
         fields = data.reshape(1, -1) if self._dim is None else data.movedim(self._dim, 0).flatten(1)
-        if not self._count:
-            first = fields[:, :_LOOKED_AT].sort(dim=1).values
-            self._is_rich = (first.diff(dim=1) != 0).sum(dim=1) + 1 >= _LEAST_VALUES
+        if self._first.shape[1] < _LOOKED_AT:
+            more = fields[:, : _LOOKED_AT - self._first.shape[1]]
+            self._first = torch.cat([self._first, more], dim=1) if self._count else more.clone()
         self._sums, self._squares = self._sums + fields.sum(1), self._squares + fields.square().sum(1)
         self._count += fields.shape[1]
 
@@ -44,7 +44,8 @@ class _Sums:
         variances = (self._squares / self._count - self.means.square()).clamp_min(0)
         corrected = variances * (self._count / max(1, self._count - 1))
         is_one = torch.stack([variances, corrected]).sqrt().sub(1).abs().amin(dim=0) < _DEVIATION
-        return is_one & (self.means.abs() < _MEAN) & self._is_rich
+        is_rich = (self._first.sort(dim=1).values.diff(dim=1) != 0).sum(dim=1) + 1 >= _LEAST_VALUES
+        return is_one & (self.means.abs() < _MEAN) & is_rich
 
 
 class Moments:

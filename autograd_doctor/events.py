@@ -685,11 +685,15 @@ class SoftmaxOfOne(Event, frozen=True):
 class WeightsApart(Event, frozen=True):
     """A product of matrices took in what a softmax had made, over a dimension that the product goes through slice by
     slice and never sums up over. location: of the product. Told in two steps for each line with such a softmax.
+
+    Or a `logsumexp` took in the logarithms of what a softmax had made, with others added to them; over: the dimensions
+    that it ran over, none of them that of the softmax.
     """
 
     softmax: Shaping
     operation: str
     location: Location | None
+    over: list[int] = []
 
 
 class PairsReduced(Event, frozen=True):

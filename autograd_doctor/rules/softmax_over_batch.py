@@ -33,8 +33,12 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         yield _finding(events)
     for events in faulty_losses(trace, *_BY_VALUE, where=_is_over_rows, blamed=_softmax):
         yield _finding(events)
-    for apart in in_several_steps(trace, trace.of(WeightsApart), lambda event: event.softmax.location, 2):
-        yield _weights(apart)
+    apart = trace.of(WeightsApart)
+    products, mixtures = ([event for event in apart if bool(event.over) == summed] for summed in (False, True))
+    for multiplied in in_several_steps(trace, products, lambda event: event.softmax.location, 2):
+        yield _weights(multiplied)
+    for summed in in_several_steps(trace, mixtures, lambda event: event.location, 2):
+        yield _mixture(summed)
 
 
 def _softmax(event: LossComputed) -> Shaping | None:
@@ -128,6 +132,25 @@ def _wanted(event: LossComputed, softmax: Shaping) -> int:
     if softmax.shape == event.prediction.facts.shape and event.class_dim is not None:
         return event.class_dim
     return -1
+
+
+def _mixture(events: list[WeightsApart]) -> Finding:
+    first = events[0]
+    softmax, over = first.softmax, ", ".join(map(str, first.over))
+    dim = softmax.dim or 0
+    return RULE.finding(
+        f"`logsumexp` sums up over dimension {over} of {shape(softmax.shape)}, and the logarithms of weights in it are "
+        f"those of a softmax over dimension {dim}: they sum to 1 there, and to anything where they are summed up",
+        subject="weights",
+        location=first.location,
+        help=f"sum up over the dimension of the weights: `dim={dim}`",
+        severity="warning",
+        confidence="medium",
+        evidence={"softmax_dim": dim, "softmax_shape": shape(softmax.shape), "summed_over": over},
+        related=elsewhere("the weights are made here", softmax.location, first.location),
+        step_first=first.step + 1,
+        step_count=len(events),
+    )
 
 
 def bad() -> None:
@@ -226,6 +249,25 @@ def bad_attention_over_samples() -> None:
         optimizer.step()
 
 
+def bad_mixture() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(1, 16), nn.Tanh(), nn.Linear(16, 9))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(8):
+        x = torch.rand(32, 1)
+        y = x + 0.3 * (6 * x).sin() + 0.05 * torch.randn(32, 1)
+        scores, means, deviations = model(y).chunk(3, dim=1)
+        weights = scores.log_softmax(dim=1)
+        parts = torch.distributions.Normal(means, deviations.exp()).log_prob(x)
+        loss = -torch.logsumexp(weights + parts, dim=0).mean()  # <- AD605
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 def good() -> None:
     import torch
     from torch import nn
@@ -279,6 +321,29 @@ def good_attention_over_rows() -> None:
         optimizer.step()
 
 
+def good_mixtures() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(1, 16), nn.Tanh(), nn.Linear(16, 9))
+    moves, starts = nn.Parameter(torch.randn(3, 3)), nn.Parameter(torch.zeros(3))
+    optimizer = torch.optim.Adam([*model.parameters(), moves, starts], lr=1e-3)
+    for _ in range(8):
+        x = torch.rand(32, 1)
+        y = x + 0.3 * (6 * x).sin() + 0.05 * torch.randn(32, 1)
+        scores, means, deviations = model(y).chunk(3, dim=1)
+        parts = torch.distributions.Normal(means, deviations.exp()).log_prob(x)
+        mixture = torch.logsumexp(scores.log_softmax(dim=1) + parts, dim=1)
+        state = starts.log_softmax(0)
+        for part in parts[:6]:
+            state = torch.logsumexp(state[:, None] + moves.log_softmax(dim=1), dim=0) + part
+        loss = -mixture.mean() - 0.1 * state.logsumexp(0)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 def good_weights_of_products() -> None:
     import torch
     from torch import nn
@@ -309,15 +374,16 @@ RULE = Rule(
     observes="The prediction of `cross_entropy` or `nll_loss` came out of a softmax or log-softmax over another "
     "dimension than the one that the loss takes for the classes, and no row of classes sums to one. For losses by "
     "value: over the first dimension, while the targets are probabilities by row. And weights that came out of a "
-    "softmax over a dimension that the product of matrices with them goes through slice by slice.",
+    "softmax over a dimension that the product of matrices with them goes through slice by slice, or whose logarithms "
+    "a `logsumexp` sums up over another one.",
     why="The samples of a batch, or the moments of a sequence, compete with one another for the probability that the "
     "classes of each should share: what is predicted for one sample depends on which others are in its batch.",
     fix="Name the dimension of the classes, `dim=1` or `dim=-1`. Without `dim`, torch takes the first one of three.",
     fine="Attention, losses that take each row for a class of its own, and targets that are shared out likewise.",
     needs=(BackwardRan, LossComputed, WeightsApart),
     examine=examine,
-    bad=(bad, bad_over_time, bad_one_hot, bad_attention, bad_attention_over_samples),
-    good=(good, good_both_ways, good_attention_over_rows, good_weights_of_products),
+    bad=(bad, bad_over_time, bad_one_hot, bad_attention, bad_attention_over_samples, bad_mixture),
+    good=(good, good_both_ways, good_attention_over_rows, good_mixtures, good_weights_of_products),
     folds=("AD116", "AD407", "AD409", "AD410", "AD412", "AD608", "AD614"),
     about="axes",
 )

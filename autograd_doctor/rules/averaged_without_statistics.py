@@ -120,7 +120,6 @@ RULE = Rule(
     fix="Run the training data through it once, with `update_bn`, before it is evaluated or saved.",
     fine="Averages that gathered statistics, moving averages, and models without batch-norm.",
     needs=(AverageEvaluated, ModuleSeen, RunEnded),
-    needs_phases=("training", "evaluation"),
     examine=examine,
     bad=(bad,),
     good=(good, good_moving_average),

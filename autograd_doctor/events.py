@@ -546,7 +546,8 @@ class ConstantTerm(Struct, frozen=True):
 
     location: the line that added it to terms with a gradient. name: the user's variable. operation, made_at: what made
     it. cuts: where the gradient paths ended. copied: the values left torch on the way, and came back; guessed: which of
-    them did was not seen. value, sum: of it and of the sum that it was added to, over all elements.
+    them did was not seen. value, sum: of it and of the sum that it was added to, over all elements. numel: how many
+    these are.
     """
 
     location: Location | None
@@ -559,6 +560,7 @@ class ConstantTerm(Struct, frozen=True):
     guessed: bool = False
     value: float | None = None
     sum: float | None = None
+    numel: int = 1
 
 
 class LossExamined(Event, frozen=True):

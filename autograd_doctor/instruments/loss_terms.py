@@ -359,6 +359,7 @@ class LossTerms(Instrument):
             guessed=made.values == made.guessed,
             value=_total(what),
             sum=_total(result),
+            numel=what.numel() if isinstance(what, torch.Tensor) else 1,
         )
         return _Term(event, constant.severed, _address(what))
 

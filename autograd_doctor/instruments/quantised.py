@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import torch
@@ -36,17 +37,25 @@ _SHRINKS = frozenset({"__pow__", "abs", "mean", "pow", "square", "sum"})
 _MOST_TOLD = 8
 
 
+@dataclass(eq=False, slots=True)
+class _LookUp:
+    """Where values were looked up; goes_on: something was computed of them, beside what they are compared with."""
+
+    place: Place | None
+    goes_on: bool = False
+
+
 class _Loss(NamedTuple):
     """A number that is the sum of pulls towards what was looked up, and of other terms.
 
     pulled: the parameters, as bits, that the pulls teach. values, connected: those that flow into the other terms, and
-    those that these teach. looked_up_at: where the pulls got their targets.
+    those that these teach. target: what the pulls are towards.
     """
 
     pulled: int = 0
     values: int = 0
     connected: int = 0
-    looked_up_at: Place | None = None
+    target: _LookUp | None = None
 
 
 class Quantised(Instrument):
@@ -74,7 +83,7 @@ class Quantised(Instrument):
 
     def _forget(self) -> None:
         self._chosen: IdentityTable[None] = IdentityTable()
-        self._looked_up: IdentityTable[Place | None] = IdentityTable()
+        self._looked_up: IdentityTable[_LookUp] = IdentityTable()
         self._losses: IdentityTable[_Loss] = IdentityTable()
 
     def _turned(self, detail: Detail) -> None:
@@ -104,9 +113,13 @@ class Quantised(Instrument):
         if operation.name in MOVES | _MARKS and chosen and (given[0] in self._chosen or operation.name in _MARKS):
             self._chosen.put(result, None)
         elif operation.name in _LOOK_UPS | _PRODUCTS and chosen and result.is_floating_point():
-            self._looked_up.put(result, operation.place)
-        elif operation.name in MOVES and given and given[0] in self._looked_up:
-            self._looked_up.put(result, self._looked_up.get(given[0]))
+            self._looked_up.put(result, _LookUp(operation.place))
+            return
+        values = next((found for each in given if (found := self._looked_up.get(each)) is not None), None)
+        if values is not None and operation.name in MOVES:
+            self._looked_up.put(result, values)
+        elif values is not None and operation.name not in REGRESSION | DIFFERENCES:
+            values.goes_on = True
 
     def _compares(self, operation: Operation, result: torch.Tensor) -> None:
         """A pull: what was looked up beside something of its shape, from values of which it was chosen."""
@@ -119,8 +132,8 @@ class Quantised(Instrument):
         if len(looked_up) == len(others) == 1 and given[0].shape == given[1].shape and made is not None:
             chooser = self._tensors.get(looked_up[0])
             if chooser is not None and chooser.values & ~chooser.connected & others[0].values:
-                where = self._looked_up.get(looked_up[0])
-                self._losses.put(result, _Loss(pulled=made.connected & others[0].connected, looked_up_at=where))
+                pulled = made.connected & others[0].connected
+                self._losses.put(result, _Loss(pulled, target=self._looked_up.get(looked_up[0])))
 
     def _adds(self, operation: Operation, result: torch.Tensor) -> None:
         given = tensors_in(operation.args)
@@ -139,16 +152,17 @@ class Quantised(Instrument):
 
     def _backward_began(self, call: BackwardCall) -> None:
         loss = self._losses.get(call.roots[0]) if len(call.roots) == 1 and call.kind == "backward" else None
-        if loss is None or self._told[loss.looked_up_at] >= _MOST_TOLD:
+        target = loss.target if loss is not None else None
+        if loss is None or target is None or not target.goes_on or self._told[target.place] >= _MOST_TOLD:
             return
         alone = loss.pulled & loss.values & ~loss.connected
         if alone and loss.connected:
-            self._told[loss.looked_up_at] += 1
+            self._told[target.place] += 1
             self.emit(
                 ChoiceWithoutGradient(
                     step=self._course.steps,
                     parameters=numbers_in(alone),
-                    location=locate(loss.looked_up_at),
+                    location=locate(target.place),
                 )
             )
 
@@ -161,4 +175,4 @@ def _sum_of(losses: list[_Loss]) -> _Loss:
     pulled = values = connected = 0
     for loss in losses:
         pulled, values, connected = pulled | loss.pulled, values | loss.values, connected | loss.connected
-    return _Loss(pulled, values, connected, next((loss.looked_up_at for loss in losses if loss.looked_up_at), None))
+    return _Loss(pulled, values, connected, next((loss.target for loss in losses if loss.target), None))

@@ -56,7 +56,7 @@ class SlopeNorms(Instrument):
     """Follows what `grad(…, create_graph=True)` gives to norms that are compared with a number.
 
     Looks in steps that are looked at closely. Where each output has one norm, or each row of the input, or something
-    in between, all is well.
+    in between, all is well; so it is where each of the points in a row has one.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (PartialSlopeNorm,)
@@ -112,7 +112,7 @@ class SlopeNorms(Instrument):
     def _compared(self, part: _Part, operation: Operation, norms: Any) -> None:
         slope, count = part.slope, norms.numel()
         fewest, most = sorted((slope.outputs, slope.rows))
-        if fewest <= count <= most or self._told[part.norm_at] >= _MOST_TOLD:
+        if fewest <= count <= most or count == _vectors(slope.shape) or self._told[part.norm_at] >= _MOST_TOLD:
             return
         self._told[part.norm_at] += 1
         self.emit(
@@ -135,6 +135,11 @@ def _outputs(root: torch.Tensor) -> int | None:
         return root.numel()
     sizes = getattr(root.grad_fn, "_saved_self_sym_sizes", None)
     return prod(sizes) if operation_of(root.grad_fn) == "Sum" and sizes else None
+
+
+def _vectors(shape: torch.Size) -> int | None:
+    """How many vectors lie along the last of three dimensions or more, as those of points: each may have its norm."""
+    return prod(shape[:-1]) if len(shape) > 2 else None
 
 
 def _next_stage(stage: str, operation: Operation) -> Literal["values", "squares", "sums", "norms"] | None:

@@ -8,14 +8,20 @@ from autograd_doctor.events import BackwardRan, Cut, LossExamined
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.cuts import called, described, help_for
+from autograd_doctor.views.cuts import called, described, help_for, is_comparison
 from autograd_doctor.views.loss_terms import LossTerm, steady_terms
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for term in steady_terms(trace, tunables["backwards"]):
-        if not term.seen.copied:
+        if not (term.seen.copied or _is_count(term)):
             yield _finding(trace, term)
+
+
+def _is_count(term: LossTerm) -> bool:
+    """Whether it holds, sample by sample, how often something was the case, as the steps that a network took to think:
+    what it is added to carries the gradient of both."""
+    return term.seen.numel > 1 and term.cut is not None and is_comparison(term.cut.operation)
 
 
 def _finding(trace: Trace, term: LossTerm) -> Finding:
@@ -121,6 +127,29 @@ def good() -> None:
         optimizer.step()
 
 
+def good_halting() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    cell, halt, head = nn.GRUCell(8, 8), nn.Linear(8, 1), nn.Linear(8, 1)
+    optimizer = torch.optim.Adam([p for m in (cell, halt, head) for p in m.parameters()], lr=0.01)
+    for _ in range(10):
+        x = torch.randn(32, 8)
+        state, halted, taken, left = torch.zeros(32, 8), torch.zeros(32), torch.zeros(32), torch.ones(32)
+        for _ in range(4):
+            state = cell(x, state)
+            chance = halt(state).sigmoid().squeeze(1)
+            going = halted < 0.9
+            taken = taken + going
+            left = torch.where(going, 1 - halted, left)
+            halted = halted + chance * going
+        loss = nn.functional.mse_loss(head(state), x[:, :1]) + 0.01 * (taken + left).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 def good_baseline_and_weight() -> None:
     import torch
     from torch import nn
@@ -194,7 +223,7 @@ RULE = Rule(
     needs=(BackwardRan, LossExamined),
     examine=examine,
     bad=(bad, bad_number, bad_slope),
-    good=(good, good_baseline_and_weight, good_straight_through, good_shown_total),
+    good=(good, good_halting, good_baseline_and_weight, good_straight_through, good_shown_total),
     tunables={"backwards": 2},
     about="loss",
 )

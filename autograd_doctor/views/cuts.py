@@ -26,9 +26,13 @@ _COMPARISONS = frozenset({"gt", "lt", "ge", "le", "eq", "ne"})
 _DEFAULT_HELP = "replace the operation by one that autograd can differentiate"
 
 
+def is_comparison(operation: str) -> bool:
+    return operation.strip("_") in _COMPARISONS
+
+
 def called(operation: str) -> str:
     """Python turns a comparison with a parameter around: `h > threshold` arrives as `lt`, which nobody wrote."""
-    return "a comparison" if operation.strip("_") in _COMPARISONS else f"`{operation}`"
+    return "a comparison" if is_comparison(operation) else f"`{operation}`"
 
 
 def help_for(cut: Cut) -> str:
@@ -37,7 +41,7 @@ def help_for(cut: Cut) -> str:
     if cut.reason == "function":
         return _HELP["function"]
     operation = cut.operation.rsplit(".", 1)[-1]
-    if operation.strip("_") in _COMPARISONS:
+    if is_comparison(operation):
         return "use a smooth stand-in, such as the sigmoid of the difference, where the comparison is to be learned"
     return _HELP.get(_KINDS.get(operation, operation), _DEFAULT_HELP)
 

@@ -77,3 +77,12 @@ def test_what_is_like_it(data: torch.Tensor) -> None:
 def test_batches_of_another_kind() -> None:
     moments = added(standard(skewed(60, 4), (0,))).add(skewed(8, 5))
     assert (moments.are_standard, moments.standard_fields, moments.largest_mean) == (False, 0, 0.0)
+
+
+@pytest.mark.parametrize("batch", [7, 20, 64, 400])
+def test_series_that_were_scaled_one_by_one(batch: int) -> None:
+    series = [standard(skewed(40, 3, seed=seed), (0,), corrected=False) for seed in range(4)]
+    moments = added(torch.cat(series), batch)
+    assert (moments.are_standard, moments.in_parts) == (True, True)
+    assert not added(series[0], batch).in_parts
+    assert not added(standard(skewed(160, 3), (0,)), batch).in_parts

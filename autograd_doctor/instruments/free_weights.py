@@ -61,6 +61,7 @@ class FreeWeights(Instrument):
                     backward=walk.backward,
                     parameter=number,
                     values=values.tolist() if readable(values) else [],
+                    sizes=factor.sizes,
                     location=locate(factor.place),
                 )
             )

@@ -70,14 +70,18 @@ class _Evaluation:
 
 
 @dataclass(frozen=True, slots=True)
-class EvaluatedRows:
-    """What a module is called with in an evaluation: a part of the set that `group` stands for, and who calls it."""
+class RowsSeen:
+    """What a module is called with, and who calls it: in an evaluation, a part of the set that `group` stands for.
+
+    new: which rows of a batch of training had not come before; None in an evaluation.
+    """
 
     module: int
     group: Hashable
     where: Place | None
     data: torch.Tensor
     keys: list[Sample]
+    new: list[int] | None = None
 
 
 @dataclass
@@ -99,7 +103,8 @@ class Rows(Instrument):
     """Looks at what modules with parameters are called with: in full steps, and in light ones while there is news.
 
     Training is what runs with gradients and in training mode; evaluation is without both, or, after the last step,
-    without gradients. evaluated: sent for each of its calls of a module that was trained before.
+    without gradients. evaluated: sent for each of its calls of a module that was trained before; trained: for batches
+    of training in which there may be news.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (RowsCompared, InputsAlike)
@@ -115,7 +120,8 @@ class Rows(Instrument):
         tensors: Tensors,
     ) -> None:
         super().__init__(site)
-        self.evaluated: Signal[EvaluatedRows] = Signal(site.signals.guard)
+        self.evaluated: Signal[RowsSeen] = Signal(site.signals.guard)
+        self.trained: Signal[RowsSeen] = Signal(site.signals.guard)
         self._lineage = lineage
         self._course = course
         self._detail = detail
@@ -184,6 +190,9 @@ class Rows(Instrument):
         if keys is None:
             return
         before = len(training.samples)
+        if self.trained:
+            first = {key: row for row, key in reversed(list(enumerate(keys))) if key not in training.samples}
+            self.trained.relay(RowsSeen(began.module, None, began.where, largest, keys, sorted(first.values())))
         training.samples.update(keys)
         if not before:
             training.tells_apart = tells_apart(largest)
@@ -250,7 +259,7 @@ class Rows(Instrument):
         if keys is not None:
             known.samples.update(keys)
             known.shared.update(training.samples.intersection(keys))
-            self.evaluated.relay(EvaluatedRows(began.module, group, began.where, tensor, keys))
+            self.evaluated.relay(RowsSeen(began.module, group, began.where, tensor, keys))
 
     def trained_on(self, module: int) -> Set[Sample]:
         """The samples that a module was trained on, as far as they were looked at."""

@@ -43,13 +43,14 @@ class _Term(NamedTuple):
     """One number that stands for a batch: what reduced so many values to it.
 
     how: by a "sum" or a "mean" of all of them, or by a "share": a sum within each sample, and a mean over these.
-    divergence: what came out, where each value is the divergence of a distribution from another.
+    samples: of the batch. divergence: what came out, where each value is the divergence of a distribution from another.
     """
 
     how: Literal["sum", "mean", "share"]
     operation: str
     place: Place | None
     values: int
+    samples: int
     divergence: float | None = None
 
 
@@ -168,12 +169,12 @@ class TermReductions(Instrument):
         is_sum = operation.name == "sum" or operation.kwargs.get("reduction") == "sum"
         half = self._halves.get(values)
         if half is not None and is_sum == (half.how == "mean"):
-            self._terms.put(result, _Term("share", operation.name, operation.place, half.values, _number(result)))
+            self._terms.put(result, _share(operation, half, result))
         elif values.shape[0] in self._samples and not (is_sum and values in self._weighted):
             divergence = _number(result) if is_sum and self._divergences.is_one(values) else None
-            count = _count(operation, values)
-            term = _Term("sum" if is_sum else "mean", operation.name, operation.place, count, divergence)
-            self._terms.put(result, term)
+            how: Literal["sum", "mean"] = "sum" if is_sum else "mean"
+            count, samples = _count(operation, values), values.shape[0]
+            self._terms.put(result, _Term(how, operation.name, operation.place, count, samples, divergence))
 
     def _combined(self, operation: Operation, result: torch.Tensor) -> None:
         """Of terms that meet, the first goes on: what a third one is added to is neither the one nor the other."""
@@ -181,8 +182,8 @@ class TermReductions(Instrument):
         if _leaves_as_it_is(operation):
             for term in terms[:1]:
                 self._terms.put(result, term)
-        elif operation.name in DIVISIONS and len(terms) == 1 and operation.args[1] in self._samples:
-            if terms[0].divergence is not None:
+        elif operation.name in DIVISIONS and len(terms) == 1 and terms[0].divergence is not None:
+            if isinstance(operation.args[1], int | float) and operation.args[1] == terms[0].samples:
                 self._terms.put(result, terms[0]._replace(how="share", divergence=_number(result)))
         elif operation.name in ADDING and len(terms) == 2:
             mixed = _mixed(operation.place, terms[0], terms[1])
@@ -219,20 +220,29 @@ class TermReductions(Instrument):
                 mean_of=found.average.operation,
                 averaged=found.average.values,
                 mean_at=locate(found.average.place),
-                samples=max(self._samples, default=0),
+                samples=found.larger.samples,
                 divergence=found.larger.divergence if found.larger.how == "share" else None,
             )
         )
 
 
 def _mixed(where: Place | None, one: _Term, other: _Term) -> _Mixed | None:
-    """Two terms of which one averages what the other adds up: over the batch, or, beside divergences, in a sample."""
+    """Two terms of which one averages what the other adds up: over the batch, or, beside divergences, in a sample.
+
+    Of different batches, as of points inside and on a border, each has a number of samples of its own.
+    """
+    if one.samples != other.samples:
+        return None
     for larger, average in ((one, other), (other, one)):
         if larger.how == "sum" and average.how != "sum":
             return _Mixed(where, larger, average)
         if larger.how == "share" and larger.divergence is not None and average.how == "mean":
             return _Mixed(where, larger, average)
     return None
+
+
+def _share(operation: Operation, half: _Half, result: torch.Tensor) -> _Term:
+    return _Term("share", operation.name, operation.place, half.values, half.samples, _number(result))
 
 
 def _values_of(operation: Operation) -> torch.Tensor | None:

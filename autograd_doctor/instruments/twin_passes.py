@@ -16,7 +16,7 @@ from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.module_calls import ModuleCalls, RootBegan, RootCall, RootPassed
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.fingerprint import key_of, row_keys
-from autograd_doctor.reading.graph_order import first_meetings
+from autograd_doctor.reading.graph_order import are_treated_alike, first_meetings
 from autograd_doctor.reading.graph_walk import GraphWalk
 from autograd_doctor.reading.made import Made, has_graph
 from autograd_doctor.reading.places import Place, locate
@@ -35,7 +35,7 @@ _MOST_STEPS = 4
 @dataclass(eq=False, slots=True)
 class _Pass:
     """A pass in training. addresses: where what it was given lies, key: what that holds. outputs: of those that have a
-    graph, in their order, how they were made and what they hold.
+    graph, in their order, how they were made and what they hold; none where it was given what is learned.
     """
 
     module: int
@@ -48,8 +48,8 @@ class _Pass:
 class TwinPassesSeen(Instrument):
     """Compares the passes of a step by what they were given, and by what they returned.
 
-    The same tensor given twice for two terms of a loss is no pair of views: what it costs is one pass too many. Only
-    where its results are compared with each other, they were to differ. What is given twice with other results, as by a
+    The same data given twice for two terms of a loss are no pair of views: what that costs is one pass too many. Only
+    where the results are compared with each other, they were to differ. What is given twice with other results, as by a
     model with dropout, is fine. What becomes of the results, `tensors` knows from `lineage`.
     """
 
@@ -74,6 +74,7 @@ class TwinPassesSeen(Instrument):
         self._pairs: list[tuple[_Pass, _Pass]] = []
         self._told: dict[tuple[int, Place | None, Place | None], set[int]] = {}
         self._differ: set[tuple[int, Place | None, Place | None]] = set()
+        self._found: dict[tuple[int, Place | None, Place | None], list[TwinPasses]] = {}
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._module_calls.root_began, self._root_began, attention=Attention.CLOSE)
@@ -86,7 +87,11 @@ class TwinPassesSeen(Instrument):
         if not (began.call.grad_enabled and began.call.module.training) or len(self._passes) >= _MOST_PASSES:
             return
         data = began.given
-        if not data or any(tensor.requires_grad for tensor in data) or data[0].numel() < _LEAST_VALUES:
+        if any(tensor.requires_grad for tensor in data):
+            plain = [row_keys(tensor) or [] for tensor in data if not tensor.requires_grad and tensor.dim()]
+            self._passes.append(_Pass(began.module, began.where, [], hash(tuple(map(key_of, plain))), []))
+            return
+        if not data or data[0].numel() < _LEAST_VALUES:
             return
         keys = [row_keys(tensor) for tensor in data if tensor.dim()]
         if all(keys):
@@ -124,11 +129,8 @@ class TwinPassesSeen(Instrument):
             outputs = zip(old.outputs, new.outputs, strict=True)
             used = [(one, other) for (one, _), (other, _) in outputs if id(one) in through and id(other) in through]
             same = not set(old.addresses).isdisjoint(new.addresses)
-            if (
-                used
-                and not self._are_parts(old, new)
-                and (not same or any(_are_compared(walk, one, other) for one, other in used if one and other))
-            ):
+            are_compared = any(_are_compared(walk, one, other) for one, other in used if one and other)
+            if are_compared and not self._are_parts(old, new):
                 self._tell(old, new, walk.backward, same=same)
 
     def _are_parts(self, old: _Pass, new: _Pass) -> bool:
@@ -149,16 +151,21 @@ class TwinPassesSeen(Instrument):
         if lines not in self._told and len(self._told) >= _MOST_LINES:
             return
         self._told.setdefault(lines, set()).add(self._course.steps)
-        self.emit(
-            TwinPasses(
-                step=self._course.steps,
-                backward=backward,
-                module=new.module,
-                first_at=locate(old.where),
-                second_at=locate(new.where),
-                same_tensor=same,
-            )
+        twins = TwinPasses(
+            step=self._course.steps,
+            backward=backward,
+            module=new.module,
+            first_at=locate(old.where),
+            second_at=locate(new.where),
+            same_tensor=same,
         )
+        self._found.setdefault(lines, []).append(twins)
+
+    def finish(self) -> None:
+        """What differs in a later step, as views do that are drawn further apart by and by, is no twin."""
+        for lines, found in self._found.items():
+            for twins in found if lines not in self._differ else ():
+                self.emit(twins)
 
     def _step_taken(self, course: Course) -> None:
         self._passes, self._pairs = [], []
@@ -169,7 +176,10 @@ def _keys(each: _Pass) -> list[int]:
 
 
 def _are_compared(walk: GraphWalk, one: Made, other: Made) -> bool:
-    """Whether they meet value by value, as in a product of scores, rather than as terms of a sum."""
+    """Whether they meet value by value, as in a product of scores, rather than as terms of a sum, and went there by the
+    same layers: what other layers make of the same need not be alike."""
+    if not are_treated_alike(walk, one, other):
+        return False
     for node in first_meetings(walk, one, other):
         terms = node.name().startswith("AddBackward") or any(_values(*source) == 1 for source in node.next_functions)
         if not terms:

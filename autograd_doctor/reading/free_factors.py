@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from dataclasses import dataclass, field
 
 import torch
 
@@ -11,10 +11,17 @@ from autograd_doctor.reading.graph_structure import nodes_below
 from autograd_doctor.reading.graph_walk import GraphWalk, Node, operation_of
 from autograd_doctor.reading.made import leaf_of
 from autograd_doctor.reading.places import Place
+from autograd_doctor.reading.tensor_facts import readable
 
 _SUMS = frozenset({"Add", "Cat", "Mean", "Neg", "Squeeze", "Stack", "Sub", "Sum", "Unsqueeze", "View"})
 """Behind these a loss is the sum of its terms, as it is behind a product with plain data."""
 _PRODUCTS = frozenset({"Div", "Dot", "Mul"})
+_KEPT = {
+    "Div": ("_saved_self", "_saved_other"),
+    "Dot": ("_saved_self", "_saved_tensor"),
+    "Mul": ("_saved_self", "_saved_other"),
+}
+"""Where the node of a product keeps what was multiplied."""
 _CURVES = frozenset({
     "Abs", "Div", "Exp", "Expand", "Index", "Mul", "Neg", "Pow", "Reciprocal", "Relu", "Rsqrt", "Select", "Sigmoid",
     "Slice", "Softplus", "Split", "Sqrt", "Squeeze", "Unbind", "Unsqueeze", "View",
@@ -27,11 +34,13 @@ _LONGEST = 16
 _MOST_NODES, _MOST_PRODUCTS = 1000, 32
 
 
-class FreeFactor(NamedTuple):
-    """A parameter of which a factor is made, and the line of its product with a term of the loss."""
+@dataclass
+class FreeFactor:
+    """A parameter of which factors are made, the line of the first product with one, and how large they all are."""
 
     parameter: torch.Tensor
     place: Place | None
+    sizes: list[float] = field(default_factory=list)
 
 
 def free_factors(walk: GraphWalk, root: torch.Tensor) -> list[FreeFactor]:
@@ -43,7 +52,8 @@ def free_factors(walk: GraphWalk, root: torch.Tensor) -> list[FreeFactor]:
         leaf = walk.leaves.get(id(chain[-1]))
         if leaf is not None:
             made = walk.made.get(id(product))
-            found.setdefault(id(chain[-1]), FreeFactor(leaf, made.place if made is not None else None))
+            factor = found.setdefault(id(chain[-1]), FreeFactor(leaf, made.place if made is not None else None))
+            factor.sizes += _sizes(product, chain[0])
             inside.update(map(id, chain))
             products.add(id(product))
     held = {key for key in inside if any(user not in inside | products for user, _ in walk.consumers.get(key, ()))}
@@ -59,6 +69,21 @@ def _users_of(walk: GraphWalk, key: int, inside: set[int]) -> set[int]:
             met.add(node)
             pending += [user for user, _ in walk.consumers.get(node, ())]
     return met
+
+
+def _sizes(product: Node, side: Node) -> list[float]:
+    """By how much the values of one side make the other larger; none where the product has not kept them."""
+    position = [source for source, _ in product.next_functions].index(side)
+    kept = _KEPT[operation_of(product)][position]
+    try:
+        values: torch.Tensor = getattr(product, kept).detach().reshape(-1).abs()
+    except (AttributeError, RuntimeError):  # of another release, or changed in place
+        return []
+    if values.numel() > _MOST_VALUES or not readable(values):
+        return []
+    is_below = operation_of(product) == "Div" and position == 1
+    sizes: list[float] = (values.reciprocal() if is_below else values).tolist()
+    return sizes
 
 
 def _factors_of(root: torch.Tensor) -> Iterator[tuple[Node, list[Node]]]:

@@ -36,6 +36,20 @@ def first_meetings(walk: GraphWalk, one: Made, other: Made) -> list[Node]:
     return found
 
 
+def are_treated_alike(walk: GraphWalk, one: Made, other: Made) -> bool:
+    """Whether the same leaves, if any, work on what two operations made until that meets."""
+    carries: dict[int, tuple[bool, bool]] = {}
+    leaves: dict[tuple[bool, bool], set[int]] = {(True, False): set(), (False, True): set()}
+    for node in walk.forward_order:
+        made, following = walk.made.get(id(node)), [source for source, _ in node.next_functions]
+        sources = [carries.get(id(source), (False, False)) for source in following]
+        carried = made is one or any(first for first, _ in sources), made is other or any(last for _, last in sources)
+        carries[id(node)] = carried
+        if carried in leaves and any(map(any, sources)):
+            leaves[carried] |= {id(source) for source in following if id(source) in walk.leaves}
+    return leaves[True, False] == leaves[False, True]
+
+
 def _meets(walk: GraphWalk, carries: dict[int, bool], leaf: int) -> Iterable[bool]:
     """Whether something else that flows into the operations on a leaf carries what is trained."""
     pending = [leaf]

@@ -25,14 +25,28 @@ class _Sums:
         self._count = 0
         self._sums = self._squares = torch.zeros((), dtype=torch.float64)
         self._first = torch.zeros(0, 0, dtype=torch.float64)
+        self.in_parts = False
 
     def add(self, data: torch.Tensor) -> None:
+        self.in_parts |= self._has_standard_part(data)
         fields = data.reshape(1, -1) if self._dim is None else data.movedim(self._dim, 0).flatten(1)
         if self._first.shape[1] < _LOOKED_AT:
             more = fields[:, : _LOOKED_AT - self._first.shape[1]]
             self._first = torch.cat([self._first, more], dim=1) if self._count else more.clone()
         self._sums, self._squares = self._sums + fields.sum(1), self._squares + fields.square().sum(1)
         self._count += fields.shape[1]
+
+    def _has_standard_part(self, data: torch.Tensor) -> bool:
+        """Whether enough fields were standardised behind some row before the last one, as series are one by one."""
+        by_row = data.reshape(len(data), -1, 1)
+        if self._dim is not None:
+            by_row = data.movedim(self._dim, -1).reshape(len(data), -1, data.shape[self._dim])
+        counts = (self._count + by_row.shape[1] * torch.arange(len(data), dtype=torch.float64))[:, None].clamp_min(1)
+        before = by_row.sum(1).cumsum(0) - by_row.sum(1), by_row.square().sum(1).cumsum(0) - by_row.square().sum(1)
+        means, squares = (self._sums + before[0]) / counts, (self._squares + before[1]) / counts
+        is_one = (squares - means.square() - 1).abs() < 2 * _DEVIATION + 1 / counts
+        shares = (is_one & (means.abs() < _MEAN)).double().mean(1)
+        return bool(((shares >= _LEAST_SHARE) & (counts[:, 0] > 1)).any())
 
     @property
     def means(self) -> torch.Tensor:
@@ -85,6 +99,11 @@ class Moments:
     @property
     def are_standard(self) -> bool:
         return self._standard is not None
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether that was so already when only a part of the rows had come."""
+        return self._standard is not None and self._standard.in_parts
 
     @property
     def standard_fields(self) -> int:

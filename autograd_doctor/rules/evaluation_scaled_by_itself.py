@@ -140,13 +140,13 @@ RULE = Rule(
     severity="warning",
     title="the data of an evaluation are scaled by their own statistics",
     observes="Mean and standard deviation of all that a model is given in an evaluation, channel by channel, feature "
-    "by feature and altogether: they are 0 and 1 to the last digits, though its batches are not so one by one, and no "
-    "sample is one that the model was trained on.",
+    "by feature and altogether: they are 0 and 1 to the last digits, as are those of all that it is trained on, though "
+    "no part of either is so, and they have no sample in common.",
     why="The same measurement means another number to the model than in training, so that what it has learned does not "
     "fit; and as the scale is that of the whole set, it is not known when a single sample is to be predicted.",
     fix="Keep mean and deviation of the training data, and scale all other data by them.",
     fine="Data scaled by the statistics of the training data, evaluations on training data, and inputs that are scaled "
-    "batch by batch or sample by sample, in training as in evaluation.",
+    "batch by batch, sample by sample or series by series, in training as in evaluation.",
     needs=(ScaledByItself, ModuleSeen),
     needs_phases=("training", "evaluation"),
     examine=examine,

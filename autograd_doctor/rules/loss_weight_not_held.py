@@ -38,12 +38,13 @@ def _is_the_only_use(trace: Trace, parameter: int, events: Sequence[FreeWeight])
 
 
 def _drifts(events: Sequence[FreeWeight], tunables: Tunables) -> bool:
-    """Whether each value moves, and never back, as it does where the gradient has one sign."""
-    if len(events) < tunables["steps"]:
+    """Whether every factor shrinks, and never grows, as it does where steps follow the gradient of the loss."""
+    if len(events) < tunables["steps"] or len({len(event.sizes) for event in events}) > 1:
         return False
-    changes = [[b - a for a, b in zip(*pair, strict=True)] for pair in pairwise(event.values for event in events)]
-    by_value = list(zip(*changes, strict=True))
-    return bool(by_value) and all(any(steps) and (min(steps) >= 0 or max(steps) <= 0) for steps in by_value)
+    by_factor = list(zip(*(event.sizes for event in events), strict=True))
+    return bool(by_factor) and all(
+        sizes[-1] < sizes[0] and all(later <= earlier for earlier, later in pairwise(sizes)) for sizes in by_factor
+    )
 
 
 def _finding(trace: Trace, found: Sequence[Sequence[FreeWeight]]) -> Finding:
@@ -173,7 +174,7 @@ RULE = Rule(
     severity="warning",
     title="nothing keeps the learned weight of a loss from vanishing",
     observes="Parameters of a few values that the graph of a loss has only in factors of its terms, each made of one "
-    "value by functions that rise or fall throughout, and where the steps take these values: in one direction.",
+    "value by functions that rise or fall throughout, and how large the factors are from step to step: they shrink.",
     why="The loss falls as the weight does, and is lowest where the weight is zero: it goes to nothing, and with it "
     "the gradients of all that the term was to teach.",
     fix="Add the term that belongs to the weight, as the logarithm of the variance in a likelihood, or fix the sum of "

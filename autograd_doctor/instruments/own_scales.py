@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -80,21 +81,28 @@ class OwnScales(Instrument):
             now.samples.update(seen.keys)
 
     def finish(self) -> None:
+        """Several such sets that one line goes through in a row are samples that come in sets."""
+        scaled: dict[int, list[_Set]] = {}
         for (module, _), passes in self._passes.items():
-            scaled = next((each for each in passes if self._is_scaled(module, each)), None)
-            if scaled is not None:
-                self.emit(
-                    ScaledByItself(
-                        step=scaled.step,
-                        module=module,
-                        name=scaled.name,
-                        samples=scaled.moments.rows,
-                        fields=scaled.moments.standard_fields,
-                        mean=scaled.moments.largest_mean,
-                        trained=len(self._rows.trained_on(module)),
-                        location=locate(scaled.where),
-                    )
-                )
+            scaled.setdefault(module, []).extend(each for each in passes if self._is_scaled(module, each))
+        for module, sets in scaled.items():
+            often = Counter((each.where, each.step) for each in sets)
+            if sets and max(often.values()) == 1:
+                self._tell(module, sets[0])
+
+    def _tell(self, module: int, scaled: _Set) -> None:
+        self.emit(
+            ScaledByItself(
+                step=scaled.step,
+                module=module,
+                name=scaled.name,
+                samples=scaled.moments.rows,
+                fields=scaled.moments.standard_fields,
+                mean=scaled.moments.largest_mean,
+                trained=len(self._rows.trained_on(module)),
+                location=locate(scaled.where),
+            )
+        )
 
     def _is_scaled(self, module: int, evaluated: _Set) -> bool:
         """Whether two sets without a sample in common, trained on and evaluated, are standardised, each as a whole."""

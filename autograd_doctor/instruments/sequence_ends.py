@@ -13,7 +13,7 @@ from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.module_calls import ModuleCalls, RootBegan
-from autograd_doctor.reading.losses import CLASSES, IGNORED
+from autograd_doctor.reading.losses import CLASSES, IGNORED, LOSSES
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.reading.variable_names import variable_name
@@ -31,7 +31,8 @@ _MOST_TOLD = 16
 class _EndedCall:
     """A call of a root in training with `tokens`, of which most rows that `shown` shows end with `value`.
 
-    tokens, shown: (batch, time). ended: how many rows end so. What is not shown is filled with the same value.
+    tokens, shown: (batch, time). ended: how many rows end so. What is not shown is filled with the same value. closing:
+    the token before that, where most rows have the same one: it may be the one that ends what is written.
     """
 
     module: int
@@ -40,6 +41,7 @@ class _EndedCall:
     shown: torch.Tensor
     value: int
     ended: int
+    closing: int | None
 
 
 class SequenceEnds(Instrument):
@@ -53,15 +55,23 @@ class SequenceEnds(Instrument):
         self._lineage = lineage
         self._module_calls = module_calls
         self._calls: list[_EndedCall] = []
+        self._pending: list[EndIgnored] = []
+        self._losses: set[Place | None] = set()
         self._told = 0
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._module_calls.root_began, self._root_began, attention=Attention.CLOSE)
-        self.listen(self._lineage.operated, self._operation_ended, names=CLASSES)
+        self.listen(self._lineage.operated, self._operation_ended, names=LOSSES)
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
 
     def _step_taken(self, course: Course) -> None:
-        self._calls = []
+        """Where something else than the next token is learned in the same step, that may be the end, or its purpose."""
+        if len(self._losses) == 1:
+            for event in self._pending:
+                self._told += 1
+                self.emit(event)
+        self._calls, self._pending = [], []
+        self._losses.clear()
 
     def _root_began(self, began: RootBegan) -> None:
         if not began.call.grad_enabled or self._told >= _MOST_TOLD:
@@ -77,6 +87,9 @@ class SequenceEnds(Instrument):
     def _operation_ended(self, operation: Operation) -> None:
         if not self._calls or self._course.running is not None:
             return
+        self._losses.add(operation.place)
+        if operation.name not in CLASSES:
+            return
         arguments = dict(zip(("input", "target"), operation.args, strict=False)) | operation.kwargs
         target, ignored = arguments.get("target"), arguments.get("ignore_index", IGNORED)
         if not isinstance(target, torch.Tensor) or target.is_floating_point() or not _is_near(target):
@@ -84,23 +97,20 @@ class SequenceEnds(Instrument):
         for call in reversed(self._calls):
             counted = _counted(call, target, ignored)
             if counted is not None:
-                self._tell(call, operation, target, counted)
+                self._pending.append(self._event(call, operation, target, counted))
                 return
 
-    def _tell(self, call: _EndedCall, operation: Operation, target: torch.Tensor, counted: int) -> None:
-        self._told += 1
-        self.emit(
-            EndIgnored(
-                step=self._course.steps,
-                module=call.module,
-                name=variable_name(target),
-                token=call.value,
-                rows=len(call.tokens),
-                ended=call.ended,
-                counted=counted,
-                location=locate(operation.place),
-                called_at=locate(call.place),
-            )
+    def _event(self, call: _EndedCall, operation: Operation, target: torch.Tensor, counted: int) -> EndIgnored:
+        return EndIgnored(
+            step=self._course.steps,
+            module=call.module,
+            name=variable_name(target),
+            token=call.value,
+            rows=len(call.tokens),
+            ended=call.ended,
+            counted=counted,
+            location=locate(operation.place),
+            called_at=locate(call.place),
         )
 
 
@@ -120,28 +130,31 @@ def _shown(mask: torch.Tensor) -> torch.Tensor | None:
     return shown if is_mask and bool((edges <= 1).all()) else None
 
 
-def _ended(tokens: torch.Tensor, shown: torch.Tensor) -> tuple[int, int] | None:
-    """The value that fills what is not shown, and how many rows end with it; None if it is less than half of them."""
+def _ended(tokens: torch.Tensor, shown: torch.Tensor) -> tuple[int, int, int | None] | None:
+    """The value that fills what is not shown, how many rows end with it, and the token that most have before it.
+
+    None if less than half of the rows end so.
+    """
     filling = tokens[~shown]
     value = int(filling[0])
-    positions = torch.arange(tokens.shape[1]).where(shown, -1)
-    last = tokens.gather(1, positions.argmax(dim=1, keepdim=True))
-    ended = int((last == value).sum())
-    is_filling = value >= 0 and bool((filling == value).all())
-    return (value, ended) if is_filling and 2 * ended >= len(tokens) > 1 else None
+    places = torch.arange(tokens.shape[1]).where(shown, -1).argmax(dim=1, keepdim=True)
+    ends = (tokens.gather(1, places) == value)[:, 0]
+    ended = int(ends.sum())
+    if value < 0 or not bool((filling == value).all()) or not 2 * ended >= len(tokens) > 1:
+        return None
+    before = tokens.gather(1, (places - 1).clamp_min(0))[ends, 0]
+    closing = int(before.mode().values)
+    return value, ended, closing if 2 * int((before == closing).sum()) > ended else None
 
 
 def _counted(call: _EndedCall, target: torch.Tensor, ignored: Any) -> int | None:
-    """How many targets count; None unless they are tokens of the call, at their places or one on, and none an end."""
+    """How many targets count; None unless they are the next tokens of the call, and none is its end, or closes it."""
     rows, length = call.tokens.shape
     if target.numel() not in (rows * length, rows * (length - 1)):
         return None
-    ends = call.shown & (call.tokens == call.value)
-    for first in (0, 1):
-        wanted = target.reshape(rows, -1)[:, : length - first]
-        tokens, at_ends = call.tokens[:, first:], ends[:, first:]
-        if wanted.shape == tokens.shape:
-            counts = wanted.ne(ignored)
-            if bool(counts.any()) and bool((wanted == tokens)[counts].all()) and not bool((counts & at_ends).any()):
-                return int(counts.sum())
-    return None
+    wanted, tokens = target.reshape(rows, -1)[:, : length - 1], call.tokens[:, 1:]
+    counts = wanted.ne(ignored)
+    ends = (call.shown & (call.tokens == call.value))[:, 1:]
+    is_next = bool(counts.any()) and bool((wanted == tokens)[counts].all())
+    closes = call.closing is not None and bool((tokens[counts] == call.closing).any())
+    return int(counts.sum()) if is_next and not closes and not bool((counts & ends).any()) else None

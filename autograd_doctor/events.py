@@ -2176,12 +2176,13 @@ class LookAheadJudged(Event, frozen=True):
 
     verdict: "blind" (what it returned for earlier positions stayed the same), "looks ahead", "not judged" (with
     `reason`); "copies", of a root whose targets are its own tokens: it reads them one after the other, and each makes a
-    difference to what is returned in its place. change: of these, relative to the largest value. inner: the innermost
-    module that made a difference; location: the line that calls it. called_at: that of the root.
+    difference to what is returned in its place; "sees itself", of one whose targets are its tokens where these were not
+    masked: what it returns for a place depends on the token there. change: of these, relative to the largest value.
+    inner: the innermost module that made a difference; location: the line that calls it. called_at: that of the root.
     """
 
     module: int
-    verdict: Literal["blind", "copies", "looks ahead", "not judged"]
+    verdict: Literal["blind", "copies", "looks ahead", "not judged", "sees itself"]
     reason: str = ""
     change: float = 0.0
     inner: str = ""

@@ -118,7 +118,9 @@ class BatchLeaks(Instrument):
         number = self._register.root(module)
         first = next((tensor for tensor in passed.inputs if tensor.dim() > 0), None)
         samples = first.shape[0] if first is not None else 0
-        if samples < 2 or not any(out.dim() and out.shape[0] == samples for out in passed.outputs):
+        rows = [out.shape[0] for out in passed.outputs if out.dim()]
+        # One row beside them is that of a bag, of which the samples are the parts.
+        if samples < 2 or samples not in rows or 1 in rows:
             return
         self._count += 1
         why = obstacle(module)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import nn
@@ -27,6 +27,7 @@ from autograd_doctor.reading.later import (
     looks_ahead,
     mask_of,
     reads_on,
+    sees_itself,
     shift_of,
 )
 from autograd_doctor.reading.loss_arguments import operands_of
@@ -57,7 +58,7 @@ _MOST_TRIALS = 4
 class _Call:
     """The newest call of a root in training. others: tokens among its arguments that are not the same. began: when.
     ahead: those of which the targets are the tokens one position on, and along which dimension; None if there are
-    several such. answer: those of the tokens that are the targets themselves.
+    several such. answer: those of the tokens that are the targets themselves; masks: all but those that were masked.
     """
 
     module: nn.Module
@@ -71,6 +72,7 @@ class _Call:
     seconds: float = 0.0
     ahead: tuple[torch.Tensor, int] | None = None
     answer: torch.Tensor | None = None
+    masks: bool = False
 
 
 class NextTokens(Instrument):
@@ -157,7 +159,9 @@ class NextTokens(Instrument):
                 call.ahead = _only_one_ahead(shifts)
                 self._tell(call, shifts[0][1], operation, target)
             elif answer is not None:
-                self._tell(call, Shift(dim=1, ahead=0), operation, target, mask_of(answer, target))
+                mask = mask_of(answer, target)
+                call.masks = mask is not None
+                self._tell(call, Shift(dim=1, ahead=0), operation, target, mask)
 
     def _tell(
         self, call: _Call, shift: Shift, operation: Operation, target: torch.Tensor, mask: int | None = None
@@ -197,7 +201,7 @@ class NextTokens(Instrument):
     def _judge(self, call: _Call, wanted: torch.Tensor) -> None:
         reason = obstacle(call.module) or ("one call takes too long" if call.seconds > _MOST_SECONDS else "")
         found: Ahead | None = None
-        copies = False
+        copies = sees = False
         args, kwargs = (None, None) if reason else (copies_of(call.args), copies_of(call.kwargs))
         copied = [] if reason else tensors_in((args or (), kwargs or {}), EVERYTHING)
         tokens = next(iter(_like(copied, wanted)), None)
@@ -207,7 +211,9 @@ class NextTokens(Instrument):
             try:
                 with self._guard.looking():
                     copied_module = copy_of(call.module)
-                    if call.ahead is None:
+                    if call.ahead is None and call.masks:
+                        sees = sees_itself(copied_module, args, kwargs, tokens)
+                    elif call.ahead is None:
                         copies = reads_on(copied_module, args, kwargs, tokens)
                     elif not any(heeds(copied_module, args, kwargs, each) for each in _like(copied, call.answer)):
                         found = looks_ahead(copied_module, args, kwargs, tokens, call.ahead[1])
@@ -215,15 +221,17 @@ class NextTokens(Instrument):
                 reason = str(undecided)
             except Exception as error:
                 reason = f"a copy of it fails: {type(error).__name__}: {first_line(str(error)).rstrip('.')}"
-        self.emit(self._event(call, reason, found, copies=copies))
+        self.emit(self._event(call, reason, found, "copies" if copies else "sees itself" if sees else "blind"))
 
-    def _event(self, call: _Call, reason: str, found: Ahead | None, *, copies: bool) -> LookAheadJudged:
+    def _event(
+        self, call: _Call, reason: str, found: Ahead | None, verdict: Literal["blind", "copies", "sees itself"]
+    ) -> LookAheadJudged:
         where = locate(call.place)
         if found is None:
             return LookAheadJudged(
                 step=self._course.steps,
                 module=call.number,
-                verdict="not judged" if reason else "copies" if copies else "blind",
+                verdict="not judged" if reason else verdict,
                 reason=reason,
                 called_at=where,
             )

@@ -124,6 +124,17 @@ class GraphWalk:
         """What is known of how the nodes came to be, each once."""
         return list(dict.fromkeys(made for made in self.made.values() if made is not None))
 
+    def leaves_around(self, avoided: set[int]) -> set[int]:
+        """Keys of the leaf nodes that gradients of the roots flow into by ways through none of these nodes."""
+        met: set[int] = set()
+        pending = [key for key in self.nodes if key not in self.consumers]
+        while pending:
+            key = pending.pop()
+            if key not in met and key not in avoided:
+                met.add(key)
+                pending += [id(source) for source, _ in self.nodes[key].next_functions if id(source) in self.nodes]
+        return met & self.leaves.keys()
+
     def leaves_below(self, node: Node) -> set[int]:
         """Keys of the leaf nodes that gradients of `node` flow into."""
         seen: set[int] = set()
@@ -312,7 +323,12 @@ def zeroing_events(
 ) -> tuple[list[Cut], list[Zeroing]]:
     """Tell zeros that come of the values met from cuts: derivatives zero everywhere, functions that return `None`."""
     cuts, zeroed = [], []
-    for node, below in gradients.zeroings():
+    zeroings = gradients.zeroings()
+    flat = {id(node) for node, _ in zeroings if node_name(node) in _ZERO_BY_DEFINITION}
+    around = walk.leaves_around(flat) if flat else set()
+    for node, below in zeroings:
+        if id(node) in flat:  # what another way leads to is zero there, too, for a reason of its own
+            below = below - around
         numbers = sorted(n for n in (number(walk.leaves[leaf]) for leaf in below) if n is not None)
         made = walk.made.get(id(node))
         location = locate(made.place) if made else None

@@ -127,7 +127,7 @@ def looks_ahead(module: nn.Module, args: Any, kwargs: Any, tokens: torch.Tensor,
         raise Undecided("what it returns for a position cannot be told apart, or is another each time")
     with _changed(tokens, dim, tokens.shape[dim] - 1):
         other = _called(module, args, kwargs, tokens.shape, dim)
-    change = _difference(first.outputs, other.outputs)
+    change = _least_difference(first.outputs, other.outputs)
     if change <= TOLERANCE:
         return None
     if _difference(first.summaries, other.summaries) > TOLERANCE:
@@ -159,6 +159,32 @@ def reads_on(module: nn.Module, args: Any, kwargs: Any, tokens: torch.Tensor) ->
         raise Undecided("what it returns for a position cannot be told apart, or is another each time")
     alongs = {1: before, 0: [each.transpose(0, 1) for each in before]}
     return any(_reads_along(called, alongs[dim], tokens, dim) for dim in alongs if tokens.shape[dim] > 2)
+
+
+def sees_itself(module: nn.Module, args: Any, kwargs: Any, tokens: torch.Tensor) -> bool:
+    """Whether what a copy returns for a place depends on the token there, in each of the sequences. Raises `Undecided`.
+
+    Tried in the first place and in the middle, in training mode: what a model leaves out of its input there is hidden.
+    """
+
+    def called() -> list[torch.Tensor]:
+        with alone():
+            output = module(*fresh(args), **fresh(kwargs))
+        return [each.clone() for each in _by_time(tensors_in([output], EVERYTHING), tokens.shape, 1)]
+
+    module.train()
+    before = called()
+    if not before or _difference(before, called()) > 0:
+        raise Undecided("what it returns for a position cannot be told apart, or is another each time")
+    for position in (0, tokens.shape[1] // 2):
+        own = tokens[:, position].clone()
+        with _changed(tokens, 1, position):
+            changed = tokens[:, position] != own
+            after = called()
+        rows = [(a[position][changed], b[position][changed]) for a, b in zip(before, after, strict=True)]
+        if not any(all(apart(x, y) > TOLERANCE for x, y in zip(a, b, strict=True)) for a, b in rows):
+            return False
+    return True
 
 
 def heeds(module: nn.Module, args: Any, kwargs: Any, tokens: torch.Tensor) -> bool:
@@ -261,6 +287,11 @@ def _is_summary(tensor: torch.Tensor, shape: torch.Size, dim: int) -> bool:
     """Whether it has values for each sequence, and no axis for time."""
     batch, time = shape[1 - dim], shape[dim]
     return batch in tensor.shape and time not in tensor.shape and tensor.shape[0] != shape.numel()
+
+
+def _least_difference(some: list[torch.Tensor], others: list[torch.Tensor]) -> float:
+    """Of several outputs that which changed least: a model that reads both ways returns one for each."""
+    return min((_difference([a], [b]) for a, b in zip(some, others, strict=True)), default=0.0)
 
 
 def _difference(some: list[torch.Tensor], others: list[torch.Tensor]) -> float:

@@ -22,11 +22,12 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             yield _copied(trace, event, same)
     masked = [event for event in trace.of(TargetsAhead) if event.mask is not None]
     for first, *others in in_several_steps(trace, masked, lambda event: event.location, int(tunables["steps"])):
-        if (first.module, 1) not in losses:
-            yield _masked_left_out(trace, first, 1 + len(others))
+        verdicts = {event.verdict for event in trace.of(LookAheadJudged) if event.module == first.module}
+        if (first.module, 1) not in losses and "blind" not in verdicts:
+            yield _masked_left_out(trace, first, 1 + len(others), is_sure="sees itself" in verdicts)
 
 
-def _masked_left_out(trace: Trace, event: TargetsAhead, steps: int) -> Finding:
+def _masked_left_out(trace: Trace, event: TargetsAhead, steps: int, *, is_sure: bool) -> Finding:
     name = trace.module_name(event.module)
     return RULE.finding(
         f"every target that counts is the very token that `{name}` is given at its place, and where the input holds "
@@ -35,6 +36,8 @@ def _masked_left_out(trace: Trace, event: TargetsAhead, steps: int) -> Finding:
         location=event.location,
         help="let the targets of the masked places count, and ignore all others: "
         "`labels = tokens.masked_fill(~masked, -100)`, before the tokens are masked",
+        severity=None if is_sure else "warning",
+        confidence="high" if is_sure else "medium",
         evidence={"mask": event.mask or 0, "batches": steps},
         related=beside(event.location, ("the model is called here", event.called_at)),
         step_first=event.step + 1,

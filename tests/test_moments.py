@@ -86,3 +86,8 @@ def test_series_that_were_scaled_one_by_one(batch: int) -> None:
     assert (moments.are_standard, moments.in_parts) == (True, True)
     assert not added(series[0], batch).in_parts
     assert not added(standard(skewed(160, 3), (0,)), batch).in_parts
+
+
+def test_too_much_is_given_up() -> None:
+    moments = added(standard(skewed(3000, 1500), (0,)), 1000)
+    assert (moments.are_standard, moments.rows) == (False, 2000)

@@ -19,7 +19,7 @@ from autograd_doctor.signals import Signals
 
 _MOST_BYTES = 2**22
 """Of a batch that is read."""
-_PASSES = 3
+_PASSES = 2
 """Over a set, the first: one of them may be a try with a few batches."""
 _MOST_BATCHES = 500
 """Of a pass: an environment that is played is no set of samples."""
@@ -61,9 +61,9 @@ class OwnScales(Instrument):
     def _train(self, seen: RowsSeen) -> None:
         if _is_readable(seen):
             known = self._trained.setdefault(seen.module, _Set(self._course.steps, seen.where, ""))
-            new = seen.data[seen.new] if seen.new is not None and len(seen.new) < len(seen.data) else seen.data
-            if len(new):
-                known.moments.add(new)
+            rows = seen.new or []
+            if rows:  # of a large batch, only the first rows have a number
+                known.moments.add(seen.data if len(rows) == len(seen.keys) else seen.data[rows])
 
     def _evaluate(self, seen: RowsSeen) -> None:
         whole = seen.module, seen.group

@@ -27,7 +27,7 @@ from autograd_doctor.signals.backward import BackwardCall
 
 _LEAST_VALUES = 16
 """Smaller inputs, such as a time or a start state, are the same by chance."""
-_MOST_PASSES = 16
+_MOST_PASSES = 32
 _MOST_LINES = 50
 _MOST_STEPS = 4
 

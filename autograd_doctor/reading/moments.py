@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from autograd_doctor.reading.subclasses import bytes_of
 from autograd_doctor.reading.tensor_facts import readable
 
 _MEAN, _DEVIATION = 1e-5, 1e-4
@@ -15,6 +16,10 @@ _LEAST_VALUES = 8
 _LOOKED_AT = 64
 _LEAST_SHARE = 0.25
 """Of the fields: flags and the like are left as they are."""
+_LEAST_TOLD, _FURTHEST, _SMALLEST, _LARGEST = 64, 0.4, 0.2, 5.0
+"""So many numbers of a standardised set have a mean nearer to 0 than that, and a deviation between these two."""
+_MOST_BYTES = 2**24
+"""Of all that is added: it is read several times."""
 
 
 class _Sums:
@@ -65,7 +70,8 @@ class _Sums:
 class Moments:
     """Of rows of numbers, in batches of shape (rows, …): as a whole, and for each channel or feature.
 
-    rows: how many were added. A batch of another kind than those before it makes the moments worthless.
+    rows: how many were added. The moments are worthless if a batch is of another kind than those before it, if the
+    first is far from any standard, or if it is too much in all.
     """
 
     def __init__(self) -> None:
@@ -73,14 +79,18 @@ class Moments:
         self._shape: torch.Size | None = None
         self._sums: list[_Sums] = []
         self._by_row = True
+        self._bytes = 0
 
     def add(self, data: torch.Tensor) -> Moments:
         """Add a batch with at least two dimensions."""
         if self._shape is None:
             self._shape = data.shape[1:]
-            self._sums = [*(_Sums(dim) for dim in sorted({1, data.dim() - 1})), _Sums(None)]
-        if data.shape[1:] != self._shape or not readable(data):
+            if _may_be_standard(data):
+                self._sums = [*(_Sums(dim) for dim in sorted({1, data.dim() - 1})), _Sums(None)]
+        self._bytes += bytes_of(data)
+        if data.shape[1:] != self._shape or not readable(data) or self._bytes > _MOST_BYTES:
             self._sums = []
+        if not self._sums:
             return self
         values = data.detach().double()
         for sums in self._sums:
@@ -115,3 +125,10 @@ class Moments:
         """Of these fields, the mean that is furthest from 0."""
         sums = self._standard
         return float(sums.means[sums.standard].abs().max()) if sums is not None else 0.0
+
+
+def _may_be_standard(data: torch.Tensor) -> bool:
+    if not readable(data) or data.numel() < _LEAST_TOLD:
+        return readable(data)
+    deviation, mean = map(float, torch.std_mean(data.detach()))
+    return abs(mean) < _FURTHEST and _SMALLEST < deviation < _LARGEST

@@ -975,3 +975,39 @@ def test_a_term_left_out_explains_the_parameters_that_only_it_would_teach() -> N
     assert {finding.code for finding in findings} == {"AD219", "AD203"}
     (case,) = cases(findings, {rule.code: rule.folds for rule in rules})
     assert (case.finding.code, [each.code for each in case.consequences]) == ("AD219", ["AD203"])
+
+
+# ------------------------------------------------------------------------------------------- what a later stage leaves
+
+
+def staged(*, taught_again: bool = False, steps_of_second: int = 12, frozen: bool = False) -> list[Finding]:
+    """A first optimizer that trained both parameters, and a second one whose backwards a cut keeps from parameter 0."""
+    first = [event for n in range(12) for event in (_whole(n), stepped(n, {0: 1.0, 1: 1.0}, optimizer=0))]
+    second: list[Event] = []
+    for n in range(12, 12 + steps_of_second):
+        missing = {"frozen": [0]} if frozen else {"missing": [0]}
+        second += [_cut_off(n), stepped(n, {1: 1.0}, optimizer=1, **missing)]
+        if taught_again:
+            second += [_whole(n), stepped(n, {0: 1.0, 1: 1.0}, optimizer=0)]
+    return examined(graph_cut.RULE, built(0, 1, optimizer=0), built(0, 1, optimizer=1), in_order(first, second))
+
+
+def _whole(step: int) -> Event:
+    return backward(step, values=[0, 1], reached=[0, 1], wrote=[0, 1])
+
+
+def _cut_off(step: int) -> Event:
+    cut = Cut(operation="detach", location=at(30), parameters=[0], reason="operation")
+    return backward(step, line=40, values=[0, 1], reached=[1], wrote=[1], cuts=[cut])
+
+
+def test_what_an_earlier_stage_taught_and_a_later_one_holds_in_vain() -> None:
+    (finding,) = staged()
+    assert (finding.location, finding.severity) == (at(30), "warning")
+    assert any("earlier stage" in note for note in finding.notes)
+
+
+def test_stages_that_are_short_alternate_or_leave_parameters_out() -> None:
+    assert staged(steps_of_second=9) == []
+    assert staged(taught_again=True) == []
+    assert staged(frozen=True) == []

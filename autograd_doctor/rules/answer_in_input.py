@@ -307,12 +307,13 @@ RULE = Rule(
     observes="Whether the targets of a loss are the tokens that a model took in, one position further along, and "
     "whether what a copy of it returns for earlier positions changes when the last token is another one; or whether "
     "they are these very tokens, and a model that reads them one after the other is given each to predict it, or the "
-    "loss ignores just the places where the input holds one and the same token instead.",
+    "loss ignores just the places where the input holds one and the same token instead, and a copy sees the others.",
     why="The loss falls to next to nothing, because the answer is copied rather than predicted; where there is no next "
     "token yet, as in generation, the model knows nothing.",
     fix="Mask what comes later in attention, let recurrent layers and convolutions run one way, and shift the targets "
     "against the input. Of masked tokens, let those count that were masked.",
-    fine="Models of masked tokens, encoders with a decoder, and autoencoders that make a summary of each sequence.",
+    fine="Models of masked tokens, encoders with a decoder, autoencoders that make a summary of each sequence, and "
+    "models that read both ways, with an output for each.",
     needs=(BackwardRan, LookAheadJudged, ModuleSeen, TargetsAhead),
     examine=examine,
     bad=(bad, bad_both_ways, bad_not_shifted, bad_masks_left_out),

@@ -169,9 +169,9 @@ RULE = Rule(
     name="end-never-learned",
     severity="warning",
     title="the token that ends a sequence is never a target",
-    observes="The tokens and the mask that a model was given, and the targets of a loss that are these tokens: the "
+    observes="The tokens and the mask that a model was given, and the targets of a loss that are the next tokens: the "
     "last token that the mask shows is, in at least half of the sequences, the one that fills what it hides, and not "
-    "one target that counts is this token.",
+    "one target that counts is this token. The loss is the only one of its step.",
     why="A model that is never shown where to stop does not: what it writes goes on until it is cut off. Tokenizers "
     "without a token for padding are often given that for the end, and collators that ignore padding by its value, as "
     "`DataCollatorForLanguageModeling` does, then ignore the end as well.",
@@ -179,7 +179,7 @@ RULE = Rule(
     "`model.resize_token_embeddings(len(tokenizer))`), or make the labels from the mask: "
     "`labels = tokens.masked_fill(mask == 0, -100)`.",
     fine="Ends that count, sequences without a token for their end, questions that are left out while the ends of "
-    "answers count.",
+    "answers count, a token that closes each of them and counts, and ends for which there is another loss.",
     needs=(EndIgnored, ModuleSeen),
     examine=examine,
     bad=(bad,),

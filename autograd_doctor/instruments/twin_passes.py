@@ -48,8 +48,9 @@ class _Pass:
 class TwinPassesSeen(Instrument):
     """Compares the passes of a step by what they were given, and by what they returned.
 
-    The same data given twice for two terms of a loss are no pair of views: what that costs is one pass too many. Only
-    where the results are compared with each other, they were to differ. What is given twice with other results, as by a
+    The same tensor given twice for two terms of a loss is no pair of views: what it costs is one pass too many. Only
+    where its results are compared with each other, they were to differ. Nor are passes whose results go through other
+    layers, as through two heads. What is given twice with other results, as by a
     model with dropout, is fine. What becomes of the results, `tensors` knows from `lineage`.
     """
 
@@ -129,8 +130,9 @@ class TwinPassesSeen(Instrument):
             outputs = zip(old.outputs, new.outputs, strict=True)
             used = [(one, other) for (one, _), (other, _) in outputs if id(one) in through and id(other) in through]
             same = not set(old.addresses).isdisjoint(new.addresses)
-            are_compared = any(_are_compared(walk, one, other) for one, other in used if one and other)
-            if are_compared and not self._are_parts(old, new):
+            are_alike = any(are_treated_alike(walk, one, other) for one, other in used if one and other)
+            meet = not same or any(_are_compared(walk, one, other) for one, other in used if one and other)
+            if are_alike and meet and not self._are_parts(old, new):
                 self._tell(old, new, walk.backward, same=same)
 
     def _are_parts(self, old: _Pass, new: _Pass) -> bool:
@@ -176,10 +178,7 @@ def _keys(each: _Pass) -> list[int]:
 
 
 def _are_compared(walk: GraphWalk, one: Made, other: Made) -> bool:
-    """Whether they meet value by value, as in a product of scores, rather than as terms of a sum, and went there by the
-    same layers: what other layers make of the same need not be alike."""
-    if not are_treated_alike(walk, one, other):
-        return False
+    """Whether they meet value by value, as in a product of scores, rather than as terms of a sum."""
     for node in first_meetings(walk, one, other):
         terms = node.name().startswith("AddBackward") or any(_values(*source) == 1 for source in node.next_functions)
         if not terms:

@@ -1,4 +1,4 @@
-"""AD716 identical-views: two passes that are compared in a loss had the same data, and gave the same."""
+"""AD716 identical-views: two passes that go into one loss had the same data, and gave the same."""
 
 # mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
@@ -151,14 +151,14 @@ RULE = Rule(
     name="identical-views",
     severity="warning",
     title="two views of a sample are the same",
-    observes="Two passes of a module in one step that were given equal values and returned equal values, which meet "
-    "value by value in the loss of one backward, and come there through the same layers; in all steps that were "
-    "compared.",
+    observes="Two passes of a module in one step that were given equal values in different tensors, returned equal "
+    "values, and both went into the loss of one backward, through the same layers; in all steps that were compared.",
     why="To tell two equal views apart, or to bring them together, teaches nothing: a contrastive or consistency loss "
     "is at its best before it began.",
     fix="Draw the augmentation anew for each view.",
-    fine="Passes for two terms of a loss or for two heads, models whose random numbers make a difference, passes of "
-    "which each gives another output to the loss, and a part of an input, as a relation, that goes with two samples.",
+    fine="One tensor that is passed twice, passes for two heads, models whose random numbers make a difference, "
+    "passes of which each gives another output to the loss, and a part of an input, as a relation, that goes with two "
+    "samples.",
     needs=(BackwardRan, ModuleSeen, TwinPasses),
     examine=examine,
     bad=(bad,),

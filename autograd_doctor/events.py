@@ -1117,12 +1117,11 @@ class ChoiceWithoutGradient(Event, frozen=True):
 class FreeWeight(Event, frozen=True):
     """The loss of a backward depends on a parameter by factors of its terms, and by nothing else.
 
-    values: of the parameter. sizes: of the factors, without their signs. location: of a product with one of them.
+    sizes: of the factors, without their signs. location: of a product with one of them.
     """
 
     backward: int
     parameter: int
-    values: list[float]
     sizes: list[float]
     location: Location | None
 

@@ -60,3 +60,12 @@ def test_what_stands_elsewhere_is_bounded_or_a_share(
 
 def test_a_large_parameter_is_no_weight() -> None:
     assert not found(lambda w, terms: (w * terms[0]).mean(), values=17)
+
+
+def test_sizes_are_those_of_the_factors() -> None:
+    torch.manual_seed(0)
+    body, weights = nn.Linear(5, 20), nn.Parameter(torch.tensor([1.0, 2.0]))
+    errors = body(torch.randn(8, 5)).square()
+    loss = (torch.exp(-weights)[0] * errors.mean()) + errors.sum() / weights[1]
+    (factor,) = free_factors(GraphWalk([loss], backward=0, step=0), loss)
+    assert sorted(factor.sizes) == pytest.approx(sorted([torch.exp(torch.tensor(-1.0)).item(), 0.5]))

@@ -15,7 +15,6 @@ from autograd_doctor.instruments.optimizers import Optimizers
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.reading.free_factors import free_factors
 from autograd_doctor.reading.places import locate
-from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
@@ -54,13 +53,11 @@ class FreeWeights(Instrument):
             if number is None or self._told[number] >= _MOST_TOLD or self._climbs(factor.parameter):
                 continue
             self._told[number] += 1
-            values = factor.parameter.detach().reshape(-1)
             self.emit(
                 FreeWeight(
                     step=self._course.steps,
                     backward=walk.backward,
                     parameter=number,
-                    values=values.tolist() if readable(values) else [],
                     sizes=factor.sizes,
                     location=locate(factor.place),
                 )

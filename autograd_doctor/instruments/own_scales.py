@@ -28,7 +28,7 @@ _MOST_SETS = 50
 
 @dataclass
 class _Set:
-    """What a module was given of one set: in training, or between two steps."""
+    """What a module was given of one set between two steps."""
 
     step: int
     where: Place | None
@@ -51,7 +51,7 @@ class OwnScales(Instrument):
         super().__init__(site)
         self._course = course
         self._rows = rows
-        self._trained: dict[int, _Set] = {}
+        self._trained: dict[int, Moments] = {}
         self._passes: dict[tuple[int, Hashable], list[_Set]] = {}
 
     def connect(self, signals: Signals) -> None:
@@ -59,11 +59,10 @@ class OwnScales(Instrument):
         self.listen(self._rows.evaluated, self._evaluate)
 
     def _train(self, seen: RowsSeen) -> None:
-        if _is_readable(seen):
-            known = self._trained.setdefault(seen.module, _Set(self._course.steps, seen.where, ""))
-            rows = seen.new or []
-            if rows:  # of a large batch, only the first rows have a number
-                known.moments.add(seen.data if len(rows) == len(seen.keys) else seen.data[rows])
+        rows = seen.new or []
+        if rows and _is_readable(seen):  # of a large batch, only the first rows have a number
+            new = seen.data if len(rows) == len(seen.keys) else seen.data[rows]
+            self._trained.setdefault(seen.module, Moments()).add(new)
 
     def _evaluate(self, seen: RowsSeen) -> None:
         whole = seen.module, seen.group
@@ -109,7 +108,7 @@ class OwnScales(Instrument):
         trained = self._trained.get(module)
         if trained is None or evaluated.batches > _MOST_BATCHES:
             return False
-        whole = all(each.moments.are_standard and not each.moments.in_parts for each in (trained, evaluated))
+        whole = all(each.are_standard and not each.in_parts for each in (trained, evaluated.moments))
         return whole and evaluated.samples.isdisjoint(self._rows.trained_on(module))
 
 

@@ -22,6 +22,7 @@ from autograd_doctor.reading.made import has_graph
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.shaping import MOVES
+from autograd_doctor.reading.signs import is_square
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -29,7 +30,6 @@ from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.operations import Operation
 
 _NORMS = frozenset({"linalg_norm", "linalg_vector_norm", "norm"})
-_SQUARES = frozenset({"__pow__", "mul", "pow", "square"})
 _SHIFTS = frozenset({"__radd__", "add", "clamp", "clamp_min"})
 """What keeps a norm, or what it is the root of, away from zero."""
 _MOST_TOLD = 8
@@ -148,17 +148,10 @@ def _next_stage(stage: str, operation: Operation) -> Literal["values", "squares"
     if name in MOVES or (name in _SHIFTS and stage != "values"):
         return stage  # type: ignore[return-value]
     if stage == "values":
-        return "norms" if name in _NORMS else "squares" if _is_square(operation) else None
+        return "norms" if name in _NORMS else "squares" if is_square(name, operation.args) else None
     if stage == "squares" and name == "sum":
         return "sums"
     return "norms" if stage == "sums" and name == "sqrt" else None
-
-
-def _is_square(operation: Operation) -> bool:
-    if operation.name not in _SQUARES or len(operation.args) < 2:
-        return operation.name == "square"
-    first, second = operation.args[:2]
-    return second is first or (isinstance(second, int | float) and second == 2)
 
 
 def _is_difference(operation: Operation) -> bool:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from torch.autograd.graph import Node
 
 from autograd_doctor.reading.graph_walk import GraphWalk
 from autograd_doctor.reading.made import Made
+
+_Carried = tuple[bool, bool]
+"""Whether something of the one is in a node, and something of the other."""
 
 
 def behind(walk: GraphWalk, leaves: Iterable[int], trained: Iterable[int]) -> set[int]:
@@ -24,30 +27,29 @@ def behind(walk: GraphWalk, leaves: Iterable[int], trained: Iterable[int]) -> se
 
 def first_meetings(walk: GraphWalk, one: Made, other: Made) -> list[Node]:
     """The nodes that work on what two operations made, and on nothing that was already made of both."""
-    carries: dict[int, tuple[bool, bool]] = {}
-    found = []
+    return [
+        node for node, carried, sources in _carried(walk, one, other) if all(carried) and not any(map(all, sources))
+    ]
+
+
+def are_treated_alike(walk: GraphWalk, one: Made, other: Made) -> bool:
+    """Whether the same leaves, if any, work on what two operations made until that meets."""
+    leaves: dict[_Carried, set[int]] = {(True, False): set(), (False, True): set()}
+    for node, carried, sources in _carried(walk, one, other):
+        if carried in leaves and any(map(any, sources)):
+            leaves[carried] |= {id(source) for source, _ in node.next_functions if id(source) in walk.leaves}
+    return leaves[True, False] == leaves[False, True]
+
+
+def _carried(walk: GraphWalk, one: Made, other: Made) -> Iterator[tuple[Node, _Carried, list[_Carried]]]:
+    """Of each node, whether something of what two operations made is in it, and in each of those that it works on."""
+    carries: dict[int, _Carried] = {}
     for node in walk.forward_order:
         made = walk.made.get(id(node))
         sources = [carries.get(id(source), (False, False)) for source, _ in node.next_functions]
         carried = made is one or any(first for first, _ in sources), made is other or any(last for _, last in sources)
         carries[id(node)] = carried
-        if all(carried) and not any(map(all, sources)):
-            found.append(node)
-    return found
-
-
-def are_treated_alike(walk: GraphWalk, one: Made, other: Made) -> bool:
-    """Whether the same leaves, if any, work on what two operations made until that meets."""
-    carries: dict[int, tuple[bool, bool]] = {}
-    leaves: dict[tuple[bool, bool], set[int]] = {(True, False): set(), (False, True): set()}
-    for node in walk.forward_order:
-        made, following = walk.made.get(id(node)), [source for source, _ in node.next_functions]
-        sources = [carries.get(id(source), (False, False)) for source in following]
-        carried = made is one or any(first for first, _ in sources), made is other or any(last for _, last in sources)
-        carries[id(node)] = carried
-        if carried in leaves and any(map(any, sources)):
-            leaves[carried] |= {id(source) for source in following if id(source) in walk.leaves}
-    return leaves[True, False] == leaves[False, True]
+        yield node, carried, sources
 
 
 def _meets(walk: GraphWalk, carries: dict[int, bool], leaf: int) -> Iterable[bool]:

@@ -47,8 +47,9 @@ class _Sums:
         if self._dim is not None:
             by_row = data.movedim(self._dim, -1).reshape(len(data), -1, data.shape[self._dim])
         counts = (self._count + by_row.shape[1] * torch.arange(len(data), dtype=torch.float64))[:, None].clamp_min(1)
-        before = by_row.sum(1).cumsum(0) - by_row.sum(1), by_row.square().sum(1).cumsum(0) - by_row.square().sum(1)
-        means, squares = (self._sums + before[0]) / counts, (self._squares + before[1]) / counts
+        sums, squares = by_row.sum(1), by_row.square().sum(1)
+        means = (self._sums + sums.cumsum(0) - sums) / counts
+        squares = (self._squares + squares.cumsum(0) - squares) / counts
         is_one = (squares - means.square() - 1).abs() < 2 * _DEVIATION + 1 / counts
         shares = (is_one & (means.abs() < _MEAN)).double().mean(1)
         return bool(((shares >= _LEAST_SHARE) & (counts[:, 0] > 1)).any())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -12,6 +13,18 @@ NEGATIONS = frozenset({"__neg__", "neg", "negative"})
 REVERSED = frozenset({"rsub", "__rsub__"})
 """Differences that begin with their second operand."""
 DIVISIONS = frozenset({"__itruediv__", "div", "div_", "divide", "true_divide"})
+
+
+_PRODUCTS = frozenset({"mul", "multiply"})
+_POWERS = frozenset({"__pow__", "pow"})
+
+
+def is_square(name: str, args: Sequence[Any]) -> bool:
+    """Whether an operation squares its first argument: by name, as a power of two, or times itself."""
+    if name not in _PRODUCTS | _POWERS or len(args) < 2:
+        return name == "square"
+    is_two = isinstance(args[1], int | float) and args[1] == 2
+    return is_two if name in _POWERS else args[1] is args[0]
 
 
 def sign_of(factor: Any) -> int:

@@ -51,7 +51,7 @@ def _finding(trace: Trace, found: Sequence[Sequence[FreeWeight]]) -> Finding:
     first, last = found[0][0], found[0][-1]
     parameters = [events[0].parameter for events in found]
     names = trace.parameter_names(parameters)
-    courses = [f"from {_shown(events[0].values)} to {_shown(events[-1].values)}" for events in found]
+    courses = [f"from {_shown(events[0].sizes)} to {_shown(events[-1].sizes)}" for events in found]
     return RULE.finding(
         f"the loss has {names} only in factors of its terms, and each step makes the terms smaller by making the "
         f"factors smaller: in {last.step - first.step} steps they went {', '.join(courses)}, and nothing leads back",

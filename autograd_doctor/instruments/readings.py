@@ -15,7 +15,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.reading.changing_line import ChangingLine
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import lines_of
-from autograd_doctor.reading.stored_rows import Field, Row, fields_of, row_of
+from autograd_doctor.reading.stored_rows import Field, Stored, fields_of, stored
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.fetches import Fetch
@@ -31,7 +31,7 @@ _MOST_TRACES = 3
 class _Look(NamedTuple):
     field: Field
     indices: Sequence[int]
-    rows: list[Row | None]
+    rows: Stored
 
 
 @dataclass
@@ -88,7 +88,7 @@ class Readings(Instrument):
         indices = _indices(fetch.index)
         if known.fetches > _MOST_FETCHES or not indices or self._running is not None:
             return
-        looks = [_look(stored, rows) for stored, rows in fields_of(fetch.dataset, indices)]
+        looks = [_look(field, rows) for field, rows in fields_of(fetch.dataset, indices)]
         if not looks:
             known.fetches = _MOST_FETCHES
             return
@@ -102,7 +102,7 @@ class Readings(Instrument):
 
     def _state(self, looks: list[_Look]) -> object:
         with self._guard.looking():
-            return [_look(look.field, look.indices).rows for look in looks]
+            return [stored(look.field, look.indices).keys for look in looks]
 
     def _ended(self, fetch: Fetch) -> None:
         if self._running is None or self._running[0] is not fetch:
@@ -120,19 +120,21 @@ class Readings(Instrument):
             self._tell_if_more(fetch.dataset, known)
 
     def _compare(self, known: _Dataset, before: _Look, batch: Any) -> None:
-        after = _look(before.field, before.indices)
+        old, new = before.rows, stored(before.field, before.indices)
+        if old.keys == new.keys:
+            return
         for position, index in enumerate(before.indices):
-            old, new = before.rows[position], after.rows[position]
-            if old is None or new is None or old.key == new.key:
+            if old.keys[position] == new.keys[position] or None in (old.keys[position], new.keys[position]):
                 continue
-            if new.value is not None and not _holds(batch, position, new.value):
+            value = new.only_value(position)
+            if value is not None and not _holds(batch, position, value):
                 continue  # a count of its own, beside the sample
             change = known.changes.setdefault(before.field.name, _Change())
             if not change.times:
-                change.index, change.size_before = index, old.size
+                change.index, change.size_before = index, old.size(position)
             change.times[index] = change.times.get(index, 0) + 1
             if index == change.index:
-                change.size = new.size
+                change.size = new.size(position)
 
     def _tell_if_more(self, dataset: Any, known: _Dataset) -> None:
         again = sum(times > 1 for change in known.changes.values() for times in change.times.values())
@@ -165,8 +167,8 @@ def _indices(index: Any) -> list[int]:
     return [each for each in several[:_MOST_ROWS] if type(each) is int and each >= 0]
 
 
-def _look(stored: Field, indices: Sequence[int]) -> _Look:
-    return _Look(stored, indices, [row_of(stored, index) for index in indices])
+def _look(field: Field, indices: Sequence[int]) -> _Look:
+    return _Look(field, indices, stored(field, indices))
 
 
 def _holds(batch: Any, position: int, value: float) -> bool:

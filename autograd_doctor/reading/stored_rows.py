@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import torch
 from torch.utils.data import Dataset, Subset
 
+from autograd_doctor.reading.fingerprint import row_keys
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.reading.without_running import attributes, is_a
 
-_MOST_VALUES = 4096
+_MOST_VALUES = 1024
 """Of a row, spread over it evenly."""
 _MOST_FIELDS = 8
 _NESTING = 3
@@ -26,12 +28,24 @@ class Field(NamedTuple):
     rows: Any
 
 
-class Row(NamedTuple):
-    """A sample as it is stored: a number for its bits, the mean of its absolute values, and its only value."""
+class Stored(NamedTuple):
+    """Samples as they are stored at a moment: a number for the bits of each, and copies of their values.
 
-    key: int
-    size: float
-    value: float | None
+    None stands for what is neither a tensor nor numbers in an array.
+    """
+
+    keys: Sequence[int | None]
+    values: Any
+
+    def size(self, position: int) -> float:
+        """The mean of the absolute values of one of them."""
+        values = self.values[position]
+        return float(abs(values.double() if isinstance(values, torch.Tensor) else values.astype("float64")).mean())
+
+    def only_value(self, position: int) -> float | None:
+        """Of a sample that has just one."""
+        values = self.values[position]
+        return float(values[0]) if len(values) == 1 else None
 
 
 def fields_of(dataset: object, indices: Sequence[int], nesting: int = _NESTING) -> list[tuple[Field, Sequence[int]]]:
@@ -71,26 +85,33 @@ def _is_array(value: Any) -> bool:
     return type(value).__module__ == "numpy" and type(value).__name__ == "ndarray" and value.ndim > 0
 
 
-def _of_tensor(row: torch.Tensor) -> Row | None:
-    """Without NumPy, which need not be there."""
-    if not row.numel() or row.is_complex():
-        return None
-    values = row[:: -(-row.numel() // _MOST_VALUES)].contiguous()
-    bits = bytes(values.view(torch.uint8).tolist())
-    return Row(hash(bits), float(values.double().abs().mean()), float(values[0]) if row.numel() == 1 else None)
+def stored(field: Field, indices: Sequence[int]) -> Stored:
+    """The rows of a field as they are now."""
+    if type(field.rows) is not list:
+        return _stored(field.rows, list(indices))
+    rows = [field.rows[index] for index in indices]
+    each = [_stored(row[None], [0]) if _is_array(row) else _nothing(1) for row in rows]
+    return Stored([one.keys[0] for one in each], [one.values[0] for one in each])
 
 
-def row_of(field: Field, index: int) -> Row | None:
-    """A row as it is now, None where it is neither a tensor nor numbers in an array."""
-    row = field.rows[index]
-    if isinstance(row, torch.Tensor):
-        if row.device.type != "cpu" or not readable(row):
-            return None
-        return _of_tensor(row.detach().reshape(-1))
-    kind = getattr(getattr(row, "dtype", None), "kind", "")
-    if kind not in ("f", "i", "u", "b") or not row.size:
-        return None
-    values = row.reshape(-1)
-    values = values[:: -(-values.size // _MOST_VALUES)]
-    size = float(abs(values.astype("float64")).mean())
-    return Row(hash(values.tobytes()), size, float(values[0]) if row.size == 1 else None)
+def _stored(rows: Any, indices: list[int]) -> Stored:
+    if not (rows.is_contiguous() if isinstance(rows, torch.Tensor) else rows.flags.c_contiguous):
+        rows, indices = rows[indices], list(range(len(indices)))
+    length = math.prod(rows.shape[1:])
+    if not length:
+        return _nothing(len(indices))
+    spread = rows.reshape(len(rows), length)[:, :: -(-length // _MOST_VALUES)]
+    values = (spread.detach() if isinstance(spread, torch.Tensor) else spread)[indices]
+    keys = _keys(values)
+    return Stored(keys, values) if keys is not None else _nothing(len(indices))
+
+
+def _nothing(count: int) -> Stored:
+    return Stored([None] * count, [None] * count)
+
+
+def _keys(values: Any) -> Sequence[int] | None:
+    """A number for the bits of each row, None if these are no real numbers. Without NumPy, which need not be there."""
+    if isinstance(values, torch.Tensor):
+        return row_keys(values)
+    return [hash(row.tobytes()) for row in values] if values.dtype.kind in ("f", "i", "u", "b") else None

@@ -12,7 +12,7 @@ from torch.utils.data import ConcatDataset, Dataset, Subset, TensorDataset, defa
 
 from autograd_doctor.events import StoredDataChanged
 from autograd_doctor.instruments.readings import Readings
-from autograd_doctor.reading.stored_rows import fields_of, row_of
+from autograd_doctor.reading.stored_rows import Field, fields_of, stored
 from autograd_doctor.signals.fetches import Fetch
 from tests.inventing import Invented, inventing
 
@@ -122,9 +122,8 @@ def test_fields_of_data_sets_within_data_sets():
     inner = TensorDataset(torch.arange(6.0), torch.ones(6, 2))
     ((first, rows), (second, _)) = fields_of(Subset(Subset(inner, [5, 3, 1]), [2, 0]), [0, 1])
     assert (first.name, second.name, list(rows)) == ("tensors[0]", "tensors[1]", [1, 5])
-    row = row_of(first, 5)
-    assert row is not None
-    assert (row.size, row.value) == (5.0, 5.0)
+    row = stored(first, [3, 5])
+    assert (row.size(1), row.only_value(1)) == (5.0, 5.0)
     assert fields_of(ConcatDataset([inner, inner]), [7]) == []
     assert fields_of(inner, [9]) == []
 
@@ -140,5 +139,41 @@ def test_a_part_that_has_something_else_for_indices_is_left_alone() -> None:
 
 
 def test_rows_that_are_no_numbers():
-    stored, _ = fields_of(Pictures([torch.ones(2), "text"], "never"), [0, 1])[0]  # type: ignore[list-item]
-    assert row_of(stored, 1) is None
+    field, _ = fields_of(Pictures([torch.ones(2), "text"], "never"), [0, 1])[0]  # type: ignore[list-item]
+    first, second = stored(field, [0, 1]).keys
+    assert first is not None
+    assert second is None
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        torch.arange(24.0).reshape(4, 3, 2),
+        torch.arange(24.0).reshape(4, 3, 2).movedim(2, 0).movedim(0, 2),
+        torch.arange(24).reshape(6, 4).T,
+        torch.arange(24, dtype=torch.uint8).reshape(4, 6),
+        torch.arange(4) > 2,
+        numpy.arange(24.0).reshape(4, 6),
+        numpy.arange(24, dtype="uint16").reshape(6, 4).T,
+        [torch.arange(3.0) + row for row in range(4)],
+        [numpy.arange(row + 1) for row in range(4)],
+        torch.arange(4 * 5000.0).reshape(4, 5000),
+        numpy.arange(4 * 5000.0).reshape(4, 5000),
+    ],
+    ids=lambda rows: type(rows).__name__,
+)
+def test_a_row_that_changes_is_told_from_the_others(rows: Any) -> None:
+    """Whatever holds them, and however they lie in memory; what was read before stays what it was."""
+    field = Field("rows", None, rows)
+    before = stored(field, [3, 1])
+    assert stored(field, [3, 1]).keys == before.keys
+    size = before.size(0)
+    rows[3][...] = 0
+    after = stored(field, [3, 1])
+    assert [old == new for old, new in zip(before.keys, after.keys, strict=True)] == [False, True]
+    assert before.size(0) == size != after.size(0)
+
+
+def test_rows_without_values_have_no_number() -> None:
+    assert stored(Field("rows", None, torch.zeros(3, 0)), [0, 2]).keys == [None, None]
+    assert stored(Field("rows", None, numpy.array([["a"], ["b"]])), [0]).keys == [None]

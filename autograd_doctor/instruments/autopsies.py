@@ -32,6 +32,8 @@ _MOST_NODES = 200_000
 thousand, and programs a few graphs."""
 _MOST_SPOILED = 4
 """Losses to look into: a loss scale of 65536 (the default) that settles spoils a few, and they do no harm."""
+_LARGE_EVERY = 4
+"""Of the tensors that the program reads in light steps."""
 
 Line = tuple[str, Place | None]
 
@@ -71,7 +73,7 @@ class Autopsies(Instrument):
         self._guard = site.signals.guard
         self._operations = site.signals.operations
         self._lines: dict[tuple[int, Place | None], list[Line | None]] = {}
-        self._nodes = self._spoiled = 0
+        self._nodes = self._spoiled = self._large_reads = 0
         self._read: _Read | None = None
         self._last_root: weakref.ref[torch.Tensor] | None = None
 
@@ -118,7 +120,7 @@ class Autopsies(Instrument):
             return
         if self._course.running is not None:
             return
-        if self._last_root is not None and self._last_root() is tensor:
+        if (self._last_root is not None and self._last_root() is tensor) or not self._is_due(tensor):
             return
         with self._guard.looking():
             if has_graph(tensor) and is_spoiled(tensor):
@@ -128,6 +130,12 @@ class Autopsies(Instrument):
                 event = origin.event(self._course.steps, "read") if origin is not None else None
                 told = event or self._look_into(nodes_of([tensor]), None, "read")
                 self._read = _Read(told, tensor.numel() == 1)
+
+    def _is_due(self, tensor: torch.Tensor) -> bool:
+        """What has many values takes long to look at: a program that goes by it reads it again."""
+        is_large = tensor.numel() > 1
+        self._large_reads += is_large
+        return not is_large or self._detail.full or self._large_reads % _LARGE_EVERY == 0
 
     def _remember(self, walk: GraphWalk) -> None:
         """Keep the lines of a recorded graph; where another of its structure has others, they tell nothing.

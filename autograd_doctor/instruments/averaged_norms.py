@@ -55,6 +55,7 @@ class AveragedNorms(Instrument):
         root = began.call.module
         if not isinstance(root, AveragedModel) or not _is_equal_average(root):
             return
+        began.again = True
         inner = [each for _, each in modules_in(root) if isinstance(each, _BatchNorm)]
         norms: list[nn.Module] = [norm for norm in inner if norm.track_running_stats]
         known = self._averages.get(began.module)

@@ -167,11 +167,12 @@ class Batches(Instrument):
             sources = self._sources.of(tensor)
             for source in sources:
                 if source.kind == "drawn" and trains:
-                    self._trained(source.number)
+                    began.again |= self._trained(source.number)
             part = self._sources.shown(tensor)
             if part is None:
                 self._used(tensor, sources)
             else:
+                began.again = True
                 self._ranges.setdefault(part.number, set()).add((part.low, part.high))
                 if trains:
                     self._called(began, position, tensors, part)
@@ -189,10 +190,13 @@ class Batches(Instrument):
             self._ranges.setdefault(self._sources.base_of(whole), set()).add((0, sys.maxsize))
         self._unknown |= not sources and whole is None and tensor.dim() > 0
 
-    def _trained(self, loader: int) -> None:
+    def _trained(self, loader: int) -> bool:
+        """Whether later steps count as well."""
         passes = self._passes.get(loader)
-        if passes is not None and len(passes.trained) < _FIRST_TOLD:
-            passes.trained.add(self._course.steps)
+        if passes is None or len(passes.trained) >= _FIRST_TOLD:
+            return False
+        passes.trained.add(self._course.steps)
+        return True
 
     def _called(self, began: RootBegan, position: int, tensors: list[torch.Tensor], source: Source) -> None:
         """A slice is the batch only where nothing else that the module is given differs from step to step."""

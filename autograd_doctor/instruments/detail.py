@@ -71,6 +71,8 @@ class Detail(Instrument):
         self._course = course
         self._optimizers = optimizers
         self._guard = site.signals.guard
+        self._guard.attention_turned.append(self._attention_turned)
+        self._attention_turned()
         self._operations = site.signals.operations
         self._phases: dict[Hashable, _Phase] = {}
         self._fresh = self._young = False
@@ -171,10 +173,6 @@ class Detail(Instrument):
         if self.closely != was_close:
             self.focused.relay(self)
 
-    @property
-    def full(self) -> bool:
-        return self._guard.attention >= Attention.FULL
-
-    @property
-    def closely(self) -> bool:
-        return self._guard.attention == Attention.CLOSE
+    def _attention_turned(self) -> None:
+        self.full = self._guard.attention >= Attention.FULL
+        self.closely = self._guard.attention is Attention.CLOSE

@@ -130,6 +130,7 @@ class Draws(Instrument):
         call = began.call
         if self._unknown or (call.grad_enabled and not self._wholes):
             return
+        began.again = True
         for tensor in began.given:
             if tensor.requires_grad or not tensor.dim():
                 continue

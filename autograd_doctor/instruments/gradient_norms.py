@@ -58,18 +58,16 @@ class GradientNorms(Instrument):
     def _began(self, call: StepCall) -> None:
         number = self._optimizers.known(call.optimizer)
         self._steps[number] += 1
-        if not (call.closure or self._detail.full):
-            self._measure(call.optimizer)
+        if not call.closure:
+            self._measure(number, call.optimizer)
 
     def _closure_ended(self, call: StepCall) -> None:
-        if not self._detail.full:
-            self._measure(call.optimizer)
+        self._measure(self._optimizers.known(call.optimizer), call.optimizer)
 
-    def _measure(self, optimizer: Optimizer) -> None:
+    def _measure(self, number: int, optimizer: Optimizer) -> None:
         """Of a closure that runs several times in a step, the last gradients count; scalers that have found infinities
         keep the optimizer from using any."""
-        number = self._optimizers.known(optimizer)
-        if not is_drawn(self._steps[number]):
+        if self._detail.full or not is_drawn(self._steps[number]):
             return
         held = [(self._parameters.number(p), p.grad) for p in parameters_of(optimizer) if p.grad is not None]
         if not held or attributes(optimizer).get("found_inf") is not None:

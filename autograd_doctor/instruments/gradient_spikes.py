@@ -64,7 +64,7 @@ class GradientSpikes(Instrument):
         number = self._optimizers.known(call.optimizer)
         losses = self._losses.setdefault(number, deque(maxlen=_WINDOW))
         is_ordinary = self._detail.full or self._looks >= _MOST_LOOKS or not _stands_out(loss, losses)
-        losses.append(loss)
+        losses.append(abs(loss))
         if is_ordinary or self._is_skipped(call):
             return
         self._looks += 1
@@ -90,9 +90,6 @@ class GradientSpikes(Instrument):
 
 
 def _stands_out(loss: float, before: Collection[float]) -> bool:
-    """The median is looked for only where the smallest one leaves it possible: that is asked in every light step."""
-    return (
-        len(before) >= _ENOUGH
-        and abs(loss) > _STANDS_OUT * min(map(abs, before))
-        and abs(loss) > _STANDS_OUT * median(map(abs, before))
-    )
+    """before: absolute values. Their median is looked for only where the smallest one leaves it possible: that is asked
+    in every light step."""
+    return len(before) >= _ENOUGH and abs(loss) > _STANDS_OUT * min(before) and abs(loss) > _STANDS_OUT * median(before)

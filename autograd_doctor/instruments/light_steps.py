@@ -8,6 +8,7 @@ from itertools import zip_longest
 from time import monotonic
 from typing import ClassVar
 
+import torch
 from torch.optim import Optimizer
 
 from autograd_doctor.events import Event, LightStepsCounted
@@ -113,8 +114,7 @@ class LightSteps(Instrument):
 
         One that is made anew in every step has the same version each time; one that is written to has a higher one.
         """
-        gradients = [parameter.grad for parameter in parameters_of(optimizer)]
-        now = [None if gradient is None else version_of(gradient) for gradient in gradients]
+        now = [_version_of(parameter.grad) for parameter in parameters_of(optimizer)]
         before = self._versions.get(number, [])
         self._versions[number] = now
         newer = [
@@ -160,3 +160,7 @@ class LightSteps(Instrument):
             )
         self._since, self._backwards = self._course.steps, 0
         self._by_optimizer.clear()
+
+
+def _version_of(gradient: torch.Tensor | None) -> int | None:
+    return None if gradient is None else version_of(gradient)

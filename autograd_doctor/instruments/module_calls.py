@@ -45,8 +45,14 @@ _PASSES_IN_A_STEP = 64
 """Passes without gradients under the same conditions, of an evaluation or a rollout, to look at closely."""
 _CALLS_IN_A_STEP = 8
 """Forwards with gradients at one place, of a recurrent cell or a policy, to hear of in a light step."""
+_HEARD, _RARELY = 8, 4
+"""Light steps in a row whose forwards of a kind told nobody anything, after which those of one step in so many do."""
+_MOST_KINDS = 1000
+"""Of forwards to be told apart: more come of modules that are made anew all the time."""
 _ALIKE = 4
 """Modules of a class that are called at one line to tell apart: a few models that are trained side by side."""
+_Kind = tuple[int, bool, Place | None]
+"""Of forwards with gradients: the identity of the module, its mode, and the line that calls it."""
 _CHECKPOINT = torch.utils.checkpoint.__file__
 
 
@@ -97,11 +103,16 @@ class _Running(threading.local):
 
 @dataclass(eq=False, slots=True)
 class RootBegan:
-    """A root is about to run: its number, and the line that calls it."""
+    """A root is about to run: its number, and the line that calls it.
+
+    again: a listener that may learn from the next forward of this kind, too, sets it to hear of that in any case. Those
+    without gradients are all heard of.
+    """
 
     call: ModuleCall
     module: int
     where: Place | None
+    again: bool = False
     _given: list[torch.Tensor] | None = None
 
     @property
@@ -161,8 +172,8 @@ class ModuleCalls(Instrument):
         self._alike: dict[tuple[type[nn.Module], Place | None], set[int]] = {}
         self._reported: set[Conditions] = set()
         self._reported_in = 0
-        self._roots_in_step = 0
-        self._repeated: Counter[tuple[int, bool, Place | None]] = Counter()
+        self._repeated: Counter[_Kind] = Counter()
+        self._told_nothing: dict[_Kind, int] = {}
         self._repeated_in = 0
 
     def connect(self, signals: Signals) -> None:
@@ -176,11 +187,12 @@ class ModuleCalls(Instrument):
         running.calls.append(call)
         root = running.root
         if root is None:
-            if not self._detail.full and self._is_one_of_many(call):
+            where = place()
+            if self._is_one_of_many(call, where):
                 call.alone = True
             elif _is_root(call.module):
                 with self._guard.looking():
-                    running.root = self._root_began(call)
+                    running.root = self._root_began(call, where)
             return
         entry = self._known.get(id(call.module))
         if entry is None or entry[0]() is not call.module:
@@ -206,32 +218,44 @@ class ModuleCalls(Instrument):
             else:
                 self._root_ended(root)
 
-    def _is_one_of_many(self, call: ModuleCall) -> bool:
-        """Whether this step has heard of enough forwards of the same kind."""
-        if self._repeated_in != self._course.steps:
-            self._repeated_in, self._roots_in_step = self._course.steps, 0
-            self._repeated.clear()
-        self._roots_in_step += 1
-        if self._roots_in_step <= _CALLS_IN_A_STEP or not call.grad_enabled:
+    def _is_one_of_many(self, call: ModuleCall, where: Place | None) -> bool:
+        """Whether a light step has heard of enough forwards of the same kind, or those before it have.
+
+        What needs each of them asks for it (`RootBegan.again`).
+        """
+        if self._detail.full or not call.grad_enabled:
             return False
-        kind = id(call.module), call.module.training, place()
+        if self._repeated_in != self._course.steps:
+            self._repeated_in = self._course.steps
+            self._repeated.clear()
+        kind = id(call.module), call.module.training, where
         self._repeated[kind] += 1
-        return self._repeated[kind] > _CALLS_IN_A_STEP
+        is_known = self._told_nothing.get(kind, 0) >= _HEARD
+        return self._repeated[kind] > (1 if is_known else _CALLS_IN_A_STEP) or (
+            is_known and self._course.steps % _RARELY > 0
+        )
+
+    def _heard(self, began: RootBegan) -> None:
+        """In a light step, by all who listen."""
+        call = began.call
+        kind = id(call.module), call.module.training, began.where
+        if call.grad_enabled and (kind in self._told_nothing or len(self._told_nothing) < _MOST_KINDS):
+            self._told_nothing[kind] = 0 if began.again else self._told_nothing.get(kind, 0) + 1
 
     # ------------------------------------------------------------------------------------------------------- roots
 
-    def _root_began(self, call: ModuleCall) -> RootCall | None:
+    def _root_began(self, call: ModuleCall, where: Place | None) -> RootCall | None:
         module = call.module
         if not call.grad_enabled and self._switched_by_torch() and _in_reentrant_checkpoint():
             return None
         number = self._register.root(module)
-        where = place()
         most = None if call.grad_enabled else _PASSES_IN_A_STEP
         called = self._one_of(module, number, where)
         self._detail.met(("forward", called, module.training, call.grad_enabled, where), most)
-        if self.root_began:
-            self.root_began.relay(RootBegan(call, number, where))
+        began = RootBegan(call, number, where)
+        self.root_began.relay(began)
         if not self._detail.full:
+            self._heard(began)
             call.alone = True
             return None
         if id(module) not in self._known:

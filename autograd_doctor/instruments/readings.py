@@ -22,6 +22,8 @@ from autograd_doctor.signals.fetches import Fetch
 
 _MOST_FETCHES = 400
 """Of one data set: enough for a second epoch of a small one, in which its samples are read again."""
+_FIRST_FETCHES, _RARELY = 16, 8
+"""As long as no reading has changed anything: these, and one in so many."""
 _MOST_ROWS = 256
 """Of one fetch, the first."""
 _MOST_TRACES = 3
@@ -51,6 +53,11 @@ class _Dataset:
     line: Location | None = None
     changes: dict[str, _Change] = field(default_factory=dict)
     told: int = 0
+
+    @property
+    def is_due(self) -> bool:
+        is_rare = self.fetches > _FIRST_FETCHES and not self.changes
+        return self.fetches <= _MOST_FETCHES and not (is_rare and self.fetches % _RARELY)
 
 
 class Readings(Instrument):
@@ -85,12 +92,11 @@ class Readings(Instrument):
             known = _Dataset()
             self._datasets.put(fetch.dataset, known)
         known.fetches += 1
-        indices = _indices(fetch.index)
-        if known.fetches > _MOST_FETCHES or not indices or self._running is not None:
+        if not known.is_due or self._running is not None:
             return
-        looks = [_look(field, rows) for field, rows in fields_of(fetch.dataset, indices)]
+        indices = _indices(fetch.index)
+        looks = [_look(field, rows) for field, rows in fields_of(fetch.dataset, indices)] if indices else []
         if not looks:
-            known.fetches = _MOST_FETCHES
             return
         self._running = fetch, looks
         if known.changes and known.line is None and known.traces < _MOST_TRACES:

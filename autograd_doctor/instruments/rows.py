@@ -184,6 +184,7 @@ class Rows(Instrument):
         training = self._training.setdefault(began.module, _Training())
         largest = max(data, key=_bytes_of_row) if len(data) > 1 else data[0]
         is_news = not training.complete and bytes_of(largest) <= _MOST_BYTES
+        began.again |= is_news
         if not (self._detail.full or is_news) or len(training.samples) > _MOST_ROWS:
             return
         keys = row_keys(largest)
@@ -191,8 +192,8 @@ class Rows(Instrument):
             return
         before = len(training.samples)
         if self.trained:
-            first = {key: row for row, key in reversed(list(enumerate(keys))) if key not in training.samples}
-            self.trained.relay(RowsSeen(began.module, None, began.where, largest, keys, sorted(first.values())))
+            news = _first_rows(keys, training.samples)
+            self.trained.relay(RowsSeen(began.module, None, began.where, largest, keys, news))
         training.samples.update(keys)
         if not before:
             training.tells_apart = tells_apart(largest)
@@ -308,6 +309,14 @@ class Rows(Instrument):
                         read=not alike.from_data,
                     )
                 )
+
+
+def _first_rows(keys: list[Sample], known: set[Sample]) -> list[int]:
+    """Where each sample that is not known comes first."""
+    if len(set(keys)) == len(keys) and known.isdisjoint(keys):
+        return list(range(len(keys)))
+    first = {key: row for row, key in reversed(list(enumerate(keys))) if key not in known}
+    return sorted(first.values())
 
 
 def _bytes_of_row(tensor: torch.Tensor) -> int:

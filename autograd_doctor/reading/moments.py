@@ -20,6 +20,8 @@ _LEAST_TOLD, _FURTHEST, _SMALLEST, _LARGEST = 64, 0.4, 0.2, 5.0
 """So many numbers of a standardised set have a mean nearer to 0 than that, and a deviation between these two."""
 _MOST_BYTES = 2**24
 """Of all that is added: it is read several times."""
+_AT_ONCE = 2**16
+"""Numbers that wait until they are added up together: of a small batch, each operation takes longer than its values."""
 
 
 class _Sums:
@@ -76,9 +78,11 @@ class Moments:
     """
 
     def __init__(self) -> None:
-        self.rows = 0
+        self._rows = 0
         self._shape: torch.Size | None = None
         self._sums: list[_Sums] = []
+        self._waiting: list[torch.Tensor] = []
+        self._numbers = 0
         self._by_row = True
         self._bytes = 0
 
@@ -90,15 +94,28 @@ class Moments:
                 self._sums = [*(_Sums(dim) for dim in sorted({1, data.dim() - 1})), _Sums(None)]
         self._bytes += bytes_of(data)
         if data.shape[1:] != self._shape or not readable(data) or self._bytes > _MOST_BYTES:
-            self._sums = []
-        if not self._sums:
-            return self
-        values = data.detach().double()
+            self._sums, self._waiting = [], []
+        if self._sums:
+            self._waiting.append(data.detach().to(torch.float64, copy=True))
+            self._numbers += data.numel()
+            if self._numbers >= _AT_ONCE:
+                self._add_up()
+        return self
+
+    def _add_up(self) -> None:
+        if not self._waiting:
+            return
+        values = torch.cat(self._waiting)
+        self._waiting, self._numbers = [], 0
         for sums in self._sums:
             sums.add(values)
         self._by_row &= bool((values.flatten(1).mean(1).abs() < _MEAN).all())
-        self.rows += len(data)
-        return self
+        self._rows += len(values)
+
+    @property
+    def rows(self) -> int:
+        self._add_up()
+        return self._rows
 
     @property
     def _standard(self) -> _Sums | None:

@@ -96,7 +96,9 @@ def extent(tensor: torch.Tensor) -> torch.Tensor:
 
 def is_spoiled(tensor: torch.Tensor) -> bool:
     """Whether there is NaN or Inf among values that can be read."""
-    return readable(tensor) and not bool(torch.isfinite(tensor).all())
+    if not readable(tensor):
+        return False
+    return not (math.isfinite(tensor) if tensor.numel() == 1 else bool(torch.isfinite(tensor).all()))
 
 
 def bad_rows(tensor: torch.Tensor, limit: int = 8) -> list[int]:

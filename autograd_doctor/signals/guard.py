@@ -15,6 +15,13 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from autograd_doctor.signals.attention import Attention
 
+# Asked for in every look: found here, not by way of modules.
+_DisableTorchFunction = torch._C.DisableTorchFunction
+_get_tracing_state = torch._C._get_tracing_state
+_len_torch_dispatch_stack = torch._C._len_torch_dispatch_stack
+_profiler_enabled = torch._C._autograd._profiler_enabled
+_set_grad_enabled = torch._C._set_grad_enabled
+
 Failed = Callable[[object, str, Exception], None]
 """Told of whose look failed, which look, and how."""
 
@@ -43,23 +50,23 @@ class Guard:
         self.muted = 0
         self.attention = Attention.CLOSE
         self.attention_turned: list[Callable[[], None]] = []
-        self._thread = _Thread()
+        self.thread = Thread()
         self.deferred: list[Callable[[], None]] = []
         _guards.add(self)
 
     @property
     def busy(self) -> bool:
         """Whether the current thread is inside one of our own looks."""
-        return self._thread.depth > 0
+        return self.thread.depth > 0
 
     @property
     def idle(self) -> bool:
         """Whether a signal given now would be heard: neither inside a look, nor in a forked child."""
-        return not (self.forked or self._thread.depth)
+        return not (self.forked or self.thread.depth)
 
     def looking(self) -> Looking:
         """A block in which we read tensors: no graph, no modes of the program, no tracer or profiler, no signals."""
-        return Looking(self._thread)
+        return Looking(self.thread)
 
     def attend(self, attention: Attention) -> None:
         """Let those who listen at this attention hear from now on."""
@@ -78,7 +85,9 @@ class Guard:
             self.deferred.pop(0)()
 
 
-class _Thread(threading.local):
+class Thread(threading.local):
+    """What is kept of each thread."""
+
     depth = 0
     """How many looks the current thread is inside of."""
 
@@ -88,15 +97,16 @@ class Looking:
 
     __slots__ = ("_gradients", "_observers", "_thread", "_untraced")
 
-    def __init__(self, thread: _Thread) -> None:
+    def __init__(self, thread: Thread) -> None:
         self._thread = thread
 
     def __enter__(self) -> None:
         self._thread.depth += 1
-        self._untraced = torch._C.DisableTorchFunction()
+        self._untraced = _DisableTorchFunction()
         self._untraced.__enter__()
         self._gradients = torch.is_grad_enabled()
-        torch._C._set_grad_enabled(False)
+        if self._gradients:
+            _set_grad_enabled(False)
         self._observers = hide_from_observers()
 
     def __exit__(
@@ -104,7 +114,8 @@ class Looking:
     ) -> None:
         if self._observers is not None:
             show_to_observers(self._observers)
-        torch._C._set_grad_enabled(self._gradients)
+        if self._gradients:
+            _set_grad_enabled(True)
         self._untraced.__exit__(None, None, None)
         self._thread.depth -= 1
 
@@ -115,11 +126,10 @@ Observers = tuple[contextlib.AbstractContextManager[Any] | None, Any, bool]
 
 def hide_from_observers() -> Observers | None:
     """Step out of the sight of dispatch modes, `torch.jit.trace` and profilers; None where there are none."""
-    profiling = torch._C._autograd._profiler_enabled()
-    tracing = torch._C._get_tracing_state()
-    if not (torch._C._len_torch_dispatch_stack() or profiling or tracing is not None):
+    profiling, tracing, dispatching = _profiler_enabled(), _get_tracing_state(), _len_torch_dispatch_stack()
+    if not (dispatching or profiling or tracing is not None):
         return None
-    modes = _disable_current_modes() if torch._C._len_torch_dispatch_stack() else None
+    modes = _disable_current_modes() if dispatching else None
     if modes is not None:
         modes.__enter__()
     if tracing is not None:

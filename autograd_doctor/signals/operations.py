@@ -17,11 +17,12 @@ from autograd_doctor.reading.operation_kinds import Kind, classify
 from autograd_doctor.reading.places import place
 from autograd_doctor.signals.guard import Guard, hide_from_observers, show_to_observers
 from autograd_doctor.signals.patches import Patches
-from autograd_doctor.signals.signal import NamedSignal, Seam, Signal
+from autograd_doctor.signals.signal import Listener, NamedSignal, Seam, Signal
 
 _PLAIN_TENSORS = frozenset({torch.Tensor, torch.nn.Parameter})
 _ENGINE = frozenset({torch.Tensor.backward, torch.autograd.backward, torch.autograd.grad})
 _DISABLED = torch._C._disabled_torch_function_impl
+_set_grad_enabled = torch._C._set_grad_enabled
 
 
 class Operation:
@@ -133,7 +134,9 @@ class Operations(Seam):
             with self._mode:
                 yield
 
-    def tell(self, signal: Signal[Operation], operation: Operation, *, plain: bool) -> None:
+    def tell(
+        self, signal: Signal[Operation], listeners: Sequence[Listener], operation: Operation, *, plain: bool
+    ) -> None:
         """Send from inside the mode, where torch has switched function modes off already.
 
         What a look does beside that would cost more than the look itself; only the overrides of subclasses of tensors
@@ -142,14 +145,16 @@ class Operations(Seam):
         if not plain:
             signal.send(operation)
             return
-        torch._C._set_grad_enabled(False)
+        if operation.grad_enabled:
+            _set_grad_enabled(False)
         observers = hide_from_observers()
         try:
-            signal.relay(operation)
+            signal.relay(operation, listeners)
         finally:
             if observers is not None:
                 show_to_observers(observers)
-            torch._C._set_grad_enabled(operation.grad_enabled)
+            if operation.grad_enabled:
+                _set_grad_enabled(True)
         if self.guard.deferred:
             self.guard.run_deferred()
 
@@ -207,18 +212,20 @@ class _Mode(TorchFunctionMode):
                 return func(*args, **kwargs)
             operation = Operation(func, kind, name, args, kwargs, torch.is_grad_enabled())
             plain = not types or _PLAIN_TENSORS.issuperset(types)
-            if seam.began.hearing(name):
-                seam.tell(seam.began, operation, plain=plain)
+            listeners = seam.began.hearing_of(name)
+            if listeners:
+                seam.tell(seam.began, listeners, operation, plain=plain)
             try:
                 operation.result = result = func(*args, **kwargs)
             except Exception as error:
                 operation.error = error
                 if seam.failed.listeners:
-                    seam.tell(seam.failed, operation, plain=False)
+                    seam.failed.send(operation)
                 raise
-            if seam.ended.hearing(name):
+            listeners = seam.ended.hearing_of(name)
+            if listeners:
                 operation.grad_enabled = torch.is_grad_enabled()
-                seam.tell(seam.ended, operation, plain=plain)
+                seam.tell(seam.ended, listeners, operation, plain=plain)
             return result
         finally:
             seam.inside -= 1

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from autograd_doctor.signals.attention import Attention
-from autograd_doctor.signals.guard import Guard
+from autograd_doctor.signals.guard import Guard, Looking
 from autograd_doctor.signals.patches import Patches
 
 P = TypeVar("P")
@@ -33,7 +34,8 @@ class Named(Protocol):
 N = TypeVar("N", bound=Named)
 
 
-class _Listener(NamedTuple):
+@dataclass(frozen=True, slots=True, order=True)
+class Listener:
     """Sorts by `order`, then by the order of connection. wants: which names, None for all."""
 
     order: float
@@ -58,8 +60,8 @@ class Signal(Generic[P]):
         self._guard = guard
         self._seam = seam
         self._bare = bare
-        self._connected: list[_Listener] = []
-        self.listeners: Sequence[_Listener] = ()
+        self._connected: list[Listener] = []
+        self.listeners: Sequence[Listener] = ()
         self._connections = 0
         guard.attention_turned.append(self._choose)
 
@@ -83,7 +85,7 @@ class Signal(Generic[P]):
         if self._seam is not None:
             self._seam.listened()
         self._connections += 1
-        insort(self._connected, _Listener(order, self._connections, handle, owner, attention, wants))
+        insort(self._connected, Listener(order, self._connections, handle, owner, attention, wants))
         self._choose()
 
     def disconnect(self, handle: Callable[[P], None]) -> None:
@@ -102,34 +104,36 @@ class Signal(Generic[P]):
 
     def send(self, what: P) -> None:
         """From a seam: let the listeners look. Nobody hears it inside a look, or in a forked child."""
-        if not self.listeners or not self._guard.idle:
+        guard = self._guard
+        if not self.listeners or guard.forked or guard.thread.depth:
             return
         if self._bare:
             self.relay(what)
         else:
-            with self._guard.looking():
+            with Looking(guard.thread):
                 self.relay(what)
-        if self._guard.deferred:
-            self._guard.run_deferred()
+        if guard.deferred:
+            guard.run_deferred()
 
-    def relay(self, what: P, *, behind: _Listener | None = None) -> None:
+    def relay(self, what: P, listeners: Sequence[Listener] | None = None) -> None:
         """From an instrument that looks already: let those look who listen to it.
 
-        behind: only those after this one. If a listener has the program watched more closely from now on, those behind
-        it that wake hear it, too.
+        listeners: only these of them. If one has the program watched more closely from now on, those behind it that
+        wake hear it, too.
         """
-        guard, listeners = self._guard, self._hearing(what)
+        guard = self._guard
         attention = guard.attention
-        for listener in listeners if behind is None else [each for each in listeners if each > behind]:
+        for listener in self.hearing(what) if listeners is None else listeners:
             try:
                 listener.handle(what)
             except Exception as error:
                 guard.failed(listener.owner, listener.handle.__name__, error)
             if guard.attention is not attention and guard.attention > attention:
-                self.relay(what, behind=listener)
+                self.relay(what, [each for each in self.hearing(what) if each > listener])
                 return
 
-    def _hearing(self, what: P) -> Sequence[_Listener]:
+    def hearing(self, what: P) -> Sequence[Listener]:
+        """Those who hear of this at present."""
         return self.listeners
 
 
@@ -137,23 +141,23 @@ class NamedSignal(Signal[N]):
     """A signal that is sent so often that each listener is spared what it does not want, by its name."""
 
     def __init__(self, guard: Guard, seam: Seam | None = None) -> None:
-        self._by_name: dict[str, Sequence[_Listener]] = {}
+        self._by_name: dict[str, Sequence[Listener]] = {}
         super().__init__(guard, seam)
 
     def _choose(self) -> None:
         super()._choose()
         self._by_name = {}
 
-    def hearing(self, name: str) -> Sequence[_Listener]:
+    def hearing(self, what: N) -> Sequence[Listener]:
+        return self.hearing_of(what.name)
+
+    def hearing_of(self, name: str) -> Sequence[Listener]:
         """Those who hear of what has this name."""
         found = self._by_name.get(name)
         if found is None:
             found = tuple(each for each in self.listeners if each.wants is None or each.wants(name))
             self._by_name[name] = found
         return found
-
-    def _hearing(self, what: N) -> Sequence[_Listener]:
-        return self.hearing(what.name)
 
 
 class Seam:

@@ -27,6 +27,9 @@ most that is wrong with values is so from the start. Weights that begin at zero 
 for one step only; the others show that it was no accident."""
 SAMPLED_EVERY = 25
 """Later steps in full: so rarely that they add little to the time, so often that a short epoch has one."""
+RARER_FROM = 2000
+"""Steps from which on samples come half as often, and again each time that their number has doubled: by then a run has
+had 80, which cost as much as all its light steps."""
 _IN_A_ROW = 2
 """Full steps among light ones: what the first leaves behind, such as a gradient that was used, shows in the second."""
 _ALWAYS_GRANTED = 100
@@ -139,8 +142,9 @@ class Detail(Instrument):
     def _step_taken(self, course: Course) -> None:
         self.full_steps += self.full
         new = (self._fresh or self._asked > 0) and self._may_be_granted
-        sampled = course.steps % SAMPLED_EVERY < _IN_A_ROW and course.steps >= SAMPLED_EVERY
-        first_of_sample = sampled and course.steps % SAMPLED_EVERY == 0
+        since_sample = course.steps % (SAMPLED_EVERY << (course.steps // RARER_FROM).bit_length())
+        sampled = since_sample < _IN_A_ROW and course.steps >= SAMPLED_EVERY
+        first_of_sample = sampled and since_sample == 0
         self._near = self._young or self.is_repeated or first_of_sample or self._asked == _IN_A_ROW
         self._fresh = self._young = False
         self._asked = max(0, self._asked - 1)

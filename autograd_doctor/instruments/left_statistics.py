@@ -169,6 +169,8 @@ class LeftStatistics(Instrument):
         if root not in self._roots:
             self._roots.put(root, None)
             self._meet(root)
+        if not self._norms:
+            return
         looks = self._looks.get(began.module, 0)
         if looks >= _MOST_LOOKS:
             return

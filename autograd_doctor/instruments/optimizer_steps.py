@@ -112,10 +112,12 @@ class OptimizerSteps(Instrument):
     def _moved(self, step: _Step) -> tuple[list[int] | None, list[int]]:
         """Parameters that the step changed, None if it was not looked at; and those that its predecessor had changed
         and that something has set back since."""
-        everything = {number: p for number, p in self._parameters.living() if number in step.before}
-        after = self._fingerprints(step.optimizer, list(everything.items()))
         for number, _ in step.with_gradient:
             self._left.pop(number, None)
+        if not step.before:
+            return None, []
+        everything = {number: p for number, p in self._parameters.living() if number in step.before}
+        after = self._fingerprints(step.optimizer, list(everything.items()))
         self._left.update(after)
         if not after:
             return None, []

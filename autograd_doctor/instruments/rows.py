@@ -174,11 +174,13 @@ class Rows(Instrument):
     # ----------------------------------------------------------------------------------------------------- training
 
     def _knows_all(self, module: int) -> bool:
-        """Whether a light step can add nothing to what is known of the samples that a module is trained on."""
+        """Whether a step that is not looked at closely can add nothing to what is known of the samples of a module."""
         known = self._training.get(module)
-        if self._detail.full or known is None:
+        if self._detail.closely or known is None:
             return False
-        return known.complete or not known.may_come_again or len(known.samples) > _MOST_ROWS
+        if not known.may_come_again:
+            return True
+        return not self._detail.full and (known.complete or len(known.samples) > _MOST_ROWS)
 
     def _trained(self, began: RootBegan, data: list[torch.Tensor]) -> None:
         training = self._training.setdefault(began.module, _Training())

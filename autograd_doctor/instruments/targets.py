@@ -38,6 +38,7 @@ _MOST_STEPS = 64
 """Whose classes are kept apart; beyond, they are only counted."""
 _MOST_ELEMENTS = 2**20
 _FEW = 1024
+"""Values, for which torch takes longer than Python does."""
 _MOST_CLASSES = 1000
 _NAMED_CLASSES = 10
 _MOST_WEIGHTS = 100
@@ -219,12 +220,13 @@ class Targets(Instrument):
                 known.order.append(_Rows(known.step, source.low, source.high))
 
     def _values(self, known: _Targets, target: torch.Tensor, arguments: dict[str, Any], *, is_new: bool) -> None:
-        low, high = (float(end) for end in torch.aminmax(target.float() if target.dtype is torch.bool else target))
+        values = target.flatten().tolist() if target.numel() <= _FEW else None
+        low, high = _extremes(target) if values is None else (float(min(values)), float(max(values)))
         known.low = low if known.low is None else min(known.low, low)
         known.high = high if known.high is None else max(known.high, high)
         if target.is_floating_point() and (known.operation in REGRESSION or low < 0 or high > 1):
             return
-        counts = _counted(target)
+        counts = Counter(values) if values is not None else _counted(target)
         if len(counts) > _MOST_CLASSES or not all(map(float.is_integer, map(float, counts))):
             return
         found = Counter({int(value): count for value, count in counts.items()})
@@ -282,10 +284,13 @@ class Targets(Instrument):
         )
 
 
+def _extremes(target: torch.Tensor) -> tuple[float, float]:
+    low, high = torch.aminmax(target.float() if target.dtype is torch.bool else target)
+    return float(low), float(high)
+
+
 def _counted(target: torch.Tensor) -> Counter[Any]:
-    """How often each value occurs; torch takes longer for the few of a batch than Python does."""
-    if target.numel() <= _FEW:
-        return Counter(target.flatten().tolist())
+    """How often each value occurs."""
     values, counts = torch.unique(target, return_counts=True)
     return Counter(dict(zip(values.tolist(), counts.tolist(), strict=True)))
 

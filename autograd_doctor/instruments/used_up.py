@@ -81,7 +81,7 @@ class UsedUp(Instrument):
         self._suspects: dict[Place | None, _Suspect] = {}
 
     def connect(self, signals: Signals) -> None:
-        self.listen(self._course.step_taken, self._step_taken, attention=Attention.FULL)
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
         self.listen(signals.backward.began, self._backward_began)
         self.listen(signals.value_reads.read, self._value_read)
         self.listen(signals.train_modes.began, self._mode_set)

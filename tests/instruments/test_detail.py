@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 
 import pytest
 import torch
@@ -13,7 +14,7 @@ from torch.overrides import BaseTorchFunctionMode, _get_current_function_mode_st
 
 from autograd_doctor.events import DetailTurned
 from autograd_doctor.instruments import detail as module
-from autograd_doctor.instruments.detail import CLOSE_STEPS, FIRST_STEPS, SAMPLED_EVERY, Detail
+from autograd_doctor.instruments.detail import CLOSE_STEPS, FIRST_STEPS, RARER_FROM, SAMPLED_EVERY, Detail
 from autograd_doctor.instruments.ledger import Ledger
 from autograd_doctor.instruments.lineage import Lineage
 from tests.inventing import Invented, inventing
@@ -52,6 +53,16 @@ def test_the_first_steps_are_full_and_later_ones_are_sampled_two_at_a_time() -> 
     with training() as run:
         sampled = [SAMPLED_EVERY + 1, SAMPLED_EVERY + 2, 2 * SAMPLED_EVERY + 1]
         assert run.fulls(2 * SAMPLED_EVERY + 1, "forward") == [*range(1, FIRST_STEPS + 1), *sampled]
+
+
+def test_samples_of_a_long_run_come_ever_more_rarely() -> None:
+    with training() as run:
+        full = run.fulls(4 * RARER_FROM + 1, "forward")
+    firsts = [step for step in full if step - 1 not in full and step > FIRST_STEPS]
+    gaps = {later: later - earlier for earlier, later in pairwise(firsts)}
+    assert {gap for step, gap in gaps.items() if step <= RARER_FROM} == {SAMPLED_EVERY}
+    assert {gap for step, gap in gaps.items() if RARER_FROM + 1 < step <= 2 * RARER_FROM} == {2 * SAMPLED_EVERY}
+    assert {gap for step, gap in gaps.items() if step > 2 * RARER_FROM + 1} == {4 * SAMPLED_EVERY}
 
 
 def test_a_phase_that_begins_later_has_first_steps_of_its_own() -> None:

@@ -153,7 +153,7 @@ def under_the_doctor(policy: Mapping[str, int]) -> Iterator[None]:
             session.close()
 
 
-_SETTLING = 5
+_SETTLING = 20
 """Steps after which nothing is new any more."""
 
 WAYS: dict[str, Callable[[], AbstractContextManager[object]]] = {

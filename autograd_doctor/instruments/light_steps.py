@@ -114,7 +114,8 @@ class LightSteps(Instrument):
 
         One that is made anew in every step has the same version each time; one that is written to has a higher one.
         """
-        now = [_version_of(parameter.grad) for parameter in parameters_of(optimizer)]
+        gradients = [parameter.grad for parameter in parameters_of(optimizer)]
+        now = [None if g is None else g._version if type(g) is torch.Tensor else version_of(g) for g in gradients]
         before = self._versions.get(number, [])
         self._versions[number] = now
         newer = [
@@ -160,7 +161,3 @@ class LightSteps(Instrument):
             )
         self._since, self._backwards = self._course.steps, 0
         self._by_optimizer.clear()
-
-
-def _version_of(gradient: torch.Tensor | None) -> int | None:
-    return None if gradient is None else version_of(gradient)

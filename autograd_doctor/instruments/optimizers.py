@@ -78,8 +78,9 @@ class Optimizers(Instrument):
 
     def known(self, optimizer: torch.optim.Optimizer) -> int:
         """The number of an optimizer that is in use, named if it can be by now."""
-        number = self.number(optimizer)
-        if self._built:
+        number = self._numbers.get(optimizer)
+        if number is None or self._built:
+            number = self.number(optimizer)
             self.name_when_held(number, optimizer)
         return number
 

@@ -12,10 +12,10 @@ _LOOKS = 4
 """In a step, and told of: what is wrong at a line is so from the start."""
 _MOST_SITES = 1000
 """To be told apart: more come of code that is made anew all the time."""
-_DRAWN_FIRST, _DRAWN_OF = 8, 4
+_DRAWN_FIRST, _DRAWN_OF = 8, 8
 """Steps of which each is drawn, then one in so many."""
 _DRAWN_IN_A_STRETCH = 8
-"""At most, of the steps between 64 and 128, 128 and 256, and so on."""
+"""At most, of the steps between 128 and 256, 256 and 512, and so on."""
 
 
 def is_drawn(step: int) -> bool:

@@ -14,9 +14,10 @@ import torch
 from autograd_doctor.events import BootstrappedBesideMark, Event
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
-from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.instrument import Site
 from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.tensors import Tensors
+from autograd_doctor.instruments.within_step import WithinStep
 from autograd_doctor.reading.linear import DIFFERENCES, JOINS, PRODUCTS, SUMS
 from autograd_doctor.reading.loss_arguments import operands_of
 from autograd_doctor.reading.losses import REGRESSION
@@ -29,7 +30,6 @@ from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
-from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.operations import Operation
 
 _COMPARES = REGRESSION | DIFFERENCES
@@ -74,7 +74,7 @@ class _Target(NamedTuple):
     marks: list[_Mark]
 
 
-class Bootstraps(Instrument):
+class Bootstraps(WithinStep):
     """Looks, in steps that are looked at closely, for marks that nothing uses although a target is compared.
 
     A blend of data and a prediction, both scaled, is no bootstrapped target.
@@ -83,18 +83,14 @@ class Bootstraps(Instrument):
     emits: ClassVar[tuple[type[Event], ...]] = (BootstrappedBesideMark,)
 
     def __init__(self, site: Site, course: Course, detail: Detail, tensors: Tensors, lineage: Lineage) -> None:
-        super().__init__(site)
-        self._course = course
-        self._detail = detail
+        super().__init__(site, course, detail)
         self._tensors = tensors
         self._lineage = lineage
         self._told = 0
-        self._forget()
 
     def connect(self, signals: Signals) -> None:
+        super().connect(signals)
         self.listen(self._lineage.operated, self._operation_ended)
-        self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
-        self.listen(self._detail.focused, self._turned)
 
     def _forget(self) -> None:
         self._marks: IdentityTable[_Mark] = IdentityTable()
@@ -105,17 +101,13 @@ class Bootstraps(Instrument):
         self._known: list[_Mark] = []
         self._compared_with: list[_Target] = []
 
-    def _turned(self, detail: Detail) -> None:
-        """What operations of other steps made is not known."""
-        self._forget()
-
     def _step_taken(self, course: Course) -> None:
         for target in self._compared_with:
             unused = [mark for mark in target.marks if not mark.used]
             if unused and not any(mark.counts for mark in target.marks) and self._told < _MOST_TOLD:
                 self._told += 1
                 self._tell(target, unused[-1])
-        self._forget()
+        super()._step_taken(course)
 
     def _tell(self, target: _Target, mark: _Mark) -> None:
         self.emit(

@@ -6,15 +6,15 @@ import torch
 
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
-from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.instrument import Site
 from autograd_doctor.instruments.lineage import Lineage
+from autograd_doctor.instruments.within_step import WithinStep
 from autograd_doctor.reading.made import has_graph, next_order
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.pairs import ADDING, ELEMENTWISE, SCALING
 from autograd_doctor.reading.signs import NEGATIONS, is_square
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
-from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.operations import Operation
 
 _CURVES = {"exp": "exp", "expm1": "exp", "log": "log"}
@@ -23,23 +23,19 @@ _Part = tuple[str, int]
 """What was done to which tensor, by its number: "itself" for nothing."""
 
 
-class Divergences(Instrument):
+class Divergences(WithinStep):
     """Follows sums of what the formula is made of, in steps that are looked at closely.
 
     It holds a squared mean, and a variance beside its logarithm: ``log_var.exp() - log_var``, ``std**2 - log(std)``.
     """
 
     def __init__(self, site: Site, course: Course, detail: Detail, lineage: Lineage) -> None:
-        super().__init__(site)
-        self._course = course
-        self._detail = detail
+        super().__init__(site, course, detail)
         self._lineage = lineage
-        self._forget()
 
     def connect(self, signals: Signals) -> None:
+        super().connect(signals)
         self.listen(self._lineage.operated, self._operation_ended, names=ELEMENTWISE | ADDING)
-        self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
-        self.listen(self._detail.focused, self._turned)
 
     def is_one(self, values: torch.Tensor) -> bool:
         """Whether each of these values is a divergence."""
@@ -52,12 +48,6 @@ class Divergences(Instrument):
     def _forget(self) -> None:
         self._numbers: IdentityTable[int] = IdentityTable()
         self._parts: IdentityTable[frozenset[_Part]] = IdentityTable()
-
-    def _turned(self, detail: Detail) -> None:
-        self._forget()
-
-    def _step_taken(self, course: Course) -> None:
-        self._forget()
 
     def _operation_ended(self, operation: Operation) -> None:
         name, result = operation.name, operation.result

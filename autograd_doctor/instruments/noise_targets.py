@@ -9,9 +9,10 @@ import torch
 from autograd_doctor.events import Event, NoiseApart
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
-from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.instrument import Site
 from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.module_calls import ModuleCalls, RootBegan, RootPassed
+from autograd_doctor.instruments.within_step import WithinStep
 from autograd_doctor.reading.linear import DIFFERENCES
 from autograd_doctor.reading.loss_arguments import operands_of
 from autograd_doctor.reading.losses import REGRESSION
@@ -55,7 +56,7 @@ class _Given(NamedTuple):
     place: Place | None
 
 
-class NoiseTargets(Instrument):
+class NoiseTargets(WithinStep):
     """Follows normal noise, in steps that are looked at closely, into what models are given and into targets.
 
     A draw is known to a model if it is in what any module is given, if it is made or used in one, or if something was
@@ -65,33 +66,22 @@ class NoiseTargets(Instrument):
     emits: ClassVar[tuple[type[Event], ...]] = (NoiseApart,)
 
     def __init__(self, site: Site, course: Course, detail: Detail, lineage: Lineage, module_calls: ModuleCalls) -> None:
-        super().__init__(site)
-        self._course = course
-        self._detail = detail
+        super().__init__(site, course, detail)
         self._lineage = lineage
         self._module_calls = module_calls
         self._told = 0
-        self._forget()
 
     def connect(self, signals: Signals) -> None:
+        super().connect(signals)
         self.listen(self._lineage.operated, self._operation_ended)
         self.listen(self._module_calls.root_began, self._root_began, attention=Attention.CLOSE)
         self.listen(self._module_calls.root_passed, self._root_passed, attention=Attention.CLOSE)
-        self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
-        self.listen(self._detail.focused, self._turned)
 
     def _forget(self) -> None:
         self._noisy: IdentityTable[_Noisy] = IdentityTable()
         self._given: list[_Given] = []
         self._known: set[_Draw] = set()
         self._is_inside = False
-
-    def _turned(self, detail: Detail) -> None:
-        """What operations of other steps made is not known."""
-        self._forget()
-
-    def _step_taken(self, course: Course) -> None:
-        self._forget()
 
     def _root_began(self, began: RootBegan) -> None:
         self._is_inside = True

@@ -11,9 +11,10 @@ import torch
 from autograd_doctor.events import ChoiceWithoutGradient, Event
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
-from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.instrument import Site
 from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.tensors import Tensors
+from autograd_doctor.instruments.within_step import WithinStep
 from autograd_doctor.reading.linear import DIFFERENCES, SUMS
 from autograd_doctor.reading.losses import REGRESSION
 from autograd_doctor.reading.made import Made, numbers_in
@@ -58,7 +59,7 @@ class _Loss(NamedTuple):
     target: _LookUp | None = None
 
 
-class Quantised(Instrument):
+class Quantised(WithinStep):
     """Follows choices to what they pick out, and that to where it is compared with what it was chosen for.
 
     Looks in steps that are looked at closely; which parameters flow into a term, and which it teaches, `tensors` knows.
@@ -67,30 +68,20 @@ class Quantised(Instrument):
     emits: ClassVar[tuple[type[Event], ...]] = (ChoiceWithoutGradient,)
 
     def __init__(self, site: Site, course: Course, detail: Detail, tensors: Tensors, lineage: Lineage) -> None:
-        super().__init__(site)
-        self._course = course
-        self._detail = detail
+        super().__init__(site, course, detail)
         self._tensors = tensors
         self._lineage = lineage
         self._told: Counter[Place | None] = Counter()
-        self._forget()
 
     def connect(self, signals: Signals) -> None:
+        super().connect(signals)
         self.listen(self._lineage.operated, self._operation_ended)
         self.listen(signals.backward.began, self._backward_began, attention=Attention.CLOSE)
-        self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
-        self.listen(self._detail.focused, self._turned)
 
     def _forget(self) -> None:
         self._chosen: IdentityTable[None] = IdentityTable()
         self._looked_up: IdentityTable[_LookUp] = IdentityTable()
         self._losses: IdentityTable[_Loss] = IdentityTable()
-
-    def _turned(self, detail: Detail) -> None:
-        self._forget()
-
-    def _step_taken(self, course: Course) -> None:
-        self._forget()
 
     # ---------------------------------------------------------------------------------------------------- operations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
 from collections.abc import Iterable
 from contextlib import ExitStack
@@ -32,7 +33,7 @@ def all_instruments() -> tuple[type[Instrument], ...]:
 def _is_defined_in(value: object, module: str) -> bool:
     if not (isinstance(value, type) and issubclass(value, Instrument) and value is not Instrument):
         return False
-    return value.__module__ == module
+    return value.__module__ == module and not inspect.isabstract(value)
 
 
 def needed_for(events: Iterable[str]) -> list[type[Instrument]]:

@@ -12,8 +12,9 @@ from torch import nn
 from autograd_doctor.events import Event, PartialSlopeNorm
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
-from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.instrument import Site
 from autograd_doctor.instruments.lineage import Lineage
+from autograd_doctor.instruments.within_step import WithinStep
 from autograd_doctor.reading.graph_walk import operation_of
 from autograd_doctor.reading.linear import DIFFERENCES
 from autograd_doctor.reading.loss_arguments import operands_of
@@ -52,7 +53,7 @@ class _Part(NamedTuple):
     norm_at: Place | None = None
 
 
-class SlopeNorms(Instrument):
+class SlopeNorms(WithinStep):
     """Follows what `grad(…, create_graph=True)` gives to norms that are compared with a number.
 
     Looks in steps that are looked at closely. Where each output has one norm, or each row of the input, or something
@@ -62,28 +63,17 @@ class SlopeNorms(Instrument):
     emits: ClassVar[tuple[type[Event], ...]] = (PartialSlopeNorm,)
 
     def __init__(self, site: Site, course: Course, detail: Detail, lineage: Lineage) -> None:
-        super().__init__(site)
-        self._course = course
-        self._detail = detail
+        super().__init__(site, course, detail)
         self._lineage = lineage
-        self._parts: IdentityTable[_Part] = IdentityTable()
         self._told: Counter[Place | None] = Counter()
 
     def connect(self, signals: Signals) -> None:
+        super().connect(signals)
         self.listen(signals.backward.ended, self._backward_ended, attention=Attention.CLOSE)
         self.listen(self._lineage.operated, self._operation_ended)
-        self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
-        self.listen(self._detail.focused, self._turned)
-
-    def _step_taken(self, course: Course) -> None:
-        self._forget()
-
-    def _turned(self, detail: Detail) -> None:
-        self._forget()
 
     def _forget(self) -> None:
-        if self._parts:
-            self._parts = IdentityTable()
+        self._parts: IdentityTable[_Part] = IdentityTable()
 
     def _backward_ended(self, call: BackwardCall) -> None:
         outputs = _outputs(call.roots[0]) if len(call.roots) == 1 else None

@@ -16,7 +16,7 @@ from torch import nn
 from autograd_doctor.events import TensorFacts
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.parameters import Parameters
-from autograd_doctor.reading.made import Made, Reference, address, has_graph, next_order
+from autograd_doctor.reading.made import Made, Reference, address, has_graph, joined, next_order
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.regions import Region
 from autograd_doctor.reading.subclasses import bytes_of
@@ -177,10 +177,12 @@ class Tensors(Instrument):
             if isinstance(source, int):
                 made.take(source)
                 if tensor.requires_grad:
-                    made.connected |= source
+                    made.connected = joined(made.connected, source)
                 written = self.written.get(source.bit_length() - 1) if self.written else None
                 if written is not None:
                     made.absorb(written, connected=False)
             elif source is not None:
                 made.absorb(source, connected=tensor.requires_grad)
+        if made.connected == made.values:
+            made.connected = made.values
         return made

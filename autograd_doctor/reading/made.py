@@ -117,7 +117,7 @@ class Made:
         if guessed or self.guessed:
             seen = (self.values & ~self.guessed) | (values & ~guessed)
             self.guessed = (self.guessed | guessed) & ~seen
-        self.values |= values
+        self.values = joined(self.values, values)
 
     def forget_values(self) -> None:
         """What has flowed in counts as data from now on."""
@@ -160,9 +160,9 @@ class Made:
         if guessed or other.guessed or self.guessed:
             self.take(other.values, guessed=other.values if guessed else other.guessed)
         else:
-            self.values |= other.values
+            self.values = joined(self.values, other.values)
         if connected:
-            self.connected |= other.connected
+            self.connected = joined(self.connected, other.connected)
         if other.cuts and other.cuts is not self.cuts:
             if guessed:
                 guesses = ((point._replace(guessed=True), lost) for point, lost in other.cuts.items())
@@ -178,6 +178,13 @@ class Made:
     def change(self, operation: str, place: Place | None, changed: torch.Tensor) -> None:
         self.changes = (*self.changes[-_MOST_CHANGES + 1 :], Change(operation, place, changed._version))
         self.shape = () if changed.is_nested else tuple(changed.shape)
+
+
+def joined(some: int, others: int) -> int:
+    """Both sets of parameters. With thousands of parameters they are long, and kept for each tensor: none is copied."""
+    if not some or some == others:
+        return others
+    return some | others if others else some
 
 
 def _merged(some: Cuts, others: Iterable[tuple[CutPoint, int]]) -> Cuts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Set
+from collections.abc import Hashable, Sequence, Set
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -60,6 +60,11 @@ class _Training:
 
 @dataclass
 class _Evaluation:
+    """What a line evaluated a module on, of one set; of a tensor whose parts may be sets of their own, as a rule one.
+
+    trained, apart: what passes had, each between two steps, that had been trained on as a whole, or not at all.
+    """
+
     where: Place | None
     loader: int | None
     in_mode: bool
@@ -67,6 +72,36 @@ class _Evaluation:
     step: int = 0
     samples: set[Sample] = field(default_factory=set)
     shared: set[Sample] = field(default_factory=set)
+    trained: set[Sample] = field(default_factory=set)
+    apart: set[Sample] = field(default_factory=set)
+    _pass: tuple[set[Sample], set[Sample]] = field(default_factory=lambda: (set(), set()))
+
+    def add(self, step: int, samples: Sequence[Sample], shared: set[Sample]) -> None:
+        """Samples, and those among them that had been trained on before."""
+        if step != self.step:
+            self.end_pass()
+        self.step = step
+        self.samples.update(samples)
+        self.shared |= shared
+        self._pass[0].update(samples)
+        self._pass[1].update(shared)
+
+    def end_pass(self) -> None:
+        samples, shared = self._pass
+        self._pass = set(), set()
+        if not shared:
+            self.apart |= samples
+        elif len(shared) == len(samples):
+            self.trained |= samples
+
+    def sets(self) -> list[tuple[set[Sample], set[Sample]]]:
+        """Samples, and those of them that were trained on: two sets where some passes had the one, and some the
+        other."""
+        self.end_pass()
+        apart = self.apart - self.trained
+        if self.trained and apart:
+            return [(apart, set()), (self.trained, self.trained)]
+        return [(self.samples, self.shared)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,11 +292,9 @@ class Rows(Instrument):
         if known is None:
             known = _Evaluation(began.where, loader, not began.call.module.training, self._course.steps)
             self._evaluations[began.module, group] = known
-        known.step = self._course.steps
         keys = row_keys(tensor) if len(known.samples) < _MOST_ROWS else None
+        known.add(self._course.steps, keys or (), training.samples.intersection(keys or ()))
         if keys is not None:
-            known.samples.update(keys)
-            known.shared.update(training.samples.intersection(keys))
             self.evaluated.relay(RowsSeen(began.module, group, began.where, tensor, keys))
 
     def trained_on(self, module: int) -> Set[Sample]:
@@ -275,27 +308,9 @@ class Rows(Instrument):
             others = before.setdefault((module, found.where), set())
             again = len(others & found.samples)
             others |= found.samples
-            if not (found.in_mode or found.step == self._course.steps):
-                continue
-            training = self._training[module]
-            self.emit(
-                RowsCompared(
-                    step=self._course.steps,
-                    module=module,
-                    location=locate(found.where),
-                    loader=self._sources.names.get(found.loader, "") if found.loader is not None else "",
-                    own_loader=found.loader is not None and found.loader not in training.loaders,
-                    evaluated=len(found.samples),
-                    trained=len(training.samples),
-                    shared=len(found.shared),
-                    complete=training.complete,
-                    tells_apart=training.tells_apart,
-                    first=found.first,
-                    last=found.step,
-                    again=again,
-                    alike=training.again / training.drawn if training.drawn else 0.0,
-                )
-            )
+            if found.in_mode or found.step == self._course.steps:
+                for samples, shared in found.sets():
+                    self._tell(module, found, len(samples), len(shared), again)
         for (module, where), alike in self._alike.items():
             if (alike.from_data or alike.read) and alike.found and all(len(samples) == 1 for samples in alike.found):
                 self.emit(
@@ -311,6 +326,27 @@ class Rows(Instrument):
                         read=not alike.from_data,
                     )
                 )
+
+    def _tell(self, module: int, found: _Evaluation, evaluated: int, shared: int, again: int) -> None:
+        training = self._training[module]
+        self.emit(
+            RowsCompared(
+                step=self._course.steps,
+                module=module,
+                location=locate(found.where),
+                loader=self._sources.names.get(found.loader, "") if found.loader is not None else "",
+                own_loader=found.loader is not None and found.loader not in training.loaders,
+                evaluated=evaluated,
+                trained=len(training.samples),
+                shared=shared,
+                complete=training.complete,
+                tells_apart=training.tells_apart,
+                first=found.first,
+                last=found.step,
+                again=again,
+                alike=training.again / training.drawn if training.drawn else 0.0,
+            )
+        )
 
 
 def _first_rows(keys: list[Sample], known: set[Sample]) -> list[int]:

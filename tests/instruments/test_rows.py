@@ -46,6 +46,24 @@ def test_what_was_trained_on_before_it_was_evaluated():
     assert (event.complete, event.tells_apart, event.own_loader, event.loader) == (True, True, False, "")
 
 
+@pytest.mark.parametrize(
+    ("held_out", "sets"),
+    [(slice(40, 60), [(20, 0), (10, 10)]), (slice(30, 60), [(40, 20)])],
+    ids=["apart", "with some that were trained on"],
+)
+def test_parts_of_one_tensor_that_a_line_evaluates_in_turn(held_out: slice, sets: list[tuple[int, int]]) -> None:
+    """Two sets, if the one was trained on as a whole and the other not at all."""
+    whole, model = data(60), nn.Linear(4, 1)
+    with inventing(Rows) as run:
+        for _ in range(4):
+            trained(run, model, whole[:40])
+            evaluated(run, model, whole[:10])
+            trained(run, model, whole[:40])
+            evaluated(run, model, whole[held_out])
+        run.find(Rows).finish()
+        assert [(event.evaluated, event.shared) for event in run.of(RowsCompared)] == sets
+
+
 def evaluated_in_turn(run: Invented, model: nn.Module, rows: torch.Tensor) -> None:
     evaluated(run, model, run.operated("clone", rows.clone()))
 

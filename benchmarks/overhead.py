@@ -23,6 +23,7 @@ from unittest.mock import patch
 
 import torch
 from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 from autograd_doctor.events import Event
 from autograd_doctor.instruments import detail
@@ -59,6 +60,42 @@ def supervised(model: nn.Module, batch: Callable[[], tuple[torch.Tensor, torch.T
 def tiny_mlp() -> Workload:
     model = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
     return Workload(supervised(model, lambda: (torch.randn(64, 32), torch.randint(0, 10, (64,)))), 2.0)
+
+
+def loader() -> Workload:
+    """The same from a loader, in the first pass over its data, in which every sample is new."""
+    data = TensorDataset(torch.randn(8192, 32), torch.randint(0, 10, (8192,)))
+    model = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
+
+    def make() -> Step:
+        batches = iter(DataLoader(data, batch_size=64, shuffle=True))
+        return supervised(model, lambda: next(batches))()
+
+    return Workload(make, 2.0)
+
+
+def gan() -> Workload:
+    """Two small networks that are trained against one another, and a loss that is a module."""
+    generator = nn.Sequential(nn.Linear(16, 64), nn.ReLU(), nn.Linear(64, 2))
+    critic = nn.Sequential(nn.Linear(2, 64), nn.LeakyReLU(0.2), nn.Linear(64, 1))
+    loss, real, made_up = nn.BCEWithLogitsLoss(), torch.ones(64, 1), torch.zeros(64, 1)
+
+    def make() -> Step:
+        of_critic = torch.optim.Adam(critic.parameters(), lr=1e-4)
+        of_generator = torch.optim.Adam(generator.parameters(), lr=1e-4)
+
+        def step() -> None:
+            made = generator(torch.randn(64, 16))
+            of_critic.zero_grad()
+            (loss(critic(torch.randn(64, 2)), real) + loss(critic(made.detach()), made_up)).backward()
+            of_critic.step()
+            of_generator.zero_grad()
+            loss(critic(made), real).backward()
+            of_generator.step()
+
+        return step
+
+    return Workload(make)
 
 
 def cnn() -> Workload:
@@ -128,7 +165,7 @@ def rollout() -> Workload:
     return Workload(make, 0.5)
 
 
-WORKLOADS = (tiny_mlp, cnn, lstm, gpt, rollout)
+WORKLOADS = (tiny_mlp, loader, gan, cnn, lstm, gpt, rollout)
 
 
 _FOR_EVER = 10**9

@@ -230,10 +230,10 @@ class ModuleCalls(Instrument):
             self._repeated.clear()
         kind = id(call.module), call.module.training, where
         self._repeated[kind] += 1
-        is_known = self._told_nothing.get(kind, 0) >= _HEARD
-        return self._repeated[kind] > (1 if is_known else _CALLS_IN_A_STEP) or (
-            is_known and self._course.steps % _RARELY > 0
-        )
+        most = _CALLS_IN_A_STEP
+        if self._told_nothing.get(kind, 0) >= _HEARD:
+            most = 0 if self._course.steps % _RARELY else 1
+        return self._repeated[kind] > most
 
     def _heard(self, began: RootBegan) -> None:
         """In a light step, by all who listen."""

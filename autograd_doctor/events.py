@@ -1550,16 +1550,16 @@ class SnapshotKept(Event, frozen=True):
 
 
 class WeightsMetThemselves(Event, frozen=True):
-    """Tensors kept since an earlier step, in the storage of these parameters, were updated by, or compared with, these
-    very ones.
+    """Tensors that are kept in the storage of these parameters were updated by, or compared with, these very ones, or
+    copied back into them.
 
-    kept_at: the line that made them. location: that of the update or the comparison.
+    kept_at: the line that made them, if it was seen. location: that of the update, the comparison or the copy.
     """
 
     parameters: list[int]
     kept_at: Location | None
     location: Location | None
-    how: Literal["updated", "compared"] = "updated"
+    how: Literal["updated", "compared", "put back"] = "updated"
 
 
 # ---------------------------------------------------------------------------------------------------------- numerics
@@ -2052,6 +2052,25 @@ class ScaledByItself(Event, frozen=True):
     mean: float
     trained: int
     location: Location | None
+
+
+class EvaluationOffScale(Event, frozen=True):
+    """All that a line evaluated a module on was much larger, or much smaller, than what the module was trained on.
+
+    name: of the argument. calls: of the line that were looked at. batches: of training, likewise. times: by how much,
+    in a quarter of the features at least, the medians of one were above the largest of the other, in each of the calls;
+    `above` if it was the evaluation's. trained, evaluated: median and largest absolute value of a typical feature.
+    """
+
+    module: int
+    name: str
+    location: Location | None
+    calls: int
+    batches: int
+    times: float
+    above: bool
+    trained: tuple[float, float]
+    evaluated: tuple[float, float]
 
 
 class RowsAlike(Event, frozen=True):

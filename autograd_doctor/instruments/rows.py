@@ -23,6 +23,7 @@ from autograd_doctor.reading.numbers import IdentityTable, Numbers
 from autograd_doctor.reading.operation_kinds import FROM_DATA
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.subclasses import bytes_of
+from autograd_doctor.reading.tensor_facts import is_spoiled
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.operations import Operation
@@ -268,7 +269,8 @@ class Rows(Instrument):
             self._is_read(tensor) and tensor.is_floating_point() and len(tensor) > 1 for tensor in data
         )
         for samples, tensor in zip(alike.found, data, strict=True):
-            samples.update((row_keys(tensor) or [0, 1])[:64])
+            keys = row_keys(tensor) if tensor.numel() and not is_spoiled(tensor[:1]) else None
+            samples.update((keys or [0, 1])[:64])
             alike.from_data |= bool(self._sources.of(tensor))
         alike.read |= only_read
         alike.steps += alike.step != self._course.steps

@@ -14,7 +14,7 @@ from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.linear import DIFFERENCES
-from autograd_doctor.reading.made import next_order
+from autograd_doctor.reading.made import Made, next_order
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.regions import region_of
 from autograd_doctor.reading.tensors_in import tensors_in
@@ -22,7 +22,7 @@ from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.operations import Operation
 
-How = Literal["updated", "compared"]
+How = Literal["updated", "compared", "put back"]
 _UPDATES = frozenset({"add_", "copy_", "lerp_"})
 _COMPARISONS = DIFFERENCES | {"dist", "l1_loss", "mse_loss", "smooth_l1_loss"}
 
@@ -30,7 +30,9 @@ _COMPARISONS = DIFFERENCES | {"dist", "l1_loss", "mse_loss", "smooth_l1_loss"}
 class SelfAverages(Instrument):
     """An alias that is older than the last step was kept to be another tensor; one made just now is a way to write.
 
-    The lineage knows of which parameter a tensor is an alias.
+    The lineage knows of which parameter a tensor is an alias. An alias that is copied back into its parameter was kept
+    for that if it is older than the last value that the parameter was given; where a line copies other values into
+    other parameters as well, some of a model are shared, and all is well.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (WeightsMetThemselves,)
@@ -42,6 +44,8 @@ class SelfAverages(Instrument):
         self._tensors = tensors
         self._since = next_order()
         self._met: dict[tuple[Place | None, How], tuple[list[int], Place | None]] = {}
+        self._written: dict[int, int] = {}
+        self._given: dict[Place | None, set[int]] = {}
 
     def connect(self, signals: Signals) -> None:
         names = _UPDATES | _COMPARISONS
@@ -55,11 +59,27 @@ class SelfAverages(Instrument):
     def _updated(self, operation: Operation) -> None:
         target = operation.args[0]
         made = self._tensors.get(target) if isinstance(target, torch.Tensor) else None
+        self._put_back(operation, made)
         if made is None or made.alias_of is None or made.born > self._since or self._parameters.get(target) is not None:
             return
         region, others = region_of(target), tensors_in((*operation.args[1:], *operation.kwargs.values()))
         if region is not None and any(region_of(other) == region for other in others):
             self._meet(operation, "updated", made.alias_of, made.created_at)
+
+    def _put_back(self, operation: Operation, made: Made | None) -> None:
+        """Into a parameter, by itself or by an alias that was made for it."""
+        target, source = operation.args[0], operation.args[1] if len(operation.args) > 1 else None
+        number = self._parameters.get(target)
+        if number is None and made is not None and made.born > self._since:
+            number = made.alias_of
+        if number is None or operation.name != "copy_" or not isinstance(source, torch.Tensor):
+            return
+        kept, region = self._tensors.get(source), region_of(target)
+        if region is None or region_of(source) != region or source is target:
+            self._given.setdefault(operation.place, set()).add(number)
+            self._written[number] = next_order()
+        elif kept is None or kept.born < self._written.get(number, self._since):
+            self._meet(operation, "put back", number, kept.created_at if kept is not None else None)
 
     def _compared(self, operation: Operation) -> None:
         """A parameter with what was kept of it, also when nobody saw that being made."""
@@ -82,6 +102,8 @@ class SelfAverages(Instrument):
     def finish(self) -> None:
         """State what has met since the last step."""
         for (place, how), (parameters, made_at) in self._met.items():
+            if how == "put back" and not self._given.get(place, set()) <= set(parameters):
+                continue
             self.emit(
                 WeightsMetThemselves(
                     step=self._course.steps,
@@ -92,3 +114,5 @@ class SelfAverages(Instrument):
                 )
             )
         self._met.clear()
+        self._given.clear()
+        self._written.clear()

@@ -60,18 +60,23 @@ def _finding(trace: Trace, event: SnapshotKept, *, is_used: bool) -> Finding:
 def _meeting(trace: Trace, meetings: Sequence[WeightsMetThemselves]) -> Finding:
     first = meetings[0]
     line = (Related(f"{first.how} with the same values here", first.location),) if first.location is not None else ()
-    effect = (
-        f"each of {plural(len(meetings), 'update')} averaged the weights with themselves"
-        if first.how == "updated"
-        else f"its difference from the weights was exactly 0 in each of {plural(len(meetings), 'step')}"
-    )
+    times = len(meetings)
+    effects = {
+        "updated": f"each of {plural(times, 'update')} averaged the weights with themselves",
+        "compared": f"its difference from the weights was exactly 0 in each of {plural(times, 'step')}",
+        "put back": f"copying it back changed nothing, {times} times: the weights stay what they were given meanwhile",
+    }
+    is_put_back = first.how == "put back"
+    done = "copied back" if is_put_back and first.kept_at is None else "kept"
     return RULE.finding(
-        f"what is kept here is the storage of {trace.parameter_names(first.parameters)} itself, so that {effect}",
+        f"what is {done} here is the storage of {trace.parameter_names(first.parameters)} itself, so that "
+        f"{effects[first.how]}",
         subject=trace.parameter_name(first.parameters[0]),
         location=first.kept_at or first.location,
         help="start from a copy: `parameter.detach().clone()`, or `copy.deepcopy(model)`",
         evidence={"steps": len(meetings), "parameters": len(first.parameters)},
         related=line if first.kept_at is not None else (),
+        severity="warning" if is_put_back and first.kept_at is None else None,
         step_first=first.step,
         step_count=len(meetings),
         parameters=first.parameters,
@@ -325,13 +330,72 @@ def good_average_and_decay_by_hand() -> None:
             parameter.data.add_(parameter.data, alpha=-1e-4)
 
 
+def bad_backup() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    average = [weight.detach().clone() for weight in model.parameters()]
+    for step in range(20):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        with torch.no_grad():
+            for mean, weight in zip(average, model.parameters(), strict=True):
+                mean.lerp_(weight, 0.1)
+            if step % 5 == 4:
+                backup = [weight.data for weight in model.parameters()]  # <- AD310
+                for mean, weight in zip(average, model.parameters(), strict=True):
+                    weight.copy_(mean)
+                model(torch.randn(32, 8)).mean().item()
+                for kept, weight in zip(backup, model.parameters(), strict=True):
+                    weight.copy_(kept)
+
+
+def good_backup() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+    twin = nn.Sequential(model[0], nn.ReLU(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD([*model.parameters(), *twin[2].parameters()], lr=0.05)
+    average = [weight.detach().clone() for weight in model.parameters()]
+
+    def give(values: list[torch.Tensor]) -> None:
+        for value, weight in zip(values, model.parameters(), strict=True):
+            weight.data.copy_(value)
+
+    for step in range(20):
+        x = torch.randn(16, 8)
+        loss = nn.functional.mse_loss(model(x) + twin(x), x.mean(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        with torch.no_grad():
+            for mean, weight in zip(average, model.parameters(), strict=True):
+                mean.lerp_(weight, 0.1)
+            if step % 5 == 4:
+                backup = [weight.detach().clone() for weight in model.parameters()]
+                give(average)
+                model(torch.randn(32, 8)).mean().item()
+                give(backup)
+                for weight, other in zip(model.parameters(), twin.parameters(), strict=True):
+                    other.data.copy_(weight.data)
+
+
 RULE = Rule(
     code="AD310",
     name="snapshot-aliases-weights",
     severity="error",
     title="a snapshot, an average or an anchor shares its storage with weights that go on changing",
     observes="which living `state_dict()`s still hold the very storage of parameters that later steps changed, and "
-    "which tensors, kept since an earlier step, are updated from the storage that they lie in, or subtracted from it",
+    "which tensors, kept since an earlier step, are updated from the storage that they lie in, or subtracted from it; "
+    "also which are copied back into it after the weights were given other values",
     why='`state_dict()` copies nothing: "the best weights" follow every later step, and loading them in the end '
     "restores the last weights instead",
     fix="copy the snapshot when it is taken",
@@ -339,7 +403,15 @@ RULE = Rule(
     "checkpoint that are made in each epoch. One that nothing was seen to load back is a warning",
     needs=(SnapshotKept, WeightsMetThemselves, ParameterSeen),
     examine=examine,
-    bad=(bad, bad_loaded_back_soon, bad_early_stopping_attribute, bad_average, bad_shallow_copy, bad_anchor),
+    bad=(
+        bad,
+        bad_loaded_back_soon,
+        bad_early_stopping_attribute,
+        bad_average,
+        bad_shallow_copy,
+        bad_anchor,
+        bad_backup,
+    ),
     good=(
         good,
         good_saved_to_disk_at_once,
@@ -347,6 +419,7 @@ RULE = Rule(
         good_read_in_the_same_step,
         good_list_of_parameters_for_clipping,
         good_average_and_decay_by_hand,
+        good_backup,
     ),
     tunables={"steps": 3, "updates": 2},
 )

@@ -118,6 +118,15 @@ def test_samples_that_are_all_the_same(alike, told):
         assert [(event.steps, event.samples, event.constant) for event in run.of(InputsAlike)] == told
 
 
+def test_values_that_are_no_numbers_are_not_all_the_same():
+    with inventing(Rows) as run:
+        model, x = nn.Linear(4, 1), torch.full((60, 4), float("nan"))
+        for step in range(4):
+            trained(run, model, x[5 * step : 5 * step + 5])
+        run.find(Rows).finish()
+        assert run.of(InputsAlike) == []
+
+
 def test_constants_of_the_program_are_no_data():
     with inventing(Rows) as run:
         model = nn.Linear(4, 1)

@@ -1,0 +1,71 @@
+"""How large numbers are, feature by feature where they lie in columns: medians and largest of their absolute values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from autograd_doctor.reading.tensor_facts import readable
+
+_MOST_ROWS = 256
+_MOST_FEATURES = 256
+_MOST_VALUES = 4096
+"""Of what has no columns."""
+_TELLING = 0.75
+"""A quarter of the features are enough: flags and the like are as large whether they are scaled or not."""
+
+
+@dataclass(frozen=True)
+class Magnitude:
+    """median, largest: of the absolute values, of shape (features,), or (1,) for what is no table."""
+
+    median: torch.Tensor
+    largest: torch.Tensor
+
+    def is_like(self, other: Magnitude) -> bool:
+        """Whether both are of as many features."""
+        return self.median.shape == other.median.shape
+
+    def joined(self, other: Magnitude) -> Magnitude:
+        """The smallest median, and the largest of all."""
+        return Magnitude(torch.minimum(self.median, other.median), torch.maximum(self.largest, other.largest))
+
+    def times_above(self, other: Magnitude) -> float:
+        """By how much the medians are above the largest of the other, in a quarter of the features at least."""
+        return _upper(self.median, other.largest)
+
+    def times_below(self, other: Magnitude) -> float:
+        """By how much the largest are below the medians of the other, in a quarter of the features at least."""
+        return _upper(other.median, self.largest)
+
+    @property
+    def typical_median(self) -> float:
+        return float(self.median.median())
+
+    @property
+    def typical_largest(self) -> float:
+        return float(self.largest.median())
+
+
+def _upper(large: torch.Tensor, small: torch.Tensor) -> float:
+    """Features that are zero on the one side, as padding is, tell nothing."""
+    both = (large > 0) & (small > 0)
+    ratios = torch.where(both, large / small.where(both, torch.ones_like(small)), torch.zeros_like(large))
+    return float(ratios.quantile(_TELLING))
+
+
+def magnitude_of(tensor: torch.Tensor) -> Magnitude | None:
+    """Of some of its values; None where they cannot be read, or where one of them is not finite."""
+    if not readable(tensor) or not tensor.numel():
+        return None
+    if tensor.dim() == 2:
+        rows, features = tensor.shape
+        values = tensor[:: -(-rows // _MOST_ROWS), :: -(-features // _MOST_FEATURES)]
+    else:
+        flat = tensor.reshape(-1)
+        values = flat[:: -(-len(flat) // _MOST_VALUES)].unsqueeze(1)
+    values = values.detach().abs().double()
+    if not bool(torch.isfinite(values).all()):
+        return None
+    return Magnitude(values.median(dim=0).values, values.amax(dim=0))

@@ -23,6 +23,8 @@ _MOST_CALLS = 20
 """Of one line that evaluates."""
 _MOST_ARGUMENTS = 200
 _WORTH_TELLING = 2.0
+_ENOUGH = 50
+"""Values of a feature: a few are near zero by chance."""
 
 Argument = tuple[int, int]
 """The number of a module, and which of the tensors that it is given."""
@@ -105,7 +107,8 @@ class EvaluationScales(Instrument):
             if trained is None or not alike:
                 continue
             above = min(call.times_above(trained.magnitude) for call in alike)
-            below = min(call.times_below(trained.magnitude) for call in alike)
+            is_enough = sum(call.count for call in alike) >= _ENOUGH
+            below = min(call.times_below(trained.magnitude) for call in alike) if is_enough else 0.0
             if max(above, below) >= _WORTH_TELLING:
                 self.emit(
                     EvaluationOffScale(

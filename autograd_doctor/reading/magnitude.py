@@ -18,10 +18,11 @@ _TELLING = 0.75
 
 @dataclass(frozen=True)
 class Magnitude:
-    """median, largest: of the absolute values, of shape (features,), or (1,) for what is no table."""
+    """median, largest: of the absolute values, of shape (features,), or (1,) for what is no table. count: of values."""
 
     median: torch.Tensor
     largest: torch.Tensor
+    count: int
 
     def is_like(self, other: Magnitude) -> bool:
         """Whether both are of as many features."""
@@ -29,7 +30,8 @@ class Magnitude:
 
     def joined(self, other: Magnitude) -> Magnitude:
         """The smallest median, and the largest of all."""
-        return Magnitude(torch.minimum(self.median, other.median), torch.maximum(self.largest, other.largest))
+        median, largest = torch.minimum(self.median, other.median), torch.maximum(self.largest, other.largest)
+        return Magnitude(median, largest, self.count + other.count)
 
     def times_above(self, other: Magnitude) -> float:
         """By how much the medians are above the largest of the other, in a quarter of the features at least."""
@@ -68,4 +70,4 @@ def magnitude_of(tensor: torch.Tensor) -> Magnitude | None:
     values = values.detach().abs().double()
     if not bool(torch.isfinite(values).all()):
         return None
-    return Magnitude(values.median(dim=0).values, values.amax(dim=0))
+    return Magnitude(values.median(dim=0).values, values.amax(dim=0), len(values))

@@ -68,19 +68,22 @@ class EvaluationScales(Instrument):
 
     def _root_began(self, began: RootBegan) -> None:
         trains = began.call.grad_enabled
+        if trains and not (began.call.module.training and self._detail.closely):
+            return
         for position, tensor in enumerate(began.given):
             argument = began.module, position
-            if not self._is_data(tensor) or (trains and not began.call.module.training):
+            if not self._is_data(tensor):
                 continue
-            if trains and self._detail.closely:
+            if trains:
                 self._train(argument, tensor)
-            elif not trains:
+            else:
                 self._evaluate(argument, began.where, tensor)
 
     def _is_data(self, tensor: torch.Tensor) -> bool:
+        if tensor.requires_grad or not tensor.is_floating_point() or tensor.numel() < 2 or tensor.device.type != "cpu":
+            return False
         made = self._tensors.get(tensor)
-        is_number = tensor.is_floating_point() and tensor.numel() > 1 and tensor.device.type == "cpu"
-        return is_number and not tensor.requires_grad and (made is None or made.values == 0)
+        return made is None or made.values == 0
 
     def _train(self, argument: Argument, tensor: torch.Tensor) -> None:
         known = self._trained.get(argument)

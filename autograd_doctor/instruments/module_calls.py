@@ -228,7 +228,7 @@ class ModuleCalls(Instrument):
         if self._repeated_in != self._course.steps:
             self._repeated_in = self._course.steps
             self._repeated.clear()
-        kind = id(call.module), call.module.training, where
+        kind = _kind(call, where)
         self._repeated[kind] += 1
         most = _CALLS_IN_A_STEP
         if self._told_nothing.get(kind, 0) >= _HEARD:
@@ -238,7 +238,7 @@ class ModuleCalls(Instrument):
     def _heard(self, began: RootBegan) -> None:
         """In a light step, by all who listen."""
         call = began.call
-        kind = id(call.module), call.module.training, began.where
+        kind = _kind(call, began.where)
         if call.grad_enabled and (kind in self._told_nothing or len(self._told_nothing) < _MOST_KINDS):
             self._told_nothing[kind] = 0 if began.again else self._told_nothing.get(kind, 0) + 1
 
@@ -371,6 +371,10 @@ class ModuleCalls(Instrument):
                 undone_parameters=written.undone,
             )
         )
+
+
+def _kind(call: ModuleCall, where: Place | None) -> _Kind:
+    return id(call.module), call.module.training, where
 
 
 def _is_root(module: nn.Module) -> bool:

@@ -98,7 +98,6 @@ class _Evaluation:
     def sets(self) -> list[tuple[set[Sample], set[Sample]]]:
         """Samples, and those of them that were trained on: two sets where some passes had the one, and some the
         other."""
-        self.end_pass()
         apart = self.apart - self.trained
         if self.trained and apart:
             return [(apart, set()), (self.trained, self.trained)]
@@ -311,6 +310,7 @@ class Rows(Instrument):
             again = len(others & found.samples)
             others |= found.samples
             if found.in_mode or found.step == self._course.steps:
+                found.end_pass()
                 for samples, shared in found.sets():
                     self._tell(module, found, len(samples), len(shared), again)
         for (module, where), alike in self._alike.items():

@@ -114,8 +114,7 @@ class Looking:
     ) -> None:
         if self._observers is not None:
             show_to_observers(self._observers)
-        if self._gradients:
-            _set_grad_enabled(True)
+        _set_grad_enabled(self._gradients)
         self._untraced.__exit__(None, None, None)
         self._thread.depth -= 1
 

@@ -153,8 +153,7 @@ class Operations(Seam):
         finally:
             if observers is not None:
                 show_to_observers(observers)
-            if operation.grad_enabled:
-                _set_grad_enabled(True)
+            _set_grad_enabled(operation.grad_enabled)
         if self.guard.deferred:
             self.guard.run_deferred()
 

@@ -35,6 +35,7 @@ from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.tensor_facts import describe, norms
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.signal import Signal
 
@@ -107,9 +108,9 @@ class BackwardRuns(Instrument):
         self._absorbed_at: set[Location | None] = set()
 
     def connect(self, signals: Signals) -> None:
-        self.listen(signals.backward.began, self._backward_began)
-        self.listen(signals.backward.began, self._follow_gradients, last=True)
-        self.listen(signals.backward.ended, self._backward_ended)
+        self.listen(signals.backward.began, self._backward_began, attention=Attention.LIGHT)
+        self.listen(signals.backward.began, self._follow_gradients, last=True, attention=Attention.LIGHT)
+        self.listen(signals.backward.ended, self._backward_ended, attention=Attention.LIGHT)
 
     # ------------------------------------------------------------------------------------------------------- before
 

@@ -27,6 +27,7 @@ from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.trials import Undecided
 from autograd_doctor.reading.without_running import attributes
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.loaders import BatchAsked
 from autograd_doctor.wording import first_line
 
@@ -80,7 +81,7 @@ class BatchLeaks(Instrument):
     def connect(self, signals: Signals) -> None:
         self.listen(self._module_calls.root_passed, self._root_passed)
         self.listen(signals.loaders.drawn, self._drawn)
-        self.listen(self._course.step_taken, self._step_taken)
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.LIGHT)
 
     def finish(self) -> None:
         self._judge_all()

@@ -75,7 +75,7 @@ class CarriedValues(Instrument):
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._lineage.recorded, self._recorded)
-        self.listen(signals.backward.began, self._backward_began)
+        self.listen(signals.backward.began, self._backward_began, attention=Attention.LIGHT)
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.FULL)
 
     # ------------------------------------------------------------------------------------------------- what flows in

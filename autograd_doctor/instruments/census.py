@@ -23,6 +23,7 @@ from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.store_watch import Store, StoreWatch
 from autograd_doctor.reading.subclasses import storages_of
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 
 _CENSUS_STEPS = frozenset((4, 6, *range(8, 40, 2), *range(40, 1000, 10)))
 """In steps that were recorded in full: three among the first ten, so that short runs show growth; then after each pair
@@ -60,7 +61,7 @@ class Census(Instrument):
         self._sought: Counter[str] = Counter()
 
     def connect(self, signals: Signals) -> None:
-        self.listen(self._course.step_taken, self._step_taken)
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.LIGHT)
 
     def detach(self) -> None:
         self._storing.stop()

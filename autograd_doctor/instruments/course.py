@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import torch
@@ -23,7 +24,8 @@ class Course(Instrument):
     """Counts what the events of all others are dated by, and tells when a step or a backward is over.
 
     step_taken: after each step that took effect. backward_over: after each backward, when all others have looked.
-    backwards: how many there have been, which is the number of the next one until all have seen it begin.
+    backwards: how many there have been, which is the number of the next one until all have seen it begin. by_hand: the
+    parameters that the program has updated without an optimizer. rebinds: some gave way to new ones.
     """
 
     def __init__(self, site: Site) -> None:
@@ -39,7 +41,8 @@ class Course(Instrument):
         self.last_loss: float | None = None
         self._updated_at: Place | None = None
         self._steps_at: IdentityTable[Place | None] = IdentityTable()
-        self.by_hand = False
+        self.by_hand: IdentityTable[None] = IdentityTable()
+        self.rebinds = False
         self._backward_since_step = True
         self._stepped_since_backward: set[int | None] = set()
         self._step_pending = False
@@ -81,9 +84,15 @@ class Course(Instrument):
 
     # -------------------------------------------------------------------------------------------------------- steps
 
-    def updated_by_hand(self) -> None:
-        """The program has updated parameters without an optimizer."""
-        self.by_hand = True
+    def updated_by_hand(self, parameters: Iterable[torch.Tensor]) -> None:
+        """The program has updated these without an optimizer."""
+        for parameter in parameters:
+            self.by_hand.put(parameter, None)
+        self._updated(None)
+
+    def rebound(self) -> None:
+        """Leaves that were made of parameters and their gradients have taken their place."""
+        self.rebinds = True
         self._updated(None)
 
     def _updated(self, optimizer: int | None) -> None:

@@ -10,6 +10,7 @@ from torch.optim import Optimizer
 
 from autograd_doctor.events import DetailTurned, Event, MoreDetailNeeded
 from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.hand_steps import HandSteps
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.optimizers import Optimizers
 from autograd_doctor.reading.places import place
@@ -30,8 +31,15 @@ SAMPLED_EVERY = 25
 RARER_FROM = 2000
 """Steps from which on samples come half as often, and again each time that their number has doubled: by then a run has
 had 80, which cost as much as all its light steps."""
+GLANCED_AFTER = 25
+"""Steps since the last one that was full for something new, after which most light ones are only glanced at: they cost
+a third of one that is looked at, and what is wrong in one of these shows in the next that is looked at."""
+_LOOKED_AT_EVERY = 7 + (1 + 5**0.5) / 2
+"""Of such steps two in a row are looked at, so that they can be compared. The golden ratio is in it because no number
+keeps further from all fractions: programs that do something in every third step, or every tenth, are seen doing it."""
 _IN_A_ROW = 2
-"""Full steps among light ones: what the first leaves behind, such as a gradient that was used, shows in the second."""
+"""Full steps among light ones, and steps that are looked at among those that are glanced at: what the first leaves
+behind, such as a gradient that was used, shows in the second."""
 _ALWAYS_GRANTED = 100
 _SHARE = 0.2
 """Programs that build new models and optimizers all the time get so many full steps, and this share of the later ones:
@@ -55,17 +63,18 @@ class Detail(Instrument):
     """Turns the attention of all who listen, and lets operations rest in light steps.
 
     A phase is what somebody calls one: a forward of a module under its conditions, a backward at its line, the steps
-    of an optimizer, the first and the last batch of a pass. Where the program updates parameters by hand, only its
-    operations tell of its steps, and all are full.
+    of an optimizer, the first and the last batch of a pass. Where the program puts new leaves in the place of its
+    parameters, only its operations tell of its steps, and all are full.
 
     full: whether the present step is recorded operation by operation; `turned` is sent when that has changed. closely:
     whether the values of tensors and gradients are to be read as well; `focused` is sent when that has. full_from: this
     step, the one before it and a few that follow are full and looked at closely in any case. full_steps: how many were.
+    glancing: whether the present step is merely glanced at.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (DetailTurned, MoreDetailNeeded)
 
-    def __init__(self, site: Site, course: Course, optimizers: Optimizers) -> None:
+    def __init__(self, site: Site, course: Course, optimizers: Optimizers, hand_steps: HandSteps) -> None:
         super().__init__(site)
         self.turned: Signal[Detail] = Signal(site.signals.guard)
         self.focused: Signal[Detail] = Signal(site.signals.guard)
@@ -73,6 +82,7 @@ class Detail(Instrument):
         self.full_steps = 0
         self._course = course
         self._optimizers = optimizers
+        self._hand_steps = hand_steps
         self._guard = site.signals.guard
         self._guard.attention_turned.append(self._attention_turned)
         self._attention_turned()
@@ -81,13 +91,24 @@ class Detail(Instrument):
         self._fresh = self._young = False
         self._near = True
         self._asked = 0
+        self._news_at = 0
         self._missed = self._has_optimizer = False
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.optimizers.built, self._optimizer_built)
-        self.listen(signals.backward.began, self._backward_began)
-        self.listen(signals.steps.began, self._step_began)
+        self.listen(signals.backward.began, self._backward_began, attention=Attention.LIGHT)
+        self.listen(signals.steps.began, self._step_began, attention=Attention.LIGHT)
         self.listen(self._course.step_taken, self._step_taken)
+        self.listen(self._hand_steps.found, self._by_hand)
+
+    def _by_hand(self, hand_steps: HandSteps) -> None:
+        """Steps are counted inside operations then, where these cannot be laid to rest: it is tried where it can."""
+        self.listen(self._site.signals.value_reads.read, self._rest)
+        self.listen(self._site.signals.grad_modes.entered, self._rest)
+
+    def _rest(self, what: object) -> None:
+        if not self.full and not self._operations.resting:
+            self._operations.rest("light step")
 
     def _optimizer_built(self, optimizer: Optimizer) -> None:
         """A new one begins a stage of its own, and may never step."""
@@ -113,6 +134,7 @@ class Detail(Instrument):
             self._turn(full=self._is_wanted)
         elif known.steps <= FIRST_STEPS and self._may_be_granted:
             self._near |= known.steps <= CLOSE_STEPS
+            self._news_at = self._course.steps
             self._turn(full=True)
 
     def _count(self, phase: Hashable) -> _Phase:
@@ -148,14 +170,22 @@ class Detail(Instrument):
         self._near = self._young or self.is_repeated or first_of_sample or self._asked == _IN_A_ROW
         self._fresh = self._young = False
         self._asked = max(0, self._asked - 1)
+        if new:
+            self._news_at = course.steps
         full = new or sampled or self._is_wanted
         if full or self.full or not self._operations.resting:
             self._turn(full=full)
+        else:
+            self._guard.attend(Attention.LIGHT if self._is_looked_at(course.steps) else Attention.GLANCE)
+
+    def _is_looked_at(self, step: int) -> bool:
+        """Whether a light step is not just glanced at. One that follows a full one is not: see `_turn`."""
+        return step < self._news_at + GLANCED_AFTER or step % _LOOKED_AT_EVERY < _IN_A_ROW
 
     @property
     def _is_wanted(self) -> bool:
         """Whether the present step must be full, however often the like of it was seen."""
-        return self.is_repeated or self._course.by_hand or not self._has_optimizer
+        return self.is_repeated or self._course.rebinds or not (self._has_optimizer or self._hand_steps.are_told)
 
     @property
     def is_repeated(self) -> bool:
@@ -180,3 +210,4 @@ class Detail(Instrument):
     def _attention_turned(self) -> None:
         self.full = self._guard.attention >= Attention.FULL
         self.closely = self._guard.attention is Attention.CLOSE
+        self.glancing = self._guard.attention is Attention.GLANCE

@@ -84,7 +84,7 @@ class Functions(Instrument):
     def connect(self, signals: Signals) -> None:
         self.listen(signals.custom_functions.began, self._began)
         self.listen(signals.custom_functions.ended, self._ended)
-        self.listen(signals.backward.began, self._backward_began)
+        self.listen(signals.backward.began, self._backward_began, attention=Attention.LIGHT)
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.FULL)
 
     def finish(self) -> None:

@@ -20,6 +20,7 @@ from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.tensor_facts import norms_to_come
 from autograd_doctor.reading.without_running import attributes
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.optimizers import StepCall
 
@@ -48,9 +49,9 @@ class GradientNorms(Instrument):
         self._steps: Counter[int] = Counter()
 
     def connect(self, signals: Signals) -> None:
-        self.listen(signals.steps.began, self._began)
-        self.listen(signals.steps.closure_ended, self._closure_ended)
-        self.listen(signals.backward.began, self._backward_began, last=True)
+        self.listen(signals.steps.began, self._began, attention=Attention.LIGHT)
+        self.listen(signals.steps.closure_ended, self._closure_ended, attention=Attention.LIGHT)
+        self.listen(signals.backward.began, self._backward_began, last=True, attention=Attention.LIGHT)
 
     def finish(self) -> None:
         self._say()

@@ -58,7 +58,7 @@ class Instrument:
         handle: Callable[[P], None],
         *,
         last: bool = False,
-        attention: Attention = Attention.LIGHT,
+        attention: Attention = Attention.GLANCE,
         names: Container[str] | None = None,
     ) -> None:
         """Have a method of this instrument called with each of these signals, until it is detached.

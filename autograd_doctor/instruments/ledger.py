@@ -96,8 +96,8 @@ class Ledger(Instrument):
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.backward.began, self._backward_began, attention=Attention.FULL)
-        self.listen(signals.backward.ended, self._backward_ended)
-        self.listen(self._course.backward_over, self._backward_over)
+        self.listen(signals.backward.ended, self._backward_ended, attention=Attention.LIGHT)
+        self.listen(self._course.backward_over, self._backward_over, attention=Attention.LIGHT)
         self.listen(self._detail.turned, self._turned)
         self.listen(signals.clearing.began, self._clearing_begins, attention=Attention.FULL)
         self.listen(signals.clearing.ended, self._clearing_done, attention=Attention.FULL)
@@ -347,6 +347,7 @@ class Ledger(Instrument):
         self._given.clear()
         location = next(iter(written.values()))[0]
         living = dict(self._parameters.living())
+        changed = [(number, living[number]) for number in written if number in living]
         self.emit(
             OptimizerStepped(
                 step=self._course.steps,
@@ -357,8 +358,8 @@ class Ledger(Instrument):
                 loss=self._course.last_loss,
             )
         )
-        self.stepped([(number, living[number]) for number in written if number in living], location)
-        self._course.updated_by_hand()
+        self.stepped(changed, location)
+        self._course.updated_by_hand([parameter for _, parameter in changed])
 
     def uses(self, parameters: list[tuple[int, torch.Tensor]], scale: float) -> list[GradientUse]:
         """The gradients that a step is about to use, grouped by their history; norms are divided by `scale`."""

@@ -21,6 +21,7 @@ from autograd_doctor.reading.graph_structure import make_up_of, nodes_of
 from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.subclasses import version_of
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.optimizers import StepCall
 from autograd_doctor.signals.registration import Registered
@@ -55,19 +56,21 @@ class LightSteps(Instrument):
         self._made_up: set[tuple[str, int]] = set()
         self._sizes: Counter[tuple[Hashable, ...]] = Counter()
         self._newest = 0
-        self._versions: dict[int, list[int | None]] = {}
+        self._versions: dict[int, tuple[int, list[int | None]]] = {}
         self._fates: set[tuple[int, int]] = set()
         self._since = self._backwards = 0
         self._by_optimizer: Counter[int] = Counter()
+        self._steps: Counter[int] = Counter()
         self._said_at = 0.0
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.backward.began, self._backward_began)
         self.listen(signals.steps.began, self._step_began)
+        self.listen(signals.steps.began, self._look_at_gradients, attention=Attention.LIGHT)
         self.listen(signals.states.loading, self._state_loading)
         self.listen(signals.registration.parameter, self._registered)
         self.listen(signals.registration.submodule, self._registered)
-        self.listen(self._course.step_taken, self._step_taken)
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.LIGHT)
         self.listen(self._detail.turned, self._turned)
 
     def finish(self) -> None:
@@ -102,27 +105,38 @@ class LightSteps(Instrument):
 
     def _step_began(self, call: StepCall) -> None:
         number = self._optimizers.known(call.optimizer)
-        fate = number, self._fate_of_gradients(number, call.optimizer)
-        if fate not in self._fates and len(self._fates) < _MOST_KNOWN:
-            self._fates.add(fate)
-            self._detail.ask()
+        self._steps[number] += 1
         if not self._detail.full:
             self._by_optimizer[number] += 1
 
-    def _fate_of_gradients(self, number: int, optimizer: Optimizer) -> int:
-        """The same number where the same parameters have a gradient, as many versions newer than at the last step.
+    def _look_at_gradients(self, call: StepCall) -> None:
+        number = self._optimizers.known(call.optimizer)
+        newer = self._newer(number, call.optimizer)
+        if newer is None:
+            return
+        fate = number, hash(newer)
+        if fate not in self._fates and len(self._fates) < _MOST_KNOWN:
+            self._fates.add(fate)
+            self._detail.ask()
+
+    def _newer(self, number: int, optimizer: Optimizer) -> tuple[int | None, ...] | None:
+        """Which parameters have a gradient, and how many versions newer each is than at the last step of the optimizer;
+        None where nobody looked at that.
 
         One that is made anew in every step has the same version each time; one that is written to has a higher one.
         """
         gradients = [parameter.grad for parameter in parameters_of(optimizer)]
+        # `version_of`, without a call for what is no subclass: there are thousands in a step.
         now = [None if g is None else g._version if type(g) is torch.Tensor else version_of(g) for g in gradients]
-        before = self._versions.get(number, [])
-        self._versions[number] = now
-        newer = [
+        step = self._steps[number]
+        looked_at, before = self._versions.get(number, (step - 1, []))
+        self._versions[number] = step, now
+        if looked_at != step - 1:
+            return None
+        return tuple(
             version if version is None or earlier is None else version - earlier
             for version, earlier in zip_longest(now, before)
-        ]
-        return hash(tuple(newer))
+        )
 
     def _state_loading(self, load: StateLoad) -> None:
         """Training goes on from other weights than those that it has come to."""

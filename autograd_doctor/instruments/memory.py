@@ -10,6 +10,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.reading.looks import is_drawn
 from autograd_doctor.reading.memory import allocated_bytes, resident_bytes
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 
 
 class Memory(Instrument):
@@ -20,12 +21,14 @@ class Memory(Instrument):
     def __init__(self, site: Site, course: Course) -> None:
         super().__init__(site)
         self._course = course
+        self._asked = 0
 
     def connect(self, signals: Signals) -> None:
-        self.listen(self._course.step_taken, self._step_taken)
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.LIGHT)
 
     def _step_taken(self, course: Course) -> None:
-        if not is_drawn(course.steps):
+        before, self._asked = self._asked, course.steps
+        if not is_drawn(course.steps, before):
             return
         resident = resident_bytes()
         if resident is not None:

@@ -45,8 +45,9 @@ _PASSES_IN_A_STEP = 64
 """Passes without gradients under the same conditions, of an evaluation or a rollout, to look at closely."""
 _CALLS_IN_A_STEP = 8
 """Forwards with gradients at one place, of a recurrent cell or a policy, to hear of in a light step."""
-_HEARD, _RARELY = 8, 4
-"""Light steps in a row whose forwards of a kind told nobody anything, after which those of one step in so many do."""
+_HEARD = 8
+"""Light steps in a row whose forwards of a kind told nobody anything, after which those that are glanced at are none of
+anybody's concern."""
 _MOST_KINDS = 1000
 """Of forwards to be told apart: more come of modules that are made anew all the time."""
 _ALIKE = 4
@@ -232,7 +233,7 @@ class ModuleCalls(Instrument):
         self._repeated[kind] += 1
         most = _CALLS_IN_A_STEP
         if self._told_nothing.get(kind, 0) >= _HEARD:
-            most = 0 if self._course.steps % _RARELY else 1
+            most = 0 if self._detail.glancing else 1
         return self._repeated[kind] > most
 
     def _heard(self, began: RootBegan) -> None:

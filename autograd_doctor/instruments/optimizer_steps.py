@@ -75,8 +75,8 @@ class OptimizerSteps(Instrument):
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.steps.began, self._began, attention=Attention.FULL)
-        self.listen(signals.steps.closure_ended, self._closure_ended)
-        self.listen(signals.steps.ended, self._ended)
+        self.listen(signals.steps.closure_ended, self._closure_ended, attention=Attention.LIGHT)
+        self.listen(signals.steps.ended, self._ended, attention=Attention.LIGHT)
 
     def _began(self, call: StepCall) -> None:
         number = self._optimizers.known(call.optimizer)

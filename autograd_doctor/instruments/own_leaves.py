@@ -77,7 +77,7 @@ class OwnLeaves(Instrument):
         self._compared_at = 0
 
     def connect(self, signals: Signals) -> None:
-        self.listen(signals.backward.ended, self._backward_ended)
+        self.listen(signals.backward.ended, self._backward_ended, attention=Attention.LIGHT)
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.FULL)
 
     def finish(self) -> None:

@@ -83,10 +83,10 @@ class Rebinding(Instrument):
         self._called_at: Place | None = None
 
     def connect(self, signals: Signals) -> None:
-        """What updates parameters by hand has no light steps."""
+        """A program that puts new leaves in the place of old ones has no light steps."""
         self.listen(signals.backward.began, self._backward_began, attention=Attention.FULL)
-        self.listen(signals.backward.ended, self._backward_ended)
-        self.listen(self._course.backward_over, self._backward_over)
+        self.listen(signals.backward.ended, self._backward_ended, attention=Attention.LIGHT)
+        self.listen(self._course.backward_over, self._backward_over, attention=Attention.LIGHT)
         self.listen(signals.transforms.ended, self._transform_ended, attention=Attention.FULL)
 
     def _backward_began(self, call: BackwardCall) -> None:
@@ -278,4 +278,4 @@ class Rebinding(Instrument):
         for number, leaf in carried.items():
             self._parameters.carry_on(number, leaf)
             self._ledger.forget(number)
-        self._course.updated_by_hand()
+        self._course.rebound()

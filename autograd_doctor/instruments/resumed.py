@@ -63,7 +63,6 @@ class Resumed(Instrument):
         self.listen(signals.loads.read, self._read)
         self.listen(signals.loads.restored, self._optimizer_restored)
         self.listen(signals.schedulers.began, self._scheduler_began)
-        self.listen(signals.steps.began, self._step_began)
 
     def _read(self, result: Any) -> None:
         parts = list(_parts("", result, _NESTING))
@@ -75,6 +74,7 @@ class Resumed(Instrument):
         file = next((file for file in reversed(self._files) if id(load.state) in file.parts), None)
         if file is not None:
             self._restored.put(load.optimizer, (min(file.schedules, key=lambda each: each.steps), place()))
+            self.listen(self._site.signals.steps.began, self._step_began)
 
     def _scheduler_began(self, call: ScheduleCall) -> None:
         if call.constructing:
@@ -85,6 +85,8 @@ class Resumed(Instrument):
         if found is None:
             return
         self._restored.discard(call.optimizer)
+        if not self._restored:
+            self.unlisten(self._site.signals.steps.began, self._step_began)
         self._files.clear()
         schedule, loaded_at = found
         mine = [(each, where) for each, where in self._schedulers.items() if optimizer_of(each) is call.optimizer]

@@ -54,7 +54,7 @@ class RetainedGraphs(Instrument):
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.backward.began, self._backward_began, attention=Attention.FULL)
-        self.listen(signals.backward.ended, self._backward_ended)
+        self.listen(signals.backward.ended, self._backward_ended, attention=Attention.LIGHT)
         self.listen(signals.custom_functions.began, self._function_began, attention=Attention.FULL)
         self.listen(signals.custom_functions.ended, self._function_ended, attention=Attention.FULL)
 

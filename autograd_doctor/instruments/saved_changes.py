@@ -88,7 +88,7 @@ class SavedChanges(Instrument):
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.backward.began, self._backward_began, attention=Attention.FULL)
-        self.listen(signals.backward.ended, self._backward_ended)
+        self.listen(signals.backward.ended, self._backward_ended, attention=Attention.LIGHT)
         self.listen(signals.hooks.on_tensor, self._hook_registered)
 
     def _hook_registered(self, tensor: torch.Tensor) -> None:

@@ -22,6 +22,7 @@ from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.reading.without_running import attributes, is_a
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.optimizers import StepCall
 from autograd_doctor.signals.schedulers import ScheduleCall
 
@@ -61,7 +62,7 @@ class Schedulers(Instrument):
     def connect(self, signals: Signals) -> None:
         self.listen(signals.schedulers.began, self._began)
         self.listen(signals.schedulers.ended, self._ended)
-        self.listen(signals.steps.began, self._step_began)
+        self.listen(signals.steps.began, self._step_began, attention=Attention.LIGHT)
 
     def finish(self) -> None:
         """Of the calls in light steps, the last one of each scheduler tells how far it has come."""

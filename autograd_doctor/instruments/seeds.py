@@ -59,7 +59,6 @@ class Seeds(Instrument):
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.seeds.given, self._given)
-        self.listen(self._course.step_taken, self._step_taken)
 
     def finish(self) -> None:
         for line in self._lines.values():
@@ -81,6 +80,7 @@ class Seeds(Instrument):
             line.step = step
         if line.steps > 1:
             line.fresh = _state(call.generator)
+            self.listen(self._course.step_taken, self._step_taken)
 
     def _step_taken(self, course: Course) -> None:
         for line in self._lines.values():

@@ -94,7 +94,6 @@ class Snapshots(Instrument):
         self.listen(signals.states.taken, self._taken)
         self.listen(signals.states.loading, self._loading)
         self.listen(signals.states.pickling, self._pickling)
-        self.listen(self._course.step_taken, self._stepped)
 
     def _taking(self, call: StateCall) -> None:
         self._depth += 1
@@ -124,6 +123,7 @@ class Snapshots(Instrument):
         if snapshot.parameters:
             self._taken_in.setdefault(snapshot.where, deque(maxlen=_REGULAR)).append(snapshot.step)
             self._snapshots = [*self._snapshots, snapshot][-_REMEMBERED:]
+            self.listen(self._course.step_taken, self._stepped)
 
     def _used(self, state: Any) -> None:
         """Saved, loaded, or overwritten with what was made of it: no concern of later steps, if in the very step."""

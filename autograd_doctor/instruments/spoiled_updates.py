@@ -44,9 +44,9 @@ class SpoiledUpdates(Instrument):
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.steps.began, self._began, attention=Attention.CLOSE)
-        self.listen(signals.steps.closure_began, self._moved)
+        self.listen(signals.steps.closure_began, self._moved, attention=Attention.LIGHT)
         self.listen(signals.steps.closure_ended, self._closure_ended, attention=Attention.CLOSE)
-        self.listen(signals.steps.ended, self._moved)
+        self.listen(signals.steps.ended, self._moved, attention=Attention.LIGHT)
 
     def _began(self, call: StepCall) -> None:
         if not call.closure:

@@ -24,6 +24,7 @@ from autograd_doctor.reading.tensor_facts import describe
 from autograd_doctor.reading.torch_versions import torch_refers
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 
 _OUR_REFERENCES = 2
@@ -70,7 +71,7 @@ class Tensors(Instrument):
         """Per parameter that was overwritten through `.data` with values computed from others, how these were made."""
 
     def connect(self, signals: Signals) -> None:
-        self.listen(signals.backward.ended, self._backward_ended, last=True)
+        self.listen(signals.backward.ended, self._backward_ended, last=True, attention=Attention.LIGHT)
 
     def _backward_ended(self, call: BackwardCall) -> None:
         self.originals.clear()

@@ -80,7 +80,7 @@ class UnusedForwards(Instrument):
     def connect(self, signals: Signals) -> None:
         self.listen(self._module_calls.root_passed, self._root_passed)
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.FULL)
-        self.listen(self._course.backward_over, self._backward_over)
+        self.listen(self._course.backward_over, self._backward_over, attention=Attention.LIGHT)
 
     def _root_passed(self, passed: RootPassed) -> None:
         conditions = passed.call.conditions

@@ -18,10 +18,14 @@ _DRAWN_IN_A_STRETCH = 8
 """At most, of the steps between 128 and 256, 256 and 512, and so on."""
 
 
-def is_drawn(step: int) -> bool:
-    """Whether what is measured for a drawing alone is measured in this step, the first of which is 1."""
+def is_drawn(step: int, before: int | None = None) -> bool:
+    """Whether what is measured for a drawing alone is measured in this step, the first of which is 1.
+
+    before: the last one in which this was asked, where that is not done in each.
+    """
     stretch = 1 << (step - 1).bit_length()
-    return step <= _DRAWN_FIRST or step % max(_DRAWN_OF, stretch // 2 // _DRAWN_IN_A_STRETCH) == 0
+    stride = max(_DRAWN_OF, stretch // 2 // _DRAWN_IN_A_STRETCH)
+    return step <= _DRAWN_FIRST or step // stride > (step - 1 if before is None else before) // stride
 
 
 class Looks(Generic[S]):

@@ -8,9 +8,11 @@ from enum import IntEnum
 class Attention(IntEnum):
     """Of a step.
 
-    LIGHT: only whether it is as others were. FULL: each operation is recorded. CLOSE: values are read as well.
+    GLANCE: only that it is taken, and its loss. LIGHT: whether it is as others were. FULL: each operation is recorded.
+    CLOSE: values are read as well.
     """
 
-    LIGHT = 0
-    FULL = 1
-    CLOSE = 2
+    GLANCE = 0
+    LIGHT = 1
+    FULL = 2
+    CLOSE = 3

@@ -74,7 +74,8 @@ class Operations(Seam):
         self.failed: Signal[Operation] = Signal(guard, self)
         self.shown: Signal[torch.Tensor] = Signal(guard, self)
         self.resting = False
-        self._reasons: set[str] = set()
+        self.reasons_to_rest: set[str] = set()
+        """Where there are any it signals nothing, also if it could not be taken off the stack yet."""
         self.inside = 0
         """How many functions are running for which torch itself has taken the mode off the stack."""
         self.dozing = False
@@ -89,7 +90,7 @@ class Operations(Seam):
         self._mode, self._thread, self.resting = _Mode(self), threading.get_ident(), False
         _put_below(self._mode)
         patches.callback(self._remove)
-        if self._reasons:
+        if self.reasons_to_rest:
             self._take_off()
 
     def _remove(self) -> None:
@@ -99,13 +100,15 @@ class Operations(Seam):
 
     def rest(self, reason: str) -> None:
         """Signal no operations until this reason and all others are gone; one that is running is not cut off."""
-        self._reasons.add(reason)
+        self.reasons_to_rest.add(reason)
         self._take_off()
 
     def resume(self, reason: str) -> None:
         """A reason to rest is gone. Operations are signalled again on the thread on which they were before."""
-        self._reasons.discard(reason)
-        if self._mode is not None and self.resting and not self._reasons and threading.get_ident() == self._thread:
+        self.reasons_to_rest.discard(reason)
+        if self.reasons_to_rest or not self.resting:
+            return
+        if self._mode is not None and threading.get_ident() == self._thread:
             _put_below(self._mode)
             self.resting = False
 
@@ -117,7 +120,7 @@ class Operations(Seam):
     @property
     def in_place(self) -> bool:
         """Whether the mode is where it was put: nobody has displaced it in this thread."""
-        return self._mode is None or self.resting or self.inside > 0 or self._is_on_stack()
+        return self._mode is None or bool(self.reasons_to_rest) or self.inside > 0 or self._is_on_stack()
 
     def _is_on_stack(self) -> bool:
         return any(mode is self._mode for mode in modes_on_stack())
@@ -194,7 +197,7 @@ class _Mode(TorchFunctionMode):
         kwargs = kwargs or {}
         kind, name = self._kinds.get(func) or self._kinds.setdefault(func, classify(func))
         seam = self._seam
-        if kind is Kind.QUIET and func not in _ENGINE:
+        if (kind is Kind.QUIET and func not in _ENGINE) or seam.reasons_to_rest:
             return func(*args, **kwargs)
         if kind is Kind.SHOW:
             seam.shown.send(args[0])

@@ -61,9 +61,10 @@ class Signal(Generic[P]):
         self._seam = seam
         self._bare = bare
         self._connected: list[Listener] = []
+        self._hearing_at: Sequence[Sequence[Listener]] = [()] * len(Attention)
+        self._turns = False
         self.listeners: Sequence[Listener] = ()
         self._connections = 0
-        guard.attention_turned.append(self._choose)
 
     def __bool__(self) -> bool:
         """Whether anybody hears it at present."""
@@ -75,7 +76,7 @@ class Signal(Generic[P]):
         *,
         owner: object,
         order: float = 0,
-        attention: Attention = Attention.LIGHT,
+        attention: Attention = Attention.GLANCE,
         wants: Callable[[str], bool] | None = None,
     ) -> None:
         """Call `handle` from now on. The first listener has the seam installed, which may raise.
@@ -86,21 +87,27 @@ class Signal(Generic[P]):
             self._seam.listened()
         self._connections += 1
         insort(self._connected, Listener(order, self._connections, handle, owner, attention, wants))
-        self._choose()
+        self._tell_apart()
+        if attention > Attention.GLANCE and not self._turns:
+            self._turns = True
+            self._guard.attention_turned.append(self._choose)
 
     def disconnect(self, handle: Callable[[P], None]) -> None:
         """Call `handle` no more; with the last listener of a seam goes its patch."""
         remaining = [listener for listener in self._connected if listener.handle != handle]
         gone = len(self._connected) - len(remaining)
         self._connected = remaining
-        self._choose()
+        self._tell_apart()
         for _ in range(gone if self._seam is not None else 0):
             self._seam.forsaken()  # type: ignore[union-attr]
 
+    def _tell_apart(self) -> None:
+        """Whoever is being called now is called to the end: those who hear are kept in new lists."""
+        self._hearing_at = [[each for each in self._connected if each.attention <= level] for level in Attention]
+        self._choose()
+
     def _choose(self) -> None:
-        """Whoever is being called now is called to the end: those who hear are kept apart anew."""
-        attention = self._guard.attention
-        self.listeners = [listener for listener in self._connected if listener.attention <= attention]
+        self.listeners = self._hearing_at[self._guard.attention]
 
     def send(self, what: P) -> None:
         """From a seam: let the listeners look. Nobody hears it inside a look, or in a forked child."""
@@ -142,11 +149,16 @@ class NamedSignal(Signal[N]):
 
     def __init__(self, guard: Guard, seam: Seam | None = None) -> None:
         self._by_name: dict[str, Sequence[Listener]] = {}
+        self._by_name_at: Sequence[dict[str, Sequence[Listener]]] = ()
         super().__init__(guard, seam)
+
+    def _tell_apart(self) -> None:
+        self._by_name_at = [{} for _ in Attention]
+        super()._tell_apart()
 
     def _choose(self) -> None:
         super()._choose()
-        self._by_name = {}
+        self._by_name = self._by_name_at[self._guard.attention]
 
     def hearing(self, what: N) -> Sequence[Listener]:
         return self.hearing_of(what.name)

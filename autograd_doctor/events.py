@@ -133,14 +133,15 @@ class DetailTurned(Event, frozen=True):
 class LightStepsCounted(Event, frozen=True):
     """Steps of which only was seen that they were like those before, and what is new in them.
 
-    first: the number of the first. backwards: how many ran in them. by_optimizer: how many steps each optimizer took.
-    loss: of the last backward.
+    first: the number of the first. backwards: how many ran in them. by_optimizer: how many steps each optimizer took,
+    and by_hand the program without one. loss: of the last backward.
     """
 
     first: int
     steps: int
     backwards: int = 0
     by_optimizer: dict[int, int] = {}
+    by_hand: int = 0
     loss: float | None = None
 
 

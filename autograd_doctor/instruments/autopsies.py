@@ -32,9 +32,6 @@ _MOST_NODES = 200_000
 thousand, and programs a few graphs."""
 _MOST_SPOILED = 4
 """Losses to look into: a loss scale of 65536 (the default) that settles spoils a few, and they do no harm."""
-_LARGE_EVERY = 4
-"""Of the tensors that the program reads in light steps."""
-
 Line = tuple[str, Place | None]
 
 
@@ -73,7 +70,7 @@ class Autopsies(Instrument):
         self._guard = site.signals.guard
         self._operations = site.signals.operations
         self._lines: dict[tuple[int, Place | None], list[Line | None]] = {}
-        self._nodes = self._spoiled = self._large_reads = 0
+        self._nodes = self._spoiled = 0
         self._read: _Read | None = None
         self._last_root: weakref.ref[torch.Tensor] | None = None
 
@@ -133,9 +130,7 @@ class Autopsies(Instrument):
 
     def _is_due(self, tensor: torch.Tensor) -> bool:
         """What has many values takes long to look at: a program that goes by it reads it again."""
-        is_large = tensor.numel() > 1
-        self._large_reads += is_large
-        return not is_large or self._detail.full or self._large_reads % _LARGE_EVERY == 0
+        return tensor.numel() == 1 or not self._detail.glancing
 
     def _remember(self, walk: GraphWalk) -> None:
         """Keep the lines of a recorded graph; where another of its structure has others, they tell nothing.

@@ -15,6 +15,7 @@ from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.without_running import attributes
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.optimizers import StepCall
 from autograd_doctor.signals.signal import Signal
@@ -24,6 +25,7 @@ class Course(Instrument):
     """Counts what the events of all others are dated by, and tells when a step or a backward is over.
 
     step_taken: after each step that took effect. backward_over: after each backward, when all others have looked.
+    began_by_hand: with the first update without an optimizer.
     backwards: how many there have been, which is the number of the next one until all have seen it begin. by_hand: the
     parameters that the program has updated without an optimizer. rebinds: some gave way to new ones.
     """
@@ -35,6 +37,7 @@ class Course(Instrument):
         self._operations = site.signals.operations
         self.step_taken: Signal[Course] = Signal(guard)
         self.backward_over: Signal[Course] = Signal(guard)
+        self.began_by_hand: Signal[Course] = Signal(guard)
         self.steps = 0
         self.backwards = 0
         self.running: int | None = None
@@ -51,11 +54,11 @@ class Course(Instrument):
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.backward.began, self._backward_began, last=True)
-        self.listen(signals.backward.ended, self._backward_ended, last=True)
-        self.listen(signals.steps.began, self._step_began)
+        self.listen(signals.backward.ended, self._backward_ended, last=True, bare=True)
+        self.listen(signals.steps.began, self._step_began, attention=Attention.LIGHT, bare=True)
         self.listen(signals.steps.closure_began, self._closure_began)
         self.listen(signals.steps.closure_ended, self._closure_ended)
-        self.listen(signals.steps.ended, self._step_ended, last=True)
+        self.listen(signals.steps.ended, self._step_ended, last=True, bare=True)
 
     def updated_at(self, parameter: torch.Tensor) -> Location | None:
         """Where an optimizer that holds this parameter has taken its last step; any, where that one is gone."""
@@ -76,7 +79,7 @@ class Course(Instrument):
         if self._step_pending:
             self._count_step()
         self._backward_since_step = True
-        self.backward_over.relay(self)
+        self.backward_over.tell(self)
 
     def loss_seen(self, value: float | None) -> None:
         """The value of the loss that goes backward, NaN if it is not finite, None if it is no single number."""
@@ -86,8 +89,11 @@ class Course(Instrument):
 
     def updated_by_hand(self, parameters: Iterable[torch.Tensor]) -> None:
         """The program has updated these without an optimizer."""
+        is_first = not self.by_hand
         for parameter in parameters:
             self.by_hand.put(parameter, None)
+        if is_first:
+            self.began_by_hand.relay(self)
         self._updated(None)
 
     def rebound(self) -> None:
@@ -114,13 +120,13 @@ class Course(Instrument):
     def _count_step(self) -> None:
         self.steps += 1
         self._step_pending = False
-        self.step_taken.relay(self)
+        self.step_taken.tell(self)
 
     # ------------------------------------------------------------------------------------------- inside optimizers
 
     def _step_began(self, call: StepCall) -> None:
         running = [step.optimizer for step in self._stepping]
-        if call.optimizer in running:  # an earlier step of it raised, of which its hooks said nothing
+        if running and call.optimizer in running:  # an earlier step of it raised, of which its hooks said nothing
             del self._stepping[running.index(call.optimizer) :]
         self._stepping.append(RunningStep(call.optimizer))
         self._mute(len(self._stepping))
@@ -131,6 +137,9 @@ class Course(Instrument):
         return self._closures[-1] if self._closures else None
 
     def _closure_began(self, call: StepCall) -> None:
+        """What runs in it may turn the attention, so that its end is heard although its beginning was not."""
+        if self.step_of(call.optimizer) is None:
+            self._stepping.append(RunningStep(call.optimizer))
         self._closures.append(call.optimizer)
         self._mute(0)
 
@@ -144,17 +153,24 @@ class Course(Instrument):
 
     def _step_ended(self, call: StepCall) -> None:
         """Count it, unless a scaler suppressed it, or optimizers that it called have updated all its parameters."""
-        step = self._stepping.pop()
-        while step.optimizer is not call.optimizer:  # those inside it raised, of which their hooks said nothing
-            step = self._stepping.pop()
-        self._mute(len(self._stepping))
+        step = self.step_of(call.optimizer) or RunningStep(call.optimizer)
+        if step in self._stepping:  # with those inside it that raised, of which their hooks said nothing
+            del self._stepping[self._stepping.index(step) :]
+            self._mute(len(self._stepping))
         if self._stepping:
-            self._stepping[-1].updated_inside |= step.parameters()
-        if not (step.only_calls_others or step.skipped):
+            with self._guard.looking():
+                self._stepping[-1].updated_inside |= step.parameters()
+        if self._took_effect(step):
             self._updated_at = place()
             if self._steps_at.get(call.optimizer) != self._updated_at:
                 self._steps_at.put(call.optimizer, self._updated_at)
             self._updated(id(call.optimizer))
+
+    def _took_effect(self, step: RunningStep) -> bool:
+        if not step.updated_inside and step.found_inf is None:
+            return True
+        with self._guard.looking():
+            return not (step.only_calls_others or step.skipped)
 
     def _mute(self, reasons: int) -> None:
         """Operations inside an optimizer are not signalled: there are many, and nothing is to be learned from them."""
@@ -162,7 +178,7 @@ class Course(Instrument):
         (self._operations.rest if reasons else self._operations.resume)("inside an optimizer")
 
 
-@dataclass
+@dataclass(eq=False, slots=True)
 class RunningStep:
     """A step in progress. `updated_inside`: the parameters that optimizers called by this one have updated."""
 
@@ -170,10 +186,15 @@ class RunningStep:
     updated_inside: set[int] = field(default_factory=set)
 
     @property
+    def found_inf(self) -> torch.Tensor | None:
+        """What a gradient scaler tells the optimizer."""
+        found_inf: torch.Tensor | None = attributes(self.optimizer).get("found_inf")
+        return found_inf
+
+    @property
     def skipped(self) -> bool:
         """Whether a gradient scaler has it leave everything as it is."""
-        found_inf = attributes(self.optimizer).get("found_inf")
-        return found_inf is not None and bool(float(found_inf))
+        return self.found_inf is not None and bool(float(self.found_inf))
 
     @property
     def only_calls_others(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -92,16 +93,17 @@ class Detail(Instrument):
         self._near = True
         self._asked = 0
         self._news_at = 0
+        self._as_before_until = 0
         self._missed = self._has_optimizer = False
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.optimizers.built, self._optimizer_built)
         self.listen(signals.backward.began, self._backward_began, attention=Attention.LIGHT)
         self.listen(signals.steps.began, self._step_began, attention=Attention.LIGHT)
-        self.listen(self._course.step_taken, self._step_taken)
-        self.listen(self._hand_steps.found, self._by_hand)
+        self.listen(self._course.step_taken, self._step_taken, bare=True)
+        self.listen(self._course.began_by_hand, self._by_hand)
 
-    def _by_hand(self, hand_steps: HandSteps) -> None:
+    def _by_hand(self, course: Course) -> None:
         """Steps are counted inside operations then, where these cannot be laid to rest: it is tried where it can."""
         self.listen(self._site.signals.value_reads.read, self._rest)
         self.listen(self._site.signals.grad_modes.entered, self._rest)
@@ -162,6 +164,8 @@ class Detail(Instrument):
             self.emit(MoreDetailNeeded(step=self._course.steps, what="non-finite loss"))
 
     def _step_taken(self, course: Course) -> None:
+        if course.steps < self._as_before_until and self.glancing and not (self._fresh or self._asked):
+            return
         self.full_steps += self.full
         new = (self._fresh or self._asked > 0) and self._may_be_granted
         since_sample = course.steps % (SAMPLED_EVERY << (course.steps // RARER_FROM).bit_length())
@@ -175,12 +179,14 @@ class Detail(Instrument):
         full = new or sampled or self._is_wanted
         if full or self.full or not self._operations.resting:
             self._turn(full=full)
+        elif course.steps < self._news_at + GLANCED_AFTER or course.steps % _LOOKED_AT_EVERY < _IN_A_ROW:
+            self._guard.attend(Attention.LIGHT)
         else:
-            self._guard.attend(Attention.LIGHT if self._is_looked_at(course.steps) else Attention.GLANCE)
-
-    def _is_looked_at(self, step: int) -> bool:
-        """Whether a light step is not just glanced at. One that follows a full one is not: see `_turn`."""
-        return step < self._news_at + GLANCED_AFTER or step % _LOOKED_AT_EVERY < _IN_A_ROW
+            self._guard.attend(Attention.GLANCE)
+            if self.full_from is None:
+                to_next_look = math.ceil(_LOOKED_AT_EVERY - course.steps % _LOOKED_AT_EVERY)
+                to_next_sample = SAMPLED_EVERY - course.steps % SAMPLED_EVERY
+                self._as_before_until = course.steps + min(to_next_look, to_next_sample)
 
     @property
     def _is_wanted(self) -> bool:
@@ -203,9 +209,9 @@ class Detail(Instrument):
         self._guard.attend(Attention.LIGHT if not full else Attention.CLOSE if self._near else Attention.FULL)
         if full != was_full:
             self.emit(DetailTurned(step=self._course.steps, full=full))
-            self.turned.relay(self)
+            self.turned.tell(self)
         if self.closely != was_close:
-            self.focused.relay(self)
+            self.focused.tell(self)
 
     def _attention_turned(self) -> None:
         self.full = self._guard.attention >= Attention.FULL

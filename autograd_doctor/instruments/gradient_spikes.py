@@ -9,7 +9,7 @@ from statistics import median
 from typing import ClassVar
 
 from autograd_doctor.events import Event, GradientMeasured
-from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.course import Course, RunningStep
 from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.light_steps import LightSteps
@@ -46,6 +46,7 @@ class GradientSpikes(Instrument):
         loss_scales: LossScales,
     ) -> None:
         super().__init__(site)
+        self._guard = site.signals.guard
         self._course = course
         self._detail = detail
         self._parameters = parameters
@@ -55,26 +56,27 @@ class GradientSpikes(Instrument):
         self._looks = 0
 
     def connect(self, signals: Signals) -> None:
-        self.listen(signals.steps.began, self._began)
+        """A step leaves the gradients as they are."""
+        self.listen(signals.steps.ended, self._ended, bare=True)
 
-    def _began(self, call: StepCall) -> None:
+    def _ended(self, call: StepCall) -> None:
         loss = self._course.last_loss
         if loss is None or not math.isfinite(loss):
             return
         number = self._optimizers.known(call.optimizer)
-        losses = self._losses.setdefault(number, deque(maxlen=_WINDOW))
+        losses = self._losses.get(number)
+        if losses is None:
+            losses = self._losses[number] = deque(maxlen=_WINDOW)
         is_ordinary = self._detail.full or self._looks >= _MOST_LOOKS or not _stands_out(loss, losses)
         losses.append(abs(loss))
-        if is_ordinary or self._is_skipped(call):
-            return
-        self._looks += 1
-        self._measure(number, call, loss)
-
-    def _is_skipped(self, call: StepCall) -> bool:
-        running = self._course.step_of(call.optimizer)
-        return running is not None and running.skipped
+        if not is_ordinary:
+            with self._guard.looking():
+                self._measure(number, call, loss)
 
     def _measure(self, number: int, call: StepCall, loss: float) -> None:
+        if RunningStep(call.optimizer).skipped:
+            return
+        self._looks += 1
         held = [(self._parameters.number(p), p.grad) for p in parameters_of(call.optimizer) if p.grad is not None]
         scale = self._loss_scales.at_step(call.optimizer)
         self.emit(

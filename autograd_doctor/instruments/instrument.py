@@ -60,17 +60,19 @@ class Instrument:
         last: bool = False,
         attention: Attention = Attention.GLANCE,
         names: Container[str] | None = None,
+        bare: bool = False,
     ) -> None:
         """Have a method of this instrument called with each of these signals, until it is detached.
 
         last: after all instruments that do not ask for that. attention: only where the program is watched so closely,
         which may change at the end of any step, also inside a backward: what ends that began before is to be heard.
-        names: only for those, of what has a name. A method that is called already goes on as it is.
+        names: only for those, of what has a name. bare: it touches no tensor, but in a look of its own. A method that
+        is called already goes on as it is.
         """
         if (signal, handle) not in self._connections:
             order = self._site.order + (_LAST if last else 0)
             wants = None if names is None else names.__contains__
-            signal.connect(handle, owner=self, order=order, attention=attention, wants=wants)
+            signal.connect(handle, owner=self, order=order, attention=attention, wants=wants, bare=bare)
             self._connections.append((signal, handle))
 
     def unlisten(self, signal: Signal[P], handle: Callable[[P], None]) -> None:

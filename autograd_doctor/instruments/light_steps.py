@@ -14,6 +14,7 @@ from torch.optim import Optimizer
 from autograd_doctor.events import Event, LightStepsCounted
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
+from autograd_doctor.instruments.hand_steps import HandSteps
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.module_calls import ModuleCalls
 from autograd_doctor.instruments.optimizers import Optimizers
@@ -27,9 +28,9 @@ from autograd_doctor.signals.optimizers import StepCall
 from autograd_doctor.signals.registration import Registered
 from autograd_doctor.signals.states import StateLoad
 
-_WALK_EVERY = 8
+_WALK_EVERY, _WALK_RARELY, _RARELY_FROM = 8, 32, 128
 """Graphs of as many nodes, made since the last backward, with roots of the same kind: a walk takes as long as a tenth
-of a step of many small operations. What changes and keeps their number shows a few steps later."""
+of a step of many small operations. What changes and keeps their number shows some steps later."""
 _MOST_SIZES = 50
 """Graphs that are built anew in every step, from data, come in any number of sizes: those beyond are taken for one."""
 _MOST_KNOWN = 1000
@@ -46,13 +47,20 @@ class LightSteps(Instrument):
     emits: ClassVar[tuple[type[Event], ...]] = (LightStepsCounted,)
 
     def __init__(
-        self, site: Site, course: Course, detail: Detail, module_calls: ModuleCalls, optimizers: Optimizers
+        self,
+        site: Site,
+        course: Course,
+        detail: Detail,
+        module_calls: ModuleCalls,
+        optimizers: Optimizers,
+        hand_steps: HandSteps,
     ) -> None:
         super().__init__(site)
         self._course = course
         self._detail = detail
         self._module_calls = module_calls
         self._optimizers = optimizers
+        self._hand_steps = hand_steps
         self._made_up: set[tuple[str, int]] = set()
         self._sizes: Counter[tuple[Hashable, ...]] = Counter()
         self._newest = 0
@@ -61,12 +69,13 @@ class LightSteps(Instrument):
         self._since = self._backwards = 0
         self._by_optimizer: Counter[int] = Counter()
         self._steps: Counter[int] = Counter()
+        self._by_hand = 0
         self._said_at = 0.0
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.backward.began, self._backward_began)
-        self.listen(signals.steps.began, self._step_began)
         self.listen(signals.steps.began, self._look_at_gradients, attention=Attention.LIGHT)
+        self.listen(signals.steps.ended, self._step_ended, bare=True)
         self.listen(signals.states.loading, self._state_loading)
         self.listen(signals.registration.parameter, self._registered)
         self.listen(signals.registration.submodule, self._registered)
@@ -93,21 +102,16 @@ class LightSteps(Instrument):
     def _is_to_be_walked(self, call: BackwardCall) -> bool:
         """Whether the number of nodes that were made since the last backward leaves it open what the graph is like."""
         nodes = [root.grad_fn for root in call.roots]
-        newest = max([node._sequence_nr() for node in nodes if node is not None], default=0)
+        numbers = [node._sequence_nr() for node in nodes if node is not None]
+        newest = numbers[0] if len(numbers) == 1 else max(numbers, default=0)
         size = (call.kind, newest - self._newest, *map(type, nodes))
         self._newest = newest
         if len(self._sizes) >= _MOST_SIZES and size not in self._sizes:
             size = (call.kind, 0, *map(type, nodes))
-        self._sizes[size] += 1
-        return self._detail.full or self._sizes[size] % _WALK_EVERY == 1
+        known = self._sizes[size] = self._sizes[size] + 1
+        return self._detail.full or known % (_WALK_EVERY if known < _RARELY_FROM else _WALK_RARELY) == 1
 
     # -------------------------------------------------------------------------------------------------------- steps
-
-    def _step_began(self, call: StepCall) -> None:
-        number = self._optimizers.known(call.optimizer)
-        self._steps[number] += 1
-        if not self._detail.full:
-            self._by_optimizer[number] += 1
 
     def _look_at_gradients(self, call: StepCall) -> None:
         number = self._optimizers.known(call.optimizer)
@@ -118,6 +122,12 @@ class LightSteps(Instrument):
         if fate not in self._fates and len(self._fates) < _MOST_KNOWN:
             self._fates.add(fate)
             self._detail.ask()
+
+    def _step_ended(self, call: StepCall) -> None:
+        number = self._optimizers.known(call.optimizer)
+        self._steps[number] += 1
+        if not self._detail.full:
+            self._by_optimizer[number] += 1
 
     def _newer(self, number: int, optimizer: Optimizer) -> tuple[int | None, ...] | None:
         """Which parameters have a gradient, and how many versions newer each is than at the last step of the optimizer;
@@ -170,8 +180,10 @@ class LightSteps(Instrument):
                     steps=steps,
                     backwards=self._backwards,
                     by_optimizer=dict(self._by_optimizer),
+                    by_hand=self._hand_steps.counted - self._by_hand,
                     loss=self._course.last_loss,
                 )
             )
         self._since, self._backwards = self._course.steps, 0
         self._by_optimizer.clear()
+        self._by_hand = self._hand_steps.counted

@@ -185,13 +185,15 @@ class ModuleCalls(Instrument):
 
     def _began(self, call: ModuleCall) -> None:
         running = self._running
-        running.calls.append(call)
         root = running.root
         if root is None:
             where = place()
             if self._is_one_of_many(call, where):
                 call.alone = True
-            elif _is_root(call.module):
+                return
+        running.calls.append(call)
+        if root is None:
+            if _is_root(call.module):
                 with self._guard.looking():
                     running.root = self._root_began(call, where)
             return
@@ -206,7 +208,7 @@ class ModuleCalls(Instrument):
 
     def _ended(self, call: ModuleCall) -> None:
         running = self._running
-        if call in running.calls:
+        if running.calls and call in running.calls:
             del running.calls[running.calls.index(call) :]
         root = running.root
         if root is None or root.call is not call:
@@ -226,15 +228,15 @@ class ModuleCalls(Instrument):
         """
         if self._detail.full or not call.grad_enabled:
             return False
+        kind = _kind(call, where)
+        is_idle = self._told_nothing.get(kind, 0) >= _HEARD
+        if is_idle and self._detail.glancing:
+            return True
         if self._repeated_in != self._course.steps:
             self._repeated_in = self._course.steps
             self._repeated.clear()
-        kind = _kind(call, where)
         self._repeated[kind] += 1
-        most = _CALLS_IN_A_STEP
-        if self._told_nothing.get(kind, 0) >= _HEARD:
-            most = 0 if self._detail.glancing else 1
-        return self._repeated[kind] > most
+        return self._repeated[kind] > (1 if is_idle else _CALLS_IN_A_STEP)
 
     def _heard(self, began: RootBegan) -> None:
         """In a light step, by all who listen."""

@@ -36,7 +36,7 @@ N = TypeVar("N", bound=Named)
 
 @dataclass(frozen=True, slots=True, order=True)
 class Listener:
-    """Sorts by `order`, then by the order of connection. wants: which names, None for all."""
+    """Sorts by `order`, then by the order of connection. wants: which names, None for all. bare: see `Signal`."""
 
     order: float
     number: int
@@ -44,6 +44,7 @@ class Listener:
     owner: object
     attention: Attention
     wants: Callable[[str], bool] | None
+    bare: bool
 
 
 class Signal(Generic[P]):
@@ -52,8 +53,9 @@ class Signal(Generic[P]):
     Listeners are called in the order that they were given on connection, equal ones in the order of connection. One
     that raises does not keep the others, nor the program, from going on: the guard is told.
 
-    bare: it is sent so often that its listeners are called outside a look, and enter one only where they need it.
-    listeners: those whom the present attention lets hear.
+    bare: it is sent so often that its listeners are called outside a look, and enter one only where they need it; so
+    are those of any other, while all who hear it are bare themselves. listeners: those whom the present attention lets
+    hear.
     """
 
     def __init__(self, guard: Guard, seam: Seam | None = None, *, bare: bool = False) -> None:
@@ -62,6 +64,8 @@ class Signal(Generic[P]):
         self._bare = bare
         self._connected: list[Listener] = []
         self._hearing_at: Sequence[Sequence[Listener]] = [()] * len(Attention)
+        self._is_bare_at: Sequence[bool] = [bare] * len(Attention)
+        self._is_bare = bare
         self._turns = False
         self.listeners: Sequence[Listener] = ()
         self._connections = 0
@@ -78,15 +82,17 @@ class Signal(Generic[P]):
         order: float = 0,
         attention: Attention = Attention.GLANCE,
         wants: Callable[[str], bool] | None = None,
+        bare: bool = False,
     ) -> None:
         """Call `handle` from now on. The first listener has the seam installed, which may raise.
 
         attention: the least at which it hears. wants: of a signal that sends what has a name, which of them it hears.
+        bare: it touches no tensor, but in a look of its own.
         """
         if self._seam is not None:
             self._seam.listened()
         self._connections += 1
-        insort(self._connected, Listener(order, self._connections, handle, owner, attention, wants))
+        insort(self._connected, Listener(order, self._connections, handle, owner, attention, wants, bare))
         self._tell_apart()
         if attention > Attention.GLANCE and not self._turns:
             self._turns = True
@@ -104,23 +110,32 @@ class Signal(Generic[P]):
     def _tell_apart(self) -> None:
         """Whoever is being called now is called to the end: those who hear are kept in new lists."""
         self._hearing_at = [[each for each in self._connected if each.attention <= level] for level in Attention]
+        self._is_bare_at = [self._bare or all(each.bare for each in hearing) for hearing in self._hearing_at]
         self._choose()
 
     def _choose(self) -> None:
         self.listeners = self._hearing_at[self._guard.attention]
+        self._is_bare = self._is_bare_at[self._guard.attention]
 
     def send(self, what: P) -> None:
         """From a seam: let the listeners look. Nobody hears it inside a look, or in a forked child."""
         guard = self._guard
         if not self.listeners or guard.forked or guard.thread.depth:
             return
-        if self._bare:
+        if self._is_bare:
             self.relay(what)
         else:
             with Looking(guard.thread):
                 self.relay(what)
         if guard.deferred:
             guard.run_deferred()
+
+    def tell(self, what: P) -> None:
+        """From an instrument that may be called outside a look."""
+        if self._guard.thread.depth:
+            self.relay(what)
+        else:
+            self.send(what)
 
     def relay(self, what: P, listeners: Sequence[Listener] | None = None) -> None:
         """From an instrument that looks already: let those look who listen to it.

@@ -102,11 +102,11 @@ def test_an_update_by_hand_is_a_step():
     with inventing(Course) as run:
         course = run.find(Course)
         backward(run)
-        course.updated_by_hand()
+        course.updated_by_hand([])
         assert course.steps == 1
         step(run, optimizer())
         assert course.steps == 1
-        course.updated_by_hand()
+        course.updated_by_hand([])
         assert course.steps == 2
 
 

@@ -111,14 +111,14 @@ def test_steps_about_the_one_that_a_second_run_is_made_for_are_full() -> None:
         assert run.fulls(24, "forward") == [*range(1, FIRST_STEPS + 1), *range(15, 20)]
 
 
-def test_updates_by_hand_are_seen_by_operations_alone() -> None:
+def test_updates_that_operations_alone_tell_of_leave_all_steps_full() -> None:
     with inventing(Detail) as run:
         detail = run.find(Detail)
         for _ in range(30):
             run.train(SGD([nn.Parameter(torch.ones(1))], lr=0.1))
         assert detail.full, "no optimizer was built"
     with training() as mixed:
-        mixed.detail._course.by_hand = True
+        mixed.detail._course.rebinds = True
         assert len(mixed.fulls(20, "forward")) == 20
 
 

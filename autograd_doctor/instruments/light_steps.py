@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import Counter
 from collections.abc import Hashable
-from itertools import zip_longest
 from time import monotonic
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch.optim import Optimizer
@@ -38,6 +38,11 @@ _SAY_EVERY = 0.5
 """Seconds after which the count is stated, for those who watch, and should the program be killed."""
 
 
+_MADE_ANEW = -1
+_Written = dict[int, tuple[weakref.ref[Any], int]]
+"""Gradients that were written to since they were made, and their versions, by their identities."""
+
+
 class LightSteps(Instrument):
     """Compares what graphs are made of, and what became of gradients since the last step, with what was seen before.
 
@@ -64,7 +69,7 @@ class LightSteps(Instrument):
         self._made_up: set[tuple[str, int]] = set()
         self._sizes: Counter[tuple[Hashable, ...]] = Counter()
         self._newest = 0
-        self._versions: dict[int, tuple[int, list[int | None]]] = {}
+        self._written: dict[int, tuple[int, _Written]] = {}
         self._fates: set[tuple[int, int]] = set()
         self._since = self._backwards = 0
         self._by_optimizer: Counter[int] = Counter()
@@ -133,20 +138,18 @@ class LightSteps(Instrument):
         """Which parameters have a gradient, and how many versions newer each is than at the last step of the optimizer;
         None where nobody looked at that.
 
-        One that is made anew in every step has the same version each time; one that is written to has a higher one.
+        One that is made anew in every step has version 0 or, where the engine added it up, some other.
         """
         gradients = [parameter.grad for parameter in parameters_of(optimizer)]
         # `version_of`, without a call for what is no subclass: there are thousands in a step.
-        now = [None if g is None else g._version if type(g) is torch.Tensor else version_of(g) for g in gradients]
+        versions = [None if g is None else g._version if type(g) is torch.Tensor else version_of(g) for g in gradients]
+        written = {id(g): (weakref.ref(g), version) for g, version in zip(gradients, versions, strict=True) if version}
         step = self._steps[number]
-        looked_at, before = self._versions.get(number, (step - 1, []))
-        self._versions[number] = step, now
+        looked_at, before = self._written.get(number, (step - 1, {}))
+        self._written[number] = step, written
         if looked_at != step - 1:
             return None
-        return tuple(
-            version if version is None or earlier is None else version - earlier
-            for version, earlier in zip_longest(now, before)
-        )
+        return tuple(_newer(g, version, before) for g, version in zip(gradients, versions, strict=True))
 
     def _state_loading(self, load: StateLoad) -> None:
         """Training goes on from other weights than those that it has come to."""
@@ -187,3 +190,11 @@ class LightSteps(Instrument):
         self._since, self._backwards = self._course.steps, 0
         self._by_optimizer.clear()
         self._by_hand = self._hand_steps.counted
+
+
+def _newer(gradient: torch.Tensor | None, version: int | None, before: _Written) -> int | None:
+    """How many versions newer it is than at the last step; `_MADE_ANEW` if nobody had written to it by then."""
+    if not version:
+        return version
+    known, earlier = before.get(id(gradient), (None, 0))
+    return version - earlier if known is not None and known() is gradient else _MADE_ANEW

@@ -8,6 +8,9 @@ from typing import Any
 import torch
 from torch.autograd.graph import get_gradient_edge
 
+_IN_ORDER = 4
+"""Of so many, the order counts: there are operations of three tensors, and stacks of as many as a loop happened to run.
+"""
 MOST_NODES = 50_000
 """Of one graph, about ten times those of the largest models that people train on one machine: a visit to each takes a
 microsecond, so that even a graph that grew over many steps holds nobody up."""
@@ -63,6 +66,11 @@ def make_up_of(nodes: Sequence[Any]) -> int:
 
     They have about as many nodes, within a power of two: an unrolled loop may run a few times more, or fewer.
     """
-    kinds = {(type(node), *(type(following) for following, _ in node.next_functions)) for node in nodes}
+    kinds = {(type(node), _kinds_of(node.next_functions)) for node in nodes}
     leaves = sum(not node.next_functions for node in nodes)
     return hash((frozenset(kinds), leaves, len(nodes).bit_length()))
+
+
+def _kinds_of(following: Sequence[tuple[Any, int]]) -> Sequence[type] | Set[type]:
+    kinds = [type(node) for node, _ in following]
+    return tuple(kinds) if len(kinds) <= _IN_ORDER else frozenset(kinds)

@@ -48,6 +48,27 @@ def test_what_is_as_before_stays_light(model: nn.Module) -> None:
         assert not recorded.find(Detail).full
 
 
+def test_loops_that_run_more_often_or_less_stay_light(model: nn.Module) -> None:
+    """Their results are stacked, and the engine adds up the gradients of each round."""
+
+    def episode(optimizer: SGD, rounds: int) -> None:
+        state, outputs = torch.ones(1, 2), []
+        for _ in range(rounds):
+            outputs.append(model(state).squeeze())
+            state = torch.randn(1, 2)
+        optimizer.zero_grad()
+        torch.stack(outputs).square().sum().backward()
+        optimizer.step()
+
+    with watching(LightSteps) as recorded:
+        optimizer = SGD(model.parameters(), lr=1e-3)
+        for number in range(FIRST_STEPS + 3):
+            episode(optimizer, 16 + number)
+        for rounds in (20, 31, 17, 24):
+            assert not recorded.find(Detail).full
+            episode(optimizer, rounds)
+
+
 def test_a_new_structure_makes_the_next_steps_full(model: nn.Module) -> None:
     with watching(LightSteps) as recorded:
         optimizer = settled(recorded, model)

@@ -32,6 +32,9 @@ SAMPLED_EVERY = 25
 RARER_FROM = 2000
 """Steps from which on samples come half as often, and again each time that their number has doubled: by then a run has
 had 80, which cost as much as all its light steps."""
+CLOSE_SAMPLES_UNTIL = 125
+"""Steps until which each sample has a step that is looked at closely, and every other one later: where operations are
+small, such a step takes as long as fifteen plain ones."""
 GLANCED_AFTER = 25
 """Steps since the last one that was full for something new, after which most light ones are only glanced at: they cost
 a third of one that is looked at, and what is wrong in one of these shows in the next that is looked at."""
@@ -108,7 +111,7 @@ class Detail(Instrument):
         self.listen(self._site.signals.value_reads.read, self._rest)
         self.listen(self._site.signals.grad_modes.entered, self._rest)
 
-    def _rest(self, what: object) -> None:
+    def _rest(self, what: object = None) -> None:
         if not self.full and not self._operations.resting:
             self._operations.rest("light step")
 
@@ -168,25 +171,24 @@ class Detail(Instrument):
             return
         self.full_steps += self.full
         new = (self._fresh or self._asked > 0) and self._may_be_granted
-        since_sample = course.steps % (SAMPLED_EVERY << (course.steps // RARER_FROM).bit_length())
-        sampled = since_sample < _IN_A_ROW and course.steps >= SAMPLED_EVERY
-        first_of_sample = sampled and since_sample == 0
-        self._near = self._young or self.is_repeated or first_of_sample or self._asked == _IN_A_ROW
+        sampled, closely = _sampled(course.steps)
+        self._near = self._young or self.is_repeated or closely or self._asked == _IN_A_ROW
         self._fresh = self._young = False
         self._asked = max(0, self._asked - 1)
         if new:
             self._news_at = course.steps
         full = new or sampled or self._is_wanted
-        if full or self.full or not self._operations.resting:
+        if full or self.full:
             self._turn(full=full)
-        elif course.steps < self._news_at + GLANCED_AFTER or course.steps % _LOOKED_AT_EVERY < _IN_A_ROW:
+            return
+        self._rest()
+        since_look = course.steps % _LOOKED_AT_EVERY
+        if course.steps < self._news_at + GLANCED_AFTER or since_look < _IN_A_ROW:
             self._guard.attend(Attention.LIGHT)
         else:
             self._guard.attend(Attention.GLANCE)
-            if self.full_from is None:
-                to_next_look = math.ceil(_LOOKED_AT_EVERY - course.steps % _LOOKED_AT_EVERY)
-                to_next_sample = SAMPLED_EVERY - course.steps % SAMPLED_EVERY
-                self._as_before_until = course.steps + min(to_next_look, to_next_sample)
+            to_next = min(math.ceil(_LOOKED_AT_EVERY - since_look), SAMPLED_EVERY - course.steps % SAMPLED_EVERY)
+            self._as_before_until = 0 if self.full_from else course.steps + to_next
 
     @property
     def _is_wanted(self) -> bool:
@@ -217,3 +219,10 @@ class Detail(Instrument):
         self.full = self._guard.attention >= Attention.FULL
         self.closely = self._guard.attention is Attention.CLOSE
         self.glancing = self._guard.attention is Attention.GLANCE
+
+
+def _sampled(step: int) -> tuple[bool, bool]:
+    """Whether a step belongs to a sample, and whether it is to be looked at closely there."""
+    number, since = divmod(step, SAMPLED_EVERY << (step // RARER_FROM).bit_length())
+    sampled = number > 0 and since < _IN_A_ROW
+    return sampled, sampled and since == 0 and (step < CLOSE_SAMPLES_UNTIL or number % 2 == 1)

@@ -14,7 +14,15 @@ from torch.overrides import BaseTorchFunctionMode, _get_current_function_mode_st
 
 from autograd_doctor.events import DetailTurned
 from autograd_doctor.instruments import detail as module
-from autograd_doctor.instruments.detail import CLOSE_STEPS, FIRST_STEPS, RARER_FROM, SAMPLED_EVERY, Detail
+from autograd_doctor.instruments.detail import (
+    CLOSE_SAMPLES_UNTIL,
+    CLOSE_STEPS,
+    FIRST_STEPS,
+    GLANCED_AFTER,
+    RARER_FROM,
+    SAMPLED_EVERY,
+    Detail,
+)
 from autograd_doctor.instruments.ledger import Ledger
 from autograd_doctor.instruments.lineage import Lineage
 from tests.inventing import Invented, inventing
@@ -177,6 +185,48 @@ def test_who_looks_closely_is_told_when_that_begins_and_ends() -> None:
         assert heard == [(CLOSE_STEPS, False)]
         run.fulls(CLOSE_STEPS + 2, "forward", "another")
         assert heard[1:] == [(CLOSE_STEPS + 2, True), (2 * CLOSE_STEPS + 2, False)]
+
+
+def test_later_samples_are_looked_at_closely_every_other_time() -> None:
+    with training() as run:
+        closely = []
+        for _ in range(RARER_FROM // 4):
+            run.step("forward")
+            closely += [run.run.steps] if run.detail.closely else []
+        first = [step for step in closely if step >= SAMPLED_EVERY]
+        assert first == [*range(25, CLOSE_SAMPLES_UNTIL, 25), *range(CLOSE_SAMPLES_UNTIL, 501, 50)]
+
+
+def test_light_steps_are_glanced_at_but_for_pairs_that_follow_no_rhythm() -> None:
+    with training() as run:
+        looked_at = []
+        for _ in range(RARER_FROM):
+            run.step("forward")
+            looked_at += [] if run.detail.glancing else [run.run.steps]
+        assert [step for step in looked_at if step < GLANCED_AFTER] == list(range(1, GLANCED_AFTER))
+        for rhythm in range(2, 20):
+            assert {step % rhythm for step in looked_at if step > 100} == set(range(rhythm))
+        assert 0.2 < len(looked_at) / RARER_FROM < 0.35
+        pairs = [first for first, second in pairwise(looked_at) if second == first + 1]
+        assert len(pairs) > 0.4 * len(looked_at)
+
+
+def test_what_is_new_ends_the_glancing() -> None:
+    with training() as run:
+        run.fulls(3 * GLANCED_AFTER, "forward")
+        while not run.detail.glancing:
+            run.step("forward")
+        run.step("forward", "another")
+        for _ in range(GLANCED_AFTER):
+            assert not run.detail.glancing
+            run.step("forward")
+
+
+def test_a_second_run_is_full_about_its_step_also_among_glances() -> None:
+    with training() as run:
+        run.detail.full_from = 90
+        full = [step for step in run.fulls(100, "forward") if step > 60]
+        assert full == [76, 77, *range(90, 95)]
 
 
 def test_nothing_is_looked_at_closely_in_a_light_part_of_a_step() -> None:

@@ -190,7 +190,7 @@ def under_the_doctor(policy: Mapping[str, int]) -> Iterator[None]:
             session.close()
 
 
-_SETTLING = 40
+SETTLING = 40
 """Steps after which nothing is new any more."""
 
 WAYS: dict[str, Callable[[], AbstractContextManager[object]]] = {
@@ -206,7 +206,7 @@ def seconds_per_step(workload: Workload, way: Callable[[], AbstractContextManage
     """Seconds of one of `steps` training steps, after those in which everything is new."""
     with way():
         step = workload.make()
-        for _ in range(_SETTLING):
+        for _ in range(SETTLING):
             step()
         began = time.perf_counter()
         for _ in range(steps):

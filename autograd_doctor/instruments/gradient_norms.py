@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from typing import ClassVar
 
@@ -46,7 +45,8 @@ class GradientNorms(Instrument):
         self._optimizers = optimizers
         self._loss_scales = loss_scales
         self._pending: dict[int, Callable[[], GradientNormsMeasured]] = {}
-        self._steps: Counter[int] = Counter()
+        self._asked: dict[int, int] = {}
+        self._is_due: dict[int, bool] = {}
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.steps.began, self._began, attention=Attention.LIGHT)
@@ -57,8 +57,9 @@ class GradientNorms(Instrument):
         self._say()
 
     def _began(self, call: StepCall) -> None:
-        number = self._optimizers.known(call.optimizer)
-        self._steps[number] += 1
+        number, step = self._optimizers.known(call.optimizer), self._course.steps + 1
+        self._is_due[number] = is_drawn(step, self._asked.get(number, 0))
+        self._asked[number] = step
         if not call.closure:
             self._measure(number, call.optimizer)
 
@@ -68,7 +69,7 @@ class GradientNorms(Instrument):
     def _measure(self, number: int, optimizer: Optimizer) -> None:
         """Of a closure that runs several times in a step, the last gradients count; scalers that have found infinities
         keep the optimizer from using any."""
-        if self._detail.full or not is_drawn(self._steps[number]):
+        if self._detail.full or not self._is_due.get(number):
             return
         held = [(self._parameters.number(p), p.grad) for p in parameters_of(optimizer) if p.grad is not None]
         if not held or attributes(optimizer).get("found_inf") is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 import torch
 from torch import nn
@@ -36,13 +38,14 @@ def train(steps: int, *, closure: bool = False) -> Recorded:
 
 @pytest.mark.parametrize("closure", [False, True])
 def test_of_the_first_steps_one_in_eight_is_measured_unless_it_is_recorded(closure: bool) -> None:
+    """Once steps are glanced at, one in the next pair that is looked at."""
     events = train(64, closure=closure)
     light = {event.step: event.norms for event in events.of(GradientNormsMeasured)}
     full = {event.step: event.uses[0].norms for event in events.of(OptimizerStepped)}
     assert light.keys().isdisjoint(full)
     measured = {**full, **light}
-    assert len(light) >= 5
-    assert set(range(7, 64, 8)) <= measured.keys()
+    assert len(light) >= 3
+    assert all(later - earlier <= 16 for earlier, later in pairwise(sorted(measured)))
     assert {step: norms[0] for step, norms in measured.items()} == {
         step: pytest.approx(5.0 * (step + 1)) for step in measured
     }
@@ -50,8 +53,9 @@ def test_of_the_first_steps_one_in_eight_is_measured_unless_it_is_recorded(closu
 
 def test_of_later_ones_there_are_ever_fewer() -> None:
     events = train(300)
-    steps = [event.step + 1 for event in (*events.of(GradientNormsMeasured), *events.of(OptimizerStepped))]
-    assert {32, 40, 48, 56, 64, 72, 80, 128, 144, 160, 256, 288} <= set(steps)
+    steps = sorted(event.step + 1 for event in (*events.of(GradientNormsMeasured), *events.of(OptimizerStepped)))
+    assert all(later - earlier <= 16 for earlier, later in pairwise([step for step in steps if step <= 128]))
+    assert steps[-1] >= 280
     light = [event.step + 1 for event in events.of(GradientNormsMeasured)]
     assert len([step for step in light if 64 < step <= 128]) <= 8
     assert len([step for step in light if 128 < step <= 256]) <= 8

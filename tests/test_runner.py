@@ -391,7 +391,7 @@ def test_training_has_its_seconds_whatever_came_before(monkeypatch: pytest.Monke
     assert course is not None
 
     def step() -> None:
-        course.updated_by_hand()
+        course.updated_by_hand([])
         guard.run_deferred()
 
     stopper = stopping.Stopper(

@@ -548,7 +548,7 @@ class ConstantTerm(Struct, frozen=True):
     location: the line that added it to terms with a gradient. name: the user's variable. operation, made_at: what made
     it. cuts: where the gradient paths ended. copied: the values left torch on the way, and came back; guessed: which of
     them did was not seen. value, sum: of it and of the sum that it was added to, over all elements. numel: how many
-    these are.
+    these are. was_live: in an earlier step, all that was added at this line had a graph.
     """
 
     location: Location | None
@@ -562,6 +562,7 @@ class ConstantTerm(Struct, frozen=True):
     value: float | None = None
     sum: float | None = None
     numel: int = 1
+    was_live: bool = False
 
 
 class LossExamined(Event, frozen=True):
@@ -1042,7 +1043,7 @@ class TargetsSeen(Event, frozen=True):
     stateful: the model was given what it computed in an earlier step.
     source: whether they came from a loader, or a larger tensor, of `rows` in all, read `in_order`; `loader` names it.
     chosen_at: the line that built the loader, or took them out of the tensor. clustered, deviations: see
-    `reading.clustering`.
+    `reading.clustering`. made_of: the parameters of the models that said what they are, if any did.
     """
 
     location: Location | None
@@ -1071,6 +1072,7 @@ class TargetsSeen(Event, frozen=True):
     summed: bool = False
     weights: list[float] = []
     weights_at: Location | None = None
+    made_of: list[int] = []
 
 
 class TargetScaleSeen(Event, frozen=True):

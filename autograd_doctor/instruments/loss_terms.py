@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 from weakref import WeakKeyDictionary
@@ -26,6 +26,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.optimizers import Optimizers
 from autograd_doctor.instruments.tensors import Tensors
+from autograd_doctor.reading.changing_numbers import ChangingNumbers
 from autograd_doctor.reading.graph_structure import nodes_of
 from autograd_doctor.reading.graph_walk import lineage_of
 from autograd_doctor.reading.linear import DIFFERENCES, JOINS, PRODUCTS, SUMS, is_linear, is_multiple
@@ -62,12 +63,12 @@ _NONE: Tokens = frozenset()
 class _Term(NamedTuple):
     """A summand without a graph. severed: the tensors with a graph from whose values it was computed.
 
-    values: where its own lie, 0 for a number.
+    values: where its own lie, 0 if nowhere; of a number itself.
     """
 
     event: ConstantTerm
     severed: Tokens
-    values: int
+    values: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +76,12 @@ class _Addition:
     """What an operation with a graph took in without one.
 
     terms: what it added. weights: the tensors with a graph from whose values its factors were computed. taken: where
-    the values of all that it took in lie.
+    the values of all that it took in lie, and the numbers among these.
     """
 
     terms: tuple[_Term, ...] = ()
     weights: Tokens = _NONE
-    taken: Tokens = _NONE
+    taken: frozenset[float] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,7 @@ class _Loss(NamedTuple):
 
 
 class _Phases:
-    """Lines at which all that was added in some step had a graph: later, the program may cut a term on purpose."""
+    """Lines at which all that was added in some step had a graph: what is cut there later may be so on purpose."""
 
     def __init__(self) -> None:
         self.live: set[Place | None] = set()
@@ -163,6 +164,7 @@ class LossTerms(Instrument):
         self._constants: IdentityTable[_Constant] = IdentityTable()
         self._numbers: deque[_Constant] = deque(maxlen=_MOST_NUMBERS)
         self._losses: list[_Loss] = []
+        self._changing = ChangingNumbers()
         self._phases = _Phases()
         self._taught: deque[set[int]] = deque([set()], maxlen=2)
 
@@ -290,15 +292,17 @@ class LossTerms(Instrument):
             if added:
                 self._additions[made] = _Addition(weights=_newest(*(constant.severed for _, constant in added)))
             return
-        added += self._numbers_in(operation.args)
-        self._phases.met(operation.place, self._course.steps, live=not added)
+        numbers, is_too_early = self._numbers_in(operation, inputs)
+        added += numbers
+        if not is_too_early:
+            self._phases.met(operation.place, self._course.steps, live=not added)
         terms = [
             self._term(operation, what, constant, result)
             for what, constant in added
             if constant.made.step == self._course.steps and _may_be_a_term(operation.name, what, result)
         ]
-        if added and operation.place not in self._phases.live:
-            taken = frozenset(_address(what) for what, _ in added)
+        if added:
+            taken = frozenset(_values(what) for what, _ in added)
             self._additions[made] = _Addition(tuple(terms), taken=taken)
 
     def _addends(self, tensor: torch.Tensor) -> Tokens:
@@ -337,13 +341,35 @@ class LossTerms(Instrument):
         made = self._tensors.get(tensor)
         return _Constant(made, frozenset()) if made is not None and made.values else None
 
-    def _numbers_in(self, args: Iterable[Any]) -> Iterator[tuple[Summand, _Constant]]:
-        """Numbers among the arguments that tensors were turned into."""
-        for value in args:
+    def _numbers_in(
+        self, operation: Operation, inputs: Sequence[torch.Tensor]
+    ) -> tuple[list[tuple[Summand, _Constant]], bool]:
+        """Numbers among the arguments that tensors were turned into, and whether it is too early to say so of one.
+
+        Python computes with numbers unseen. One that changes from step to step, and is no multiple of what was read,
+        is taken to be computed from the newest of it that the sum does not hold already.
+        """
+        found: list[tuple[Summand, _Constant]] = []
+        is_too_early = False
+        for value in operation.args:
             if type(value) is float:
                 source = next((known for known in reversed(self._numbers) if _comes_of(value, known)), None)
+                if source is None:
+                    is_new = self._changing.met(operation.place, value)
+                    is_too_early |= is_new is None
+                    source = self._guessed_source(inputs) if is_new else None
                 if source is not None:
-                    yield value, source
+                    found.append((value, source))
+        return found, is_too_early
+
+    def _guessed_source(self, inputs: Sequence[torch.Tensor]) -> _Constant | None:
+        held = frozenset[int]().union(*map(self._addends, inputs))
+        for known in reversed(self._numbers):
+            if known.made.step == self._course.steps and known.severed and held.isdisjoint(known.severed):
+                made = Made(known.made.operation, known.made.place, known.made.step)
+                made.absorb(known.made, connected=False, guessed=True)
+                return _Constant(made, known.severed)
+        return None
 
     def _term(self, operation: Operation, what: Summand, constant: _Constant, result: torch.Tensor) -> _Term:
         made = constant.made
@@ -360,8 +386,9 @@ class LossTerms(Instrument):
             value=_total(what),
             sum=_total(result),
             numel=what.numel() if isinstance(what, torch.Tensor) else 1,
+            was_live=operation.place in self._phases.live,
         )
-        return _Term(event, constant.severed, _address(what))
+        return _Term(event, constant.severed, _values(what))
 
     def _name_without_weight(self, constant: _Constant) -> str:
         tensor = constant.weighed() if constant.weighed is not None else None
@@ -379,16 +406,16 @@ class LossTerms(Instrument):
             self._taught[-1] |= summed.addends
         if sums and all(_is_all_after(self._since, summed) for summed in sums):
             terms = tuple(term for summed in sums for term in _of_its_own(summed))[:_MOST_TERMS]
-            inside = self._taken_inside(call.roots, sums) if terms else _NONE
+            inside = self._taken_inside(call.roots, sums) if terms else frozenset[float]()
             terms = tuple(term for term in terms if not term.values or term.values not in inside)
             self._losses.append(_Loss(self._course.steps, self._course.backwards, here(), terms))
 
-    def _taken_inside(self, roots: Iterable[torch.Tensor], sums: Sequence[_Sum]) -> Tokens:
+    def _taken_inside(self, roots: Iterable[torch.Tensor], sums: Sequence[_Sum]) -> frozenset[float]:
         """What the loss takes in within its terms as well: a maximum that is taken off and added back again."""
         outside = set[int]().union(*(summed.addends for summed in sums))
         made = (lineage_of(node) for node in nodes_of(roots))
         additions = (self._additions.get(own) for own in made if own is not None and own.order not in outside)
-        return frozenset[int]().union(*(each.taken for each in additions if each is not None))
+        return frozenset[float]().union(*(each.taken for each in additions if each is not None))
 
     def _step_taken(self, course: Course) -> None:
         self._tell()
@@ -439,8 +466,9 @@ def _comes_of(value: float, known: _Constant) -> bool:
     return known.value is not None and is_multiple(value, known.value)
 
 
-def _address(what: Summand) -> int:
-    return address(what) if isinstance(what, torch.Tensor) else 0
+def _values(what: Summand) -> float:
+    """What tells whether two summands have the same values: where they lie, or the number itself."""
+    return address(what) if isinstance(what, torch.Tensor) else what
 
 
 def _total(what: Summand) -> float | None:

@@ -20,7 +20,7 @@ from autograd_doctor.instruments.sources import Source, Sources
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.clustering import clustering
 from autograd_doctor.reading.losses import CLASSES, IGNORED, LOSSES, REGRESSION
-from autograd_doctor.reading.made import Made, has_graph
+from autograd_doctor.reading.made import Made, has_graph, numbers_in
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
@@ -83,6 +83,7 @@ class _Targets:
     summed: bool = False
     per_sample: bool = True
     source: Source | None = None
+    made_of: int = 0
     order: list[_Rows] = field(default_factory=list)
     told: int = 0
 
@@ -212,6 +213,7 @@ class Targets(Instrument):
     def _source(self, known: _Targets, target: torch.Tensor, *, is_new: bool) -> None:
         made = self._tensors.get(target)
         if made is not None and made.values:
+            known.made_of |= made.values & ~made.guessed
             return  # what a policy chose, or a teacher said
         for source in self._sources.of(target)[:1]:
             known.source = known.source or source
@@ -280,6 +282,7 @@ class Targets(Instrument):
                 loader=self._sources.names[source.number] if source and drawn else "",
                 clustered=found.share,
                 deviations=found.deviations,
+                made_of=numbers_in(known.made_of),
             )
         )
 

@@ -51,12 +51,13 @@ def is_linear(node: Any) -> bool:
 
 def is_multiple(number: float, source: float) -> bool:
     """Whether a number is another one, or its square, times a weight such as people write, or divided by a count."""
-    if _is_plain(number) or _is_plain(source):
+    if is_plain(number) or is_plain(source):
         return False
     return any(_is_weighted(number, origin) or _is_part(number, origin) for origin in (source, source * source))
 
 
-def _is_plain(number: float) -> bool:
+def is_plain(number: float) -> bool:
+    """Whether a person may have written a number down, or it is none."""
     return not math.isfinite(number) or number == _rounded(number, _PLAIN_DIGITS)
 
 

@@ -13,7 +13,7 @@ from autograd_doctor.views.loss_terms import LossTerm, steady_terms
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    for term in steady_terms(trace, tunables["backwards"]):
+    for term in steady_terms(trace, tunables["backwards"], late=tunables["late_backwards"]):
         if not (term.seen.copied or _is_count(term)):
             yield _finding(trace, term)
 
@@ -25,12 +25,15 @@ def _is_count(term: LossTerm) -> bool:
 
 
 def _finding(trace: Trace, term: LossTerm) -> Finding:
+    since = f"from step {term.backwards[0].step + 1} on " if term.seen.was_live else ""
+    before = "; until then, what was added here had one" if term.seen.was_live else ""
+    source = f"{'seems to be' if term.seen.guessed else 'was'} computed from {trace.parameter_names(term.parameters)}"
     return RULE.finding(
-        f"{term.words} adds a number to the loss and no gradient: it was computed from "
-        f"{trace.parameter_names(term.parameters)}{_why(term.cut)}",
+        f"{since}{term.words} adds a number to the loss and no gradient: it {source}{_why(term.cut)}{before}",
         subject=term.seen.name or term.seen.operation,
         location=term.location,
         help=_help(term.cut),
+        severity="warning" if term.seen.was_live else None,
         guessed=term.seen.guessed,
         evidence=term.evidence(trace),
         related=tuple(term.related()),
@@ -218,12 +221,13 @@ RULE = Rule(
     "adversarial part might as well not be there.",
     fix="Keep the term in the graph: no `detach`, `.data`, `.item()` or `no_grad` on its way into the loss, and "
     "`create_graph=True` for slopes.",
-    fine="Factors, targets and baselines inside a term that has a gradient, straight-through estimators, and losses "
-    "added for the eye that go backward on their own.",
+    fine="Factors, targets and baselines inside a term that has a gradient, straight-through estimators, losses added "
+    "for the eye that go backward on their own, and terms that get a gradient later on. One that had a gradient before "
+    "and never gets it back may be cut on purpose: a warning.",
     needs=(BackwardRan, LossExamined),
     examine=examine,
     bad=(bad, bad_number, bad_slope),
     good=(good, good_halting, good_baseline_and_weight, good_straight_through, good_shown_total),
-    tunables={"backwards": 2},
+    tunables={"backwards": 2, "late_backwards": 6},
     about="loss",
 )

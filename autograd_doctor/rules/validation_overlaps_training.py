@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from autograd_doctor.events import ModuleSeen, RowsCompared
+from autograd_doctor.events import ModuleSeen, RowsCompared, TargetsSeen
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
@@ -17,6 +17,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for event in trace.of(RowsCompared):
         by_module[event.module].append(event)
     for module, events in by_module.items():
+        if _labels_its_samples(trace, module):
+            continue
         for event in events:
             if _may_tell(event, tunables) and (_share(event) < tunables["whole"] or _is_a_part(event, events)):
                 yield _finding(event, trace.module_name(module))
@@ -24,6 +26,12 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         folds = _folds(events, tunables)
         if folds:
             yield _carried_on(trace, module, folds)
+
+
+def _labels_its_samples(trace: Trace, module: int) -> bool:
+    """Whether targets are what the module said itself, as in self-training: what looks like an evaluation made them."""
+    mine = set(trace.module_parameters(module))
+    return any(not mine.isdisjoint(event.made_of) for event in trace.of(TargetsSeen))
 
 
 def _folds(events: list[RowsCompared], tunables: Tunables) -> list[RowsCompared]:
@@ -281,7 +289,7 @@ RULE = Rule(
     fix="Split the data once, and keep the parts apart.",
     fine="Evaluation on all training samples, or on all there are, a look at a part of them beside a real validation, "
     "and samples so simple that many are equal.",
-    needs=(ModuleSeen, RowsCompared),
+    needs=(ModuleSeen, RowsCompared, TargetsSeen),
     needs_phases=("training", "evaluation"),
     examine=examine,
     bad=(bad, bad_folds_on_one_model),

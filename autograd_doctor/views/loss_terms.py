@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -14,7 +15,7 @@ from autograd_doctor.views.cuts import called
 _PHASE = 2
 """Backwards without a term after which it is taken to be gone: the last one of a run may be cut off."""
 
-_Key = tuple[Location | None, Location | None, str]
+_Key = tuple[Location | None, Location | None, str, bool]
 
 
 @dataclass
@@ -71,11 +72,14 @@ class LossTerm:
             yield Related("this backward takes no gradient through it", backward)
 
 
-def steady_terms(trace: Trace, backwards: float, *, in_vain: bool = False) -> Iterator[LossTerm]:
+def steady_terms(
+    trace: Trace, backwards: float, *, in_vain: bool = False, late: float = math.inf
+) -> Iterator[LossTerm]:
     """Terms that at least so many examined losses had, and at least half of those of their line from then on, and that
     are not zero.
 
-    Those that the newest of them do not have any more were cut for a phase of the training.
+    Those that the newest of them do not have any more were cut for a phase of the training. late: how many losses must
+    have a term that had a gradient before, and all that followed; such terms are left out by default.
     """
     found: dict[_Key, LossTerm] = {}
     built = _graphs_in_vain(trace) if in_vain else {}
@@ -87,17 +91,29 @@ def steady_terms(trace: Trace, backwards: float, *, in_vain: bool = False) -> It
             taught = built.get(backward.step, ()) if in_vain else backward.reached
             trained = set(seen.parameters).intersection(taught) - trace.frozen
             if trained:
-                one = found.setdefault((seen.location, seen.made_at, seen.name), LossTerm(seen, event.location))
+                one = found.setdefault(_key(seen), LossTerm(seen, event.location))
                 one.backwards.append(backward)
                 one.trained |= trained
                 one.is_zero &= seen.value == 0.0
     for one in found.values():
         begins = one.backwards[0].backward
         losses = [each for each in trace.of(LossExamined) if each.location == one.line and each.backward >= begins]
-        often = len(one.backwards) >= backwards and 2 * len(one.backwards) >= len(losses)
-        newer = sum(other.backward > one.backwards[-1].backward for other in losses)
-        if often and not one.is_zero and newer < _PHASE:
+        if not one.is_zero and _is_steady(one, losses, late if one.seen.was_live else backwards):
             yield one
+
+
+def _key(seen: ConstantTerm) -> _Key:
+    return seen.location, seen.made_at, seen.name, seen.was_live
+
+
+def _is_steady(term: LossTerm, losses: list[LossExamined], backwards: float) -> bool:
+    """losses: all that were examined at its line since it was first met."""
+    if len(term.backwards) < backwards:
+        return False
+    if term.seen.was_live:
+        return len(term.backwards) >= len(losses)
+    newer = sum(other.backward > term.backwards[-1].backward for other in losses)
+    return 2 * len(term.backwards) >= len(losses) and newer < _PHASE
 
 
 def _graphs_in_vain(trace: Trace) -> dict[int, set[int]]:

@@ -229,13 +229,64 @@ def test_terms_of_steps_that_were_not_followed_to_the_end() -> None:
 
 
 @pytest.mark.parametrize("first", ["live", "cut"])
-def test_a_term_that_was_live_in_an_earlier_step_is_cut_on_purpose(first: str) -> None:
+def test_a_term_that_was_live_in_an_earlier_step_is_marked_as_such(first: str) -> None:
     with looping() as loop:
         for step in range(3):
             size = loop.size()
             is_cut = first == "cut" or step > 0
             loop.learn(loop.of("add", loop.error(), loop.detached(size) if is_cut else size))
-        assert len(terms(loop)) == (3 if first == "cut" else 0)
+        assert [term.was_live for term in terms(loop)] == ([False] * 3 if first == "cut" else [True] * 2)
+
+
+def add_number(loop: Loop, number: float, *, measured: bool = True) -> None:
+    """A step that reads a term and adds some number, at one line."""
+    if measured:
+        loop.number(loop.of("exp", loop.size()))
+    loop.learn(loop.of("add", loop.error(), number))
+
+
+def test_a_number_that_changes_is_taken_for_one_that_was_computed_from_what_was_read() -> None:
+    with looping() as loop:
+        for number in (0.123456789, 0.234567891, 0.345678912):
+            add_number(loop, number)
+        assert [(term.value, term.guessed, term.was_live) for term in terms(loop)] == [
+            (0.234567891, True, False),
+            (0.345678912, True, False),
+        ]
+
+
+@pytest.mark.parametrize("numbers", [(0.123456789,) * 4, (0.1, 0.2, 0.3, 0.4)])
+def test_numbers_that_stay_or_that_people_write_are_their_own(numbers: tuple[float, ...]) -> None:
+    with looping() as loop:
+        for number in numbers:
+            add_number(loop, number)
+        assert terms(loop) == []
+
+
+def test_a_number_that_changes_while_nothing_is_read() -> None:
+    with looping() as loop:
+        for number in (0.123456789, 0.234567891, 0.345678912):
+            add_number(loop, number, measured=False)
+        assert terms(loop) == []
+
+
+def test_a_number_that_changes_beside_one_that_was_read_of_the_loss_itself() -> None:
+    with looping() as loop:
+        for number in (0.123456789, 0.234567891, 0.345678912):
+            error = loop.error()
+            loop.number(error)
+            loop.learn(loop.of("add", error, number))
+        assert terms(loop) == []
+
+
+def test_a_number_that_is_taken_off_and_added_again_is_a_shift() -> None:
+    with looping() as loop:
+        for _ in range(3):
+            scores = loop.of("square", loop.a)
+            largest = loop.number(loop.of("max", scores))
+            rest = loop.of("log", loop.of("sum", loop.of("exp", loop.of("sub", scores, largest))))
+            loop.learn(loop.of("add", rest, largest))
+        assert terms(loop) == []
 
 
 @pytest.mark.parametrize("by_hand", [True, False])

@@ -268,6 +268,25 @@ class ParameterCopied(Event, frozen=True):
     location: Location | None
 
 
+class CopyKept(Event, frozen=True):
+    """A model that nothing trains was called while others learned, and something gave it new weights every so often.
+
+    location: the newest line that called it. written_at: that was last seen to write to it, if one was. changes: how
+    often its weights had changed from one look to the next; longest: the most steps that were between two changes.
+    changed, seen: the steps of the newest change, and of the newest call. calls: looks since then, each in another
+    step.
+    """
+
+    module: int
+    location: Location | None
+    written_at: Location | None
+    changes: int
+    longest: int
+    changed: int
+    seen: int
+    calls: int
+
+
 class FlagIgnored(Event, frozen=True):
     """An attribute that torch does not read was set to say whether parameters learn, and a step later they do not heed
     it.
@@ -1393,6 +1412,23 @@ class PairsMisaligned(Event, frozen=True):
     rows: int
     steps: int
     of: int
+
+
+class LabelsLost(Event, frozen=True):
+    """Samples that came again had kept their label, and since some step they get another each time, as by chance.
+
+    location: of the loss. before: samples that came again with their label. again: those that came twice since then,
+    of which `agreeing` had the same label both times. chance: the share of which that is to be expected.
+    """
+
+    module: int
+    location: Location | None
+    target: str
+    since: int
+    before: int
+    again: int
+    agreeing: int
+    chance: float
 
 
 class SamplesMisordered(Event, frozen=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import ModuleSeen, PairsMisaligned, SamplesMisordered, TargetsAhead
+from autograd_doctor.events import LabelsLost, ModuleSeen, PairsMisaligned, SamplesMisordered, TargetsAhead
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
@@ -22,6 +22,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     batches = trace.of(SamplesMisordered)
     for first, *others in in_several_steps(trace, batches, lambda event: event.location, int(tunables["steps"])):
         yield _collated(first, 1 + len(others))
+    told = {event.location for event in causes.values()}
+    yield from (_lost(event) for event in trace.of(LabelsLost) if event.location not in told)
     shifted = {event.module: event for event in trace.of(TargetsAhead)}
     nearer = {event.module for event in trace.of(TargetsAhead) if event.ahead < _TWICE}
     for module, event in shifted.items():
@@ -44,6 +46,27 @@ def _shifted(trace: Trace, event: TargetsAhead) -> Finding:
         evidence={"positions_ahead": event.ahead},
         related=beside(location, *places),
         step_first=event.step + 1,
+    )
+
+
+def _lost(event: LabelsLost) -> Finding:
+    name = f"`{event.target}`" if event.target else "the targets"
+    return RULE.finding(
+        f"samples that came again had the label that they had had before, {event.before} of them, until step "
+        f"{event.since}: since then, {name} gives {event.agreeing} of {event.again} the label of their last time, as "
+        f"many as by chance ({event.chance:.0%})",
+        subject=event.target or "target",
+        location=event.location,
+        help="look for what was shuffled, sorted or drawn anew at that step: inputs and targets must go through it by "
+        "the same indices",
+        evidence={
+            "since_step": event.since + 1,
+            "kept_before": event.before,
+            "came_again": event.again,
+            "kept_since": event.agreeing,
+            "chance": round(event.chance, 4),
+        },
+        step_first=event.since + 1,
     )
 
 
@@ -285,12 +308,14 @@ RULE = Rule(
     observes="The indices by which inputs and targets were taken from tensors of as many rows, and which of them meet "
     "in a loss. Or slices meet of tensors, or arrays, one of which is in another order than in an earlier epoch, "
     "while the other is as it was. And how many positions further along the targets of a loss are than the tokens "
-    "that the model took in. And whether the fields of a batch that a collate function returns are in the same order.",
+    "that the model took in. And whether the fields of a batch that a collate function returns are in the same order. "
+    "And whether samples that come again still have the label that they had.",
     why="Each sample is taught the target of another. The model learns the mean of all targets at best, and nothing "
     "crashes.",
     fix="Draw the indices once, and take both sides by them.",
-    fine="Mixtures of samples, negatives of contrastive losses, targets that are so many rows further on, and slices.",
-    needs=(ModuleSeen, PairsMisaligned, SamplesMisordered, TargetsAhead),
+    fine="Mixtures of samples, negatives of contrastive losses, targets that are so many rows further on, and slices. "
+    "Labels that change from the start, that are assigned anew once, or that a model gave.",
+    needs=(LabelsLost, ModuleSeen, PairsMisaligned, SamplesMisordered, TargetsAhead),
     examine=examine,
     bad=(bad, bad_two_draws, bad_shifted_twice, bad_sorted_by_length),
     good=(good, good_mixup, good_labels_without_an_order, good_lagged_targets, good_two_heads, good_sorted_together),

@@ -1,0 +1,143 @@
+"""AD227 copy-left-behind: a copy of the model got new weights every so often, and from some step on none."""
+
+# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code="var-annotated"
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events import CopyKept, ModuleSeen, OptimizerBuilt, ParametersAdded, ParameterSeen
+from autograd_doctor.findings import Finding
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+from autograd_doctor.views.lines import beside
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    for event in trace.of(CopyKept):
+        since = event.seen - event.changed
+        had_rhythm = event.changes >= tunables["changes"]
+        lost_it = since >= max(tunables["steps"], tunables["rhythm"] * event.longest) and event.calls > 1
+        if had_rhythm and lost_it and _is_of_what_is_trained(trace, event.module):
+            yield _finding(trace, event)
+
+
+def _is_of_what_is_trained(trace: Trace, module: int) -> bool:
+    """Whether an optimizer holds parameters of the same shapes: those of the model that this is a copy of."""
+    held = set().union(*trace.optimizer_parameters.values())
+    mine = [trace.parameters[p].shape for p in trace.module_parameters(module) if p in trace.parameters]
+    shapes = [trace.parameters[p].shape for p in held if p in trace.parameters]
+    return bool(mine) and all(mine.count(shape) <= shapes.count(shape) for shape in mine)
+
+
+def _finding(trace: Trace, event: CopyKept) -> Finding:
+    name, location = trace.module_name(event.module), event.written_at or event.location
+    return RULE.finding(
+        f"`{name}`, which no optimizer moves, was given new weights at least every {event.longest} steps until step "
+        f"{event.changed}, and none in the {event.seen - event.changed} steps since then, although it is still called",
+        subject=name,
+        location=location,
+        confidence="medium",
+        help="look at the condition under which the weights are copied: a counter that goes up by more than 1 may "
+        "never be a multiple again; if the copy is to stay as it is from here on, ignore this",
+        evidence={
+            "updates": event.changes,
+            "longest_pause": event.longest,
+            "last_update": event.changed,
+            "steps_since": event.seen - event.changed,
+        },
+        related=beside(location, ("it is called here", event.location)),
+        step_first=event.changed + 1,
+        parameters=trace.module_parameters(event.module),
+    )
+
+
+def bad() -> None:
+    import copy
+    import random
+    from collections import deque
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    random.seed(0)
+    critic = nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.Linear(32, 1))
+    target = copy.deepcopy(critic).requires_grad_(False)
+    optimizer = torch.optim.Adam(critic.parameters(), lr=1e-2)
+    memory = deque(maxlen=9)
+    for _ in range(60):
+        state = torch.randn(32, 4)
+        memory.append((state, state.sum(1, keepdim=True), 0.9 * state + 0.1 * torch.randn(32, 4)))
+        before, reward, after = random.choice(memory)
+        with torch.no_grad():
+            goal = reward + 0.9 * target(after)
+        loss = nn.functional.mse_loss(critic(before), goal)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if len(memory) % 2 == 0:
+            target.load_state_dict(critic.state_dict())  # <- AD227
+
+
+def good() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    critic = nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.Linear(32, 1))
+    target = copy.deepcopy(critic).requires_grad_(False)
+    optimizer = torch.optim.Adam(critic.parameters(), lr=1e-2)
+    for step in range(60):
+        state = torch.randn(32, 4)
+        reward, after = state.sum(1, keepdim=True), 0.9 * state + 0.1 * torch.randn(32, 4)
+        with torch.no_grad():
+            goal = reward + 0.9 * target(after)
+        loss = nn.functional.mse_loss(critic(state), goal)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if step % 5 == 0:
+            target.load_state_dict(critic.state_dict())
+
+
+def good_teacher() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    student = nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.Linear(32, 1))
+    teacher = copy.deepcopy(student)
+    optimizer = torch.optim.Adam(student.parameters(), lr=1e-2)
+    for _ in range(60):
+        x = torch.randn(32, 4)
+        with torch.no_grad():
+            wanted = teacher(x)
+        loss = nn.functional.mse_loss(student(x + 0.1 * torch.randn_like(x)), wanted)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+RULE = Rule(
+    code="AD227",
+    name="copy-left-behind",
+    severity="warning",
+    title="a copy of the model was kept up to date, and no longer is",
+    observes="The steps in which a model that no optimizer holds was called, and those between which its weights "
+    "changed: at least four times, and then not for eight times the longest pause.",
+    why="A target network, a teacher or an old policy that falls ever further behind turns the targets that it gives "
+    "into those of a model that is long gone.",
+    fix="Count what the copy is to follow, such as updates, and compare with `>=`; reset the count when it was copied.",
+    fine="Teachers that never change, copies that are called no more, opponents that change at no regular times, and "
+    "pauses that are long from the start.",
+    needs=(CopyKept, ModuleSeen, OptimizerBuilt, ParameterSeen, ParametersAdded),
+    examine=examine,
+    bad=(bad,),
+    good=(good, good_teacher),
+    tunables={"changes": 4, "rhythm": 8, "steps": 16},
+    about="loop",
+)

@@ -1,0 +1,67 @@
+"""Samples that are trained on again, beside the labels that they had before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from unittest.mock import patch
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+from torch.optim import SGD
+
+from autograd_doctor.events import LabelsLost
+from autograd_doctor.instruments import detail
+from autograd_doctor.instruments.label_keeping import LabelKeeping
+from tests.watching import watching
+
+ROWS, BATCH, EPOCHS, FIRST = 60, 12, 8, 3
+
+
+def lost(labels_of: Callable[[int, torch.Tensor], torch.Tensor]) -> list[LabelsLost]:
+    """What is told of training in epochs, each of which has labels of its own."""
+    torch.manual_seed(0)
+    x, model = torch.randn(ROWS, 4), nn.Linear(4, 3)
+    with patch.multiple(detail, FIRST_STEPS=1000), watching(LabelKeeping) as events:
+        optimizer = SGD(model.parameters(), lr=0.1)
+        for epoch in range(EPOCHS):
+            labels = labels_of(epoch, x)
+            for rows in torch.randperm(ROWS).split(BATCH):
+                cross_entropy(model(x[rows]), labels[rows]).backward()
+                optimizer.step()
+                optimizer.zero_grad()
+    assert not events.failures
+    return events.of(LabelsLost)
+
+
+def true(x: torch.Tensor) -> torch.Tensor:
+    return x[:, :3].argmax(1)
+
+
+def test_labels_that_are_shuffled_in_each_epoch() -> None:
+    (event,) = lost(lambda epoch, x: true(x)[torch.randperm(ROWS)] if epoch >= FIRST else true(x))
+    assert (event.since, event.before) == (FIRST * ROWS // BATCH, (FIRST - 1) * ROWS)
+    assert event.again == (EPOCHS - FIRST - 1) * ROWS
+    assert event.agreeing < 0.5 * event.again
+    assert event.location is not None
+    assert event.location.function == "lost"
+
+
+def test_labels_that_stay() -> None:
+    assert lost(lambda epoch, x: true(x)) == []
+
+
+@pytest.mark.parametrize("noise", [False, True])
+def test_labels_that_a_model_gives(noise: bool) -> None:
+    """They are its own business, however wild."""
+    teacher = nn.Linear(4, 3)
+
+    def labels(epoch: int, x: torch.Tensor) -> torch.Tensor:
+        if epoch < FIRST:
+            return true(x)
+        with torch.no_grad():
+            said = teacher(x + epoch).argmax(1)
+        return said[torch.randperm(ROWS)] if noise else said
+
+    assert lost(labels) == []

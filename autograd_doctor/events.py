@@ -811,6 +811,7 @@ class GradientUse(Struct, frozen=True):
     consumed: those of them that an earlier step of the same optimizer had already used.
     foreign: those of them that an earlier step of *another* optimizer followed, before the newest backward.
     altered: the gradient was changed in place after an earlier step used it (scaled, decayed, zeroed by hand …).
+    left_over: it is as the step before left it, and of which backward it comes was not seen.
     norms: 2-norms of the gradients, unscaled, in the order of `parameters`.
     """
 
@@ -821,6 +822,7 @@ class GradientUse(Struct, frozen=True):
     foreign: list[int] = []
     foreign_step_at: Location | None = None
     altered: bool = False
+    left_over: bool = False
 
 
 class OptimizerStepped(Event, frozen=True):

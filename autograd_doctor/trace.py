@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +14,7 @@ from autograd_doctor.events import (
     DetailTurned,
     Event,
     ForwardRan,
+    LightStepsCounted,
     ModuleSeen,
     NonFiniteGradient,
     NonFiniteInput,
@@ -118,6 +120,16 @@ class Trace:
         return tuple(event for event in self.of(OptimizerStepped) if not event.skipped)
 
     @cached_property
+    def steps_by_optimizer(self) -> Counter[int | None]:
+        """How many steps each optimizer took, and the program by hand (None), with those that were not recorded in
+        full."""
+        taken = Counter(event.optimizer for event in self.steps)
+        for light in self.of(LightStepsCounted):
+            taken.update(light.by_optimizer)
+            taken[None] += light.by_hand
+        return taken
+
+    @cached_property
     def steps_taken(self) -> int:
         """How many steps the run had, with those that were not recorded in full."""
         return max((event.step for event in self.events), default=0)
@@ -180,9 +192,10 @@ class Trace:
 
     @cached_property
     def left_behind(self) -> dict[int, int]:
-        """Parameters that an earlier stage made learn, and that an optimizer of a later one never had a gradient of.
+        """Parameters that an earlier stage made learn, and of which an optimizer has had no gradient since.
 
-        Each with the sequence of what last made it learn, behind which all steps of the later optimizer come.
+        Each with the sequence of what last made it learn, behind which all of the optimizer's last steps come: a
+        stage of them, or all that it took.
         """
         learned: dict[int, int] = {}
         for backward in self.of(BackwardRan):
@@ -192,10 +205,10 @@ class Trace:
             learned.update({p: max(step.sequence, learned.get(p, 0)) for p in used})
         found: dict[int, int] = {}
         for optimizer in self.optimizers:
-            steps = [step for step in self.steps if step.optimizer == optimizer]
-            if len(steps) >= _STAGE:
-                idle = frozenset(steps[0].missing).intersection(*(step.missing for step in steps)) - self.frozen
-                found.update({p: learned[p] for p in idle if learned.get(p, maxsize) < steps[0].sequence})
+            last = [step for step in self.steps if step.optimizer == optimizer][-_STAGE:]
+            if len(last) == _STAGE:
+                idle = frozenset(last[0].missing).intersection(*(step.missing for step in last)) - self.frozen
+                found.update({p: learned[p] for p in idle if learned.get(p, maxsize) < last[0].sequence})
         return found
 
     @cached_property

@@ -42,9 +42,13 @@ _MOST_RAW_LEAVES = 200
 
 @dataclass(slots=True)
 class _Gradient:
-    """What is known of one parameter's `.grad`. The first `consumed` of `backwards` were used by a step."""
+    """What is known of one parameter's `.grad`. The first `consumed` of `backwards` were used by a step.
+
+    used: the key that the last step left, until the gradient is written or replaced.
+    """
 
     key: tuple[int, int] | None = None
+    used: tuple[int, int] | None = None
     backwards: list[int] = field(default_factory=list)
     consumed: int = 0
     consumed_norm: float | None = None
@@ -58,6 +62,7 @@ class _Gradient:
 
     def clear(self) -> None:
         self.backwards = []
+        self.used = None
         self.consumed = self.foreign = 0
         self.consumed_norm = None
         self.altered = False
@@ -320,7 +325,7 @@ class Ledger(Instrument):
                 entry = self._gradients[number] = _Gradient()
             key = _key(gradient)
             if key != entry.key:
-                entry.key = key
+                entry.key, entry.used = key, None
                 if not entry.backwards or entry.backwards[-1] != backward:
                     entry.backwards.append(backward)
             if entry.backwards and entry.backwards[-1] == backward:
@@ -368,11 +373,12 @@ class Ledger(Instrument):
         held = [(number, gradient) for number, p in parameters if (gradient := gradient_of(p)) is not None]
         for (number, _), norm in zip(held, norms([gradient for _, gradient in held]), strict=True):
             entry = self._gradients.setdefault(number, _Gradient())
+            is_left_over = not entry.backwards and entry.used == entry.key and norm == entry.consumed_norm
             entry.consumed_norm = norm
-            history = (tuple(entry.backwards), entry.consumed, entry.foreign, entry.altered)
+            history = (tuple(entry.backwards), entry.consumed, entry.foreign, entry.altered, is_left_over)
             grouped.setdefault(history, []).append((number, norm / scale))
             entries[history] = entry
-        return [_use(members, entries[history]) for history, members in grouped.items()]
+        return [_use(members, entries[key], left_over=bool(key[-1])) for key, members in grouped.items()]
 
     def stepped(self, parameters: list[tuple[int, torch.Tensor]], location: Location | None) -> None:
         """Mark the gradients that a step has used, and those that it left to the parameters of other optimizers."""
@@ -387,15 +393,17 @@ class Ledger(Instrument):
             if gradient is None:
                 entry.key = None
                 entry.clear()
-            elif _key(gradient) != entry.key:
-                entry.key, entry.consumed_norm = _key(gradient), None
+            else:
+                if _key(gradient) != entry.key:
+                    entry.key, entry.consumed_norm = _key(gradient), None
+                entry.used = entry.key
         for number, entry in self._gradients.items():
             if number not in mine and used.intersection(entry.backwards):
                 entry.foreign = max(i + 1 for i, backward in enumerate(entry.backwards) if backward in used)
                 entry.foreign_step_at = location
 
 
-def _use(members: list[tuple[int, float]], entry: _Gradient) -> GradientUse:
+def _use(members: list[tuple[int, float]], entry: _Gradient, *, left_over: bool) -> GradientUse:
     newer = len(entry.backwards) > entry.foreign
     return GradientUse(
         parameters=[number for number, _ in members],
@@ -405,6 +413,7 @@ def _use(members: list[tuple[int, float]], entry: _Gradient) -> GradientUse:
         foreign=entry.backwards[: entry.foreign] if newer else [],
         foreign_step_at=entry.foreign_step_at if newer and entry.foreign else None,
         altered=entry.altered,
+        left_over=left_over,
     )
 
 

@@ -34,6 +34,9 @@ of a step of many small operations. What changes and keeps their number shows so
 _MOST_SIZES = 50
 """Graphs that are built anew in every step, from data, come in any number of sizes: those beyond are taken for one."""
 _MOST_KNOWN = 1000
+_PATIENCE, _TIMES_LONGER = 16, 4
+"""Backwards without a step, and how many times more than ever before, from which on they are recorded: steps may have
+ended, or be taken in another way."""
 _SAY_EVERY = 0.5
 """Seconds after which the count is stated, for those who watch, and should the program be killed."""
 
@@ -75,6 +78,7 @@ class LightSteps(Instrument):
         self._by_optimizer: Counter[int] = Counter()
         self._steps: Counter[int] = Counter()
         self._by_hand = 0
+        self._waiting_since = self._waited = self._longest_wait = 0
         self._said_at = 0.0
 
     def connect(self, signals: Signals) -> None:
@@ -94,6 +98,7 @@ class LightSteps(Instrument):
     # ---------------------------------------------------------------------------------------------------- backwards
 
     def _backward_began(self, call: BackwardCall) -> None:
+        self._wait_for_step()
         if self._is_to_be_walked(call):
             graph = call.kind, make_up_of(nodes_of(call.roots, call.inputs))
             if graph not in self._made_up and len(self._made_up) < _MOST_KNOWN:
@@ -103,6 +108,15 @@ class LightSteps(Instrument):
             self._backwards += 1
             root = call.roots[0]
             self._course.loss_seen(float(root) if root.numel() == 1 and not root.is_complex() else None)
+
+    def _wait_for_step(self) -> None:
+        """Where none comes for long, no sample of steps comes either."""
+        if self._course.steps != self._waiting_since:
+            self._longest_wait = max(self._longest_wait, self._waited)
+            self._waiting_since, self._waited = self._course.steps, 0
+        self._waited += 1
+        if self._waited == max(_PATIENCE, _TIMES_LONGER * self._longest_wait) and not self._detail.full:
+            self._detail.met(("backwards without a step", self._course.steps))
 
     def _is_to_be_walked(self, call: BackwardCall) -> bool:
         """Whether the number of nodes that were made since the last backward leaves it open what the graph is like."""

@@ -165,6 +165,7 @@ class LossTerms(Instrument):
         self._numbers: deque[_Constant] = deque(maxlen=_MOST_NUMBERS)
         self._losses: list[_Loss] = []
         self._changing = ChangingNumbers()
+        self._used_in = -1
         self._phases = _Phases()
         self._taught: deque[set[int]] = deque([set()], maxlen=2)
 
@@ -216,6 +217,7 @@ class LossTerms(Instrument):
             return
         if made.connected & self._optimizers.held or (result.requires_grad and self._is_live(result)):
             if operation.name in _IN_LINE:
+                self._take_note_of_use(operation)
                 self._made_in_line(operation, result, made)
         elif self._is_worth_a_note(operation, result):
             self._made_without_graph(operation, result, made)
@@ -231,6 +233,12 @@ class LossTerms(Instrument):
         if made.values:
             severed = self._addends(tensor) if has_graph(tensor) else _NONE
             self._numbers.append(_Constant(made, severed, value=value))
+
+    def _take_note_of_use(self, operation: Operation) -> None:
+        """A number that was read and is taken in as it is may be made up for at the end, with others in one sum."""
+        for value in operation.args:
+            if type(value) is float and any(known.value == value for known in self._numbers):
+                self._used_in = self._course.steps
 
     def _is_live(self, tensor: torch.Tensor) -> bool:
         """Whether it carries a gradient to something that is trained; the point at which a slope was taken is not.
@@ -363,6 +371,8 @@ class LossTerms(Instrument):
         return found, is_too_early
 
     def _guessed_source(self, inputs: Sequence[torch.Tensor]) -> _Constant | None:
+        if self._used_in == self._course.steps:
+            return None
         held = frozenset[int]().union(*map(self._addends, inputs))
         for known in reversed(self._numbers):
             if known.made.step == self._course.steps and known.severed and held.isdisjoint(known.severed):

@@ -123,8 +123,9 @@ def _outputs(root: torch.Tensor) -> int | None:
     """How many numbers a gradient is that of: the root's, or those that it is the sum of; None if it cannot be told."""
     if root.numel() > 1:
         return root.numel()
-    sizes = getattr(root.grad_fn, "_saved_self_sym_sizes", None)
-    return prod(sizes) if operation_of(root.grad_fn) == "Sum" and sizes else None
+    node = root.grad_fn
+    sizes = getattr(node, "_saved_self_sym_sizes", None)
+    return prod(sizes) if node is not None and operation_of(node) == "Sum" and sizes else None
 
 
 def _vectors(shape: torch.Size) -> int | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-from collections import Counter
 from collections.abc import Iterator
 
 from autograd_doctor.events import (
@@ -69,9 +68,8 @@ def assumed(trace: Trace) -> Assumed | None:
 def run_facts(trace: Trace, outcome: Outcome) -> Run:
     """Steps, phases and the end of the run."""
     seconds = trace.end.seconds if trace.end else outcome.seconds
-    light = trace.of(LightStepsCounted)
     return Run(
-        steps=len(trace.steps) + sum(event.by_hand + sum(event.by_optimizer.values()) for event in light),
+        steps=trace.steps_by_optimizer.total(),
         steps_in_full=len(trace.steps),
         micro_batches=_micro_batches(trace),
         optimizers=list(_optimizers(trace)),
@@ -90,10 +88,7 @@ def _micro_batches(trace: Trace) -> int:
 
 
 def _optimizers(trace: Trace) -> Iterator[OptimizerFacts]:
-    steps = Counter(event.optimizer for event in trace.steps)
-    for repeated in trace.of(LightStepsCounted):
-        steps.update(repeated.by_optimizer)
-        steps[None] += repeated.by_hand
+    steps = trace.steps_by_optimizer
     for number, built in trace.optimizers.items():
         held = len(trace.optimizer_parameters[number])
         yield OptimizerFacts(name=built.name, kind=built.kind, parameters=held, steps=steps[number])

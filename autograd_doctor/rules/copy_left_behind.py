@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import CopyKept, ModuleSeen, OptimizerBuilt, ParametersAdded, ParameterSeen
+from autograd_doctor.events import CopyKept, ModuleSeen, OptimizerStepped, ParameterSeen
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
@@ -17,15 +17,16 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         since = event.seen - event.changed
         had_rhythm = event.changes >= tunables["changes"]
         lost_it = since >= max(tunables["steps"], tunables["rhythm"] * event.longest) and event.calls > 1
-        if had_rhythm and lost_it and _is_of_what_is_trained(trace, event.module):
+        if had_rhythm and lost_it and _is_of_what_is_trained(trace, event):
             yield _finding(trace, event)
 
 
-def _is_of_what_is_trained(trace: Trace, module: int) -> bool:
-    """Whether an optimizer holds parameters of the same shapes: those of the model that this is a copy of."""
-    held = set().union(*trace.optimizer_parameters.values())
-    mine = [trace.parameters[p].shape for p in trace.module_parameters(module) if p in trace.parameters]
-    shapes = [trace.parameters[p].shape for p in held if p in trace.parameters]
+def _is_of_what_is_trained(trace: Trace, event: CopyKept) -> bool:
+    """Whether parameters of the same shapes have learned since: those of the model that this is a copy of."""
+    since = [step for step in trace.steps if step.step > event.changed + event.longest]
+    learned = {parameter for step in since for use in step.uses for parameter in use.parameters}
+    mine = [trace.parameters[p].shape for p in trace.module_parameters(event.module) if p in trace.parameters]
+    shapes = [trace.parameters[p].shape for p in learned if p in trace.parameters]
     return bool(mine) and all(mine.count(shape) <= shapes.count(shape) for shape in mine)
 
 
@@ -132,9 +133,9 @@ RULE = Rule(
     why="A target network, a teacher or an old policy that falls ever further behind turns the targets that it gives "
     "into those of a model that is long gone.",
     fix="Count what the copy is to follow, such as updates, and compare with `>=`; reset the count when it was copied.",
-    fine="Teachers that never change, copies that are called no more, opponents that change at no regular times, and "
-    "pauses that are long from the start.",
-    needs=(CopyKept, ModuleSeen, OptimizerBuilt, ParameterSeen, ParametersAdded),
+    fine="Teachers that never change, copies of what rests itself, or that are called no more, opponents that change "
+    "at no regular times, and pauses that are long from the start.",
+    needs=(CopyKept, ModuleSeen, OptimizerStepped, ParameterSeen),
     examine=examine,
     bad=(bad,),
     good=(good, good_teacher),

@@ -38,9 +38,10 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 
 def _trained(trace: Trace, module: int) -> bool:
-    """Target and teacher networks run without gradients in train mode as a matter of course."""
+    """Target and teacher networks run without gradients in train mode as a matter of course, and so does what an
+    earlier stage has trained."""
     seen = trace.modules.get(module)
-    return seen is not None and bool(trace.learning.intersection(seen.parameters))
+    return seen is not None and bool(trace.learning.intersection(seen.parameters) - trace.left_behind.keys())
 
 
 def _idle_in_eval_mode(trace: Trace) -> set[int]:

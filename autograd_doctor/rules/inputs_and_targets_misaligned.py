@@ -87,7 +87,8 @@ def _finding(event: PairsMisaligned) -> Finding:
     if event.target_at is None:
         what = f"the inputs were put into a random order, and {target} went into the loss in the order of the data"
     elif event.input_at is None:
-        what = f"{target} was put into a random order, and the inputs went in in that of the data"
+        verb = "was" if event.target else "were"
+        what = f"{target} {verb} put into a random order, and the inputs went in in that of the data"
     else:
         what = f"the inputs and {target} were put into two different random orders"
     places = (

@@ -26,6 +26,39 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         meant = unclaimed if len(unclaimed) >= tunables["minimum_backwards"] else backwards if thrown_away > 1 else []
         if len(meant) >= tunables["minimum_backwards"] and _judgeable(trace, optimizer):
             yield _finding(trace, optimizer, meant, thrown_away, waiting)
+    given_up = _given_up(trace, tunables["minimum_idle"])
+    if given_up is not None:
+        yield given_up
+
+
+def _given_up(trace: Trace, minimum: float) -> Finding | None:
+    """Steps came to an end, and backwards of the same line went on, with gradients that are cleared unused."""
+    if not trace.steps:
+        return None
+    last = trace.steps[-1]
+    used = {backward for step in trace.steps for use in step.uses for backward in use.backwards}
+    lines = {trace.backwards[number].location for number in used if number in trace.backwards} - {None}
+    held = trace.optimizer_parameters.get(last.optimizer, frozenset()) if last.optimizer is not None else frozenset()
+    since = [event for event in trace.of(BackwardRan) if event.sequence > last.sequence and event.location in lines]
+    idle = [event for event in since if not held.isdisjoint(event.wrote)]
+    cleared = [e for e in trace.of(GradientsCleared) if e.sequence > last.sequence and not held.isdisjoint(e.unused)]
+    if min(len(idle), len(cleared)) < minimum:
+        return None
+    return RULE.finding(
+        f"after step {ordinal(last)}, {called(trace, last.optimizer)} stepped no more, and this line went on: "
+        f"{plural(len(idle), 'backward')} that were looked at wrote gradients of "
+        f"{trace.parameter_names(idle[0].wrote)}, which were cleared unused",
+        subject=trace.optimizer_name(last.optimizer),
+        location=idle[0].location,
+        help="look at the condition under which the optimizer steps; where nothing is to be trained any more, compute "
+        "the loss under `torch.no_grad()`",
+        severity="warning",
+        confidence="medium",
+        evidence={"backwards": len(idle), "cleared_unused": len(cleared), "last_step": ordinal(last)},
+        related=related(("the last step was taken here", last.location)),
+        step_first=ordinal(idle[0]),
+        parameters=idle[0].wrote,
+    )
 
 
 def _attempted(trace: Trace) -> set[int | None]:
@@ -276,7 +309,7 @@ RULE = Rule(
     code="AD104",
     name="missing-optimizer-step",
     severity="error",
-    title="gradients were computed for an optimizer that never stepped",
+    title="gradients were computed, and their optimizer did not step",
     observes=(
         "Optimizers that never stepped although backwards wrote gradients for parameters that nothing else updates: "
         "backwards that no step of any optimizer used, or gradients that were cleared unused for this very optimizer."
@@ -299,7 +332,7 @@ RULE = Rule(
     ),
     good=(good, good_long_accumulation, good_steps_inside_backward, good_gradients_collected_on_purpose),
     # Two backwards before a step are common (two losses, two micro-batches).
-    tunables={"minimum_backwards": 3},
+    tunables={"minimum_backwards": 3, "minimum_idle": 16},
     folds=("AD116",),
     about="loop",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from autograd_doctor.events import BatchDrawn, OptimizerBuilt, OptimizerStepped
+from autograd_doctor.events import BatchDrawn, LightStepsCounted, OptimizerBuilt, OptimizerStepped
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
@@ -14,16 +14,13 @@ from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    lives = {optimizer: len(steps) for optimizer, steps in steps_by_optimizer(trace).items()}
+    lives = trace.steps_by_optimizer
     reported: set[Location | None] = set()
     for builds in _rebuilt_in_place(trace):
-        lost = [lives.get(build.optimizer, 0) for build in builds[:-1]]
+        lost = [lives[build.optimizer] for build in builds[:-1]]
         often = len(lost) >= tunables["minimum_rebuilds"] and all(lost) and builds[0].location not in reported
-        if (
-            often
-            and not _starts_over(trace, builds)
-            and (max(lost) <= tunables["longest_life"] or _one_pass_each(trace, builds))
-        ):
+        longest = tunables["longest_life" if len(lost) < tunables["many_rebuilds"] else "longest_of_many"]
+        if often and not _starts_over(trace, builds) and (max(lost) <= longest or _one_pass_each(trace, builds)):
             reported.add(builds[0].location)
             yield _finding(trace, builds, lost)
 
@@ -215,12 +212,12 @@ RULE = Rule(
         "meta-learning or a federated client (over a copy, or over weights put in place for it), and plain gradient "
         "descent, which has no state to lose."
     ),
-    needs=(BatchDrawn, OptimizerBuilt, OptimizerStepped),
+    needs=(BatchDrawn, LightStepsCounted, OptimizerBuilt, OptimizerStepped),
     examine=examine,
     bad=(bad, bad_every_epoch),
     good=(good, good_once_per_phase_and_fold, good_inner_loop, good_reptile),
     # Adam forgets half of its first moment in 7 steps: below 12 it never gets going.
-    tunables={"minimum_rebuilds": 2, "longest_life": 12},
+    tunables={"minimum_rebuilds": 2, "longest_life": 12, "many_rebuilds": 6, "longest_of_many": 50},
     folds=("AD108",),
     about="loop",
 )

@@ -26,15 +26,9 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for event in trace.of(SchedulerIdle):
         idle.setdefault(event.location, event)
     for event in idle.values():
-        steps = _steps_since(trace, event)
+        steps = trace.steps_by_optimizer[event.optimizer]
         if steps >= tunables["steps"]:
             yield _finding(trace, event, steps)
-
-
-def _steps_since(trace: Trace, event: SchedulerIdle) -> int:
-    """Steps of the optimizer that it was built for."""
-    full = sum(step.optimizer == event.optimizer for step in trace.steps)
-    return full + sum(light.by_optimizer.get(event.optimizer, 0) for light in trace.of(LightStepsCounted))
 
 
 def _finding(trace: Trace, event: SchedulerIdle, steps: int) -> Finding:

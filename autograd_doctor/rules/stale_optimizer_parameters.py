@@ -9,23 +9,30 @@ from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.connectivity import registered
+from autograd_doctor.views.step_cycle import is_handmade
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     strangers = _learning_elsewhere(trace)
     for optimizer, held in trace.optimizer_parameters.items():
         steps = [step for step in trace.steps if step.optimizer == optimizer]
-        newest = steps[-int(tunables["minimum_steps"]) :]
+        newest = [step for step in steps if not any(map(is_handmade, step.uses))][-int(tunables["minimum_steps"]) :]
         if len(newest) < tunables["minimum_steps"]:
             continue
         stale = sorted(
             parameter
-            for parameter in set.intersection(*(set(step.missing) for step in newest)) & held - trace.frozen
+            for parameter in set.intersection(*map(_untaught, newest)) & held - trace.frozen
             if not _ran_since(trace, parameter, newest[0].step)
         )
         fresh, guessed = _successors(trace, held, stale, strangers)
         if stale and fresh:
             yield _finding(trace, optimizer, stale, sorted(fresh), len(steps), guessed)
+
+
+def _untaught(step: OptimizerStepped) -> set[int]:
+    """Parameters without a gradient, or with that of a step before: `model.zero_grad()` does not clear what the model
+    no longer holds."""
+    return set(step.missing).union(*(use.parameters for use in step.uses if use.left_over))
 
 
 def _learning_elsewhere(trace: Trace) -> set[int]:

@@ -32,6 +32,9 @@ from autograd_doctor.wording import plural
 
 Steps = list[OptimizerStepped]
 
+_STAGE = 10
+"""Recorded steps, and steps from the first of them to the last, that make a stage of training."""
+
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for optimizer, steps in steps_by_optimizer(trace).items():
@@ -49,6 +52,44 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
                 trace, optimizer, at_one_place, int(tunables["minimum_repeats"])
             ):
                 yield _delayed(trace, optimizer, at_one_place)
+    idle = _since_when_none(trace, _STAGE)
+    if idle:
+        yield _stopped(trace, idle)
+
+
+def _since_when_none(trace: Trace, minimum: int) -> Steps:
+    """The steps behind the last one that found a new gradient, of whatever optimizer, if those before them did.
+
+    A stage that trains nothing lasts: what comes between two others, or before the end, is shorter.
+    """
+    with_new = {number for steps in steps_by_optimizer(trace).values() for number in _with_new(steps)}
+    trained = [at for at, step in enumerate(trace.steps) if id(step) in with_new or step.optimizer is None]
+    idle = [step for step in trace.steps[max(trained, default=-1) + 1 :] if step.uses or step.missing]
+    lasts = len(idle) >= minimum and idle[-1].step - idle[0].step >= _STAGE
+    return idle if lasts and len(with_new) >= minimum else []
+
+
+def _stopped(trace: Trace, idle: Steps) -> Finding:
+    first, last = idle[0], idle[-1]
+    optimizer = first.optimizer
+    held = trace.optimizer_parameters.get(optimizer, frozenset()) if optimizer is not None else frozenset()
+    since = [backward for backward in trace.of(BackwardRan) if backward.sequence > first.sequence]
+    others = sorted({p for backward in since for p in backward.wrote} - trace.optimized)
+    backward = next((backward for backward in since if not others or set(others) & set(backward.wrote)), None)
+    taught = f"; backwards since then reach {trace.parameter_names(others)}, which no optimizer holds" if others else ""
+    return RULE.finding(
+        f"from step {ordinal(first)} to step {ordinal(last)}, {called(trace, optimizer)} found no new gradient for any "
+        f"parameter, and nothing else was trained, although it was before{taught}",
+        subject=trace.optimizer_name(optimizer),
+        location=first.location,
+        help="look at what became of the model at that step: the loss must be computed from the parameters that the "
+        "optimizer holds, with a graph",
+        evidence={"steps": last.step - first.step + 1, "recorded": len(idle)},
+        related=related(("this backward does not reach what it holds", backward.location if backward else None)),
+        step_first=ordinal(first),
+        step_count=last.step - first.step + 1,
+        parameters=sorted(held),
+    )
 
 
 def _could_learn(trace: Trace, optimizer: int) -> bool:
@@ -82,7 +123,7 @@ def _with_new(steps: Steps) -> set[int]:
 
 
 def _found_old(step: OptimizerStepped) -> bool:
-    return any(use.backwards and any(use.norms) for use in step.uses)
+    return any((use.backwards or use.left_over) and any(use.norms) for use in step.uses)
 
 
 def _one_batch_late(trace: Trace, optimizer: int, steps: Steps, repeats: int) -> bool:
@@ -139,7 +180,8 @@ def _ran_on_nothing(trace: Trace, optimizer: int, without_new: Steps, total: int
 def _stepped_again(trace: Trace, optimizer: int, total: int, again: Steps) -> Finding:
     first = again[0]
     held = [parameter for use in first.uses for parameter in use.parameters]
-    source = trace.backwards.get(next(use.backwards[-1] for use in first.uses if use.backwards))
+    newest = next((use.backwards[-1] for use in first.uses if use.backwards), None)
+    source = trace.backwards.get(newest) if newest is not None else None
     return RULE.finding(
         f"{called(trace, optimizer)} stepped once more on gradients that it had used already, with no backward in "
         f"between, in {share(len(again), total)} at this line",

@@ -50,7 +50,7 @@ def is_empty(use: GradientUse) -> bool:
 
 def is_handmade(use: GradientUse) -> bool:
     """Whether the program put these gradients there by itself."""
-    return not use.backwards and any(use.norms)
+    return not use.backwards and any(use.norms) and not use.left_over
 
 
 def same_objective(trace: Trace, one: int, other: int) -> bool:

@@ -524,6 +524,37 @@ def test_what_an_optimizer_holds_is_not_updated_by_hand():
         assert run.of(OptimizerStepped) == []
 
 
+def given_by_nobody_knows(run: Invented, value: float) -> nn.Parameter:
+    """A parameter that a step has used the gradient of, which no backward was seen to write."""
+    a = weight()
+    a.grad = torch.full_like(a, value)
+    for _ in range(2):
+        stepped(run, a)
+    return a
+
+
+def test_a_gradient_that_nobody_touches_is_left_over() -> None:
+    with inventing(Ledger) as run:
+        a = given_by_nobody_knows(run, 1.0)
+        assert [each.left_over for each in use(run, a)] == [True]
+        wrote(run, a)
+        assert [each.left_over for each in use(run, a)] == [False]
+
+
+@pytest.mark.parametrize("how", ["another", "in place", "behind its version"])
+def test_a_gradient_that_the_program_writes_is_not(how: str) -> None:
+    with inventing(Ledger) as run:
+        a = given_by_nobody_knows(run, 1.0)
+        assert a.grad is not None
+        if how == "another":
+            a.grad = torch.full_like(a, 2.0)
+        elif how == "in place":
+            a.grad.mul_(1.0)
+        else:
+            a.grad.data.mul_(2.0)
+        assert [each.left_over for each in use(run, a)] == [False]
+
+
 # ----------------------------------------------------------------------------------------------------------- clipping
 
 

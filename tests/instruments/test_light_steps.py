@@ -19,14 +19,17 @@ from tests.inventing import Invented
 from tests.watching import Recorded, watching
 
 
-def train(model: nn.Module, optimizer: SGD, steps: int, *, clear: bool = True, deeper: bool = False) -> None:
+def train(
+    model: nn.Module, optimizer: SGD, steps: int, *, clear: bool = True, deeper: bool = False, updates: bool = True
+) -> None:
     for _ in range(steps):
         output = model(torch.ones(1, 2))
         loss = (output.tanh() if deeper else output).square().sum()
         if clear:
             optimizer.zero_grad()
         loss.backward()
-        optimizer.step()
+        if updates:
+            optimizer.step()
 
 
 @pytest.fixture
@@ -91,6 +94,28 @@ def test_a_parameter_that_gets_no_gradient_any_more_makes_the_next_steps_full(mo
         model.bias.requires_grad_(False)  # type: ignore[union-attr]
         train(model, optimizer, 1)
         assert recorded.find(Detail).full
+
+
+def test_backwards_that_no_step_follows_any_more_are_recorded(model: nn.Module) -> None:
+    with watching(LightSteps) as recorded:
+        optimizer = settled(recorded, model)
+        train(model, optimizer, module._PATIENCE - 1, updates=False)
+        assert not recorded.find(Detail).full
+        train(model, optimizer, 2, updates=False)
+        assert recorded.find(Detail).full
+        train(model, optimizer, 8)
+        assert not recorded.find(Detail).full
+
+
+def test_accumulation_over_as_many_backwards_as_before_stays_light(model: nn.Module) -> None:
+    with watching(LightSteps) as recorded:
+        optimizer = SGD(model.parameters(), lr=1e-3)
+        for _ in range(2 * FIRST_STEPS):
+            for _ in range(module._PATIENCE + 4):
+                model(torch.ones(1, 2)).square().sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        assert not recorded.find(Detail).full
 
 
 def test_weights_that_are_loaded_make_the_next_steps_full(model: nn.Module) -> None:

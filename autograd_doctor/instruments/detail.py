@@ -32,7 +32,7 @@ SAMPLED_EVERY = 25
 RARER_FROM = 2000
 """Steps from which on samples come half as often, and again each time that their number has doubled: by then a run has
 had 80, which cost as much as all its light steps."""
-CLOSE_SAMPLES_UNTIL = 125
+CLOSE_SAMPLES_UNTIL = 500
 """Steps until which each sample has a step that is looked at closely, and every other one later: where operations are
 small, such a step takes as long as fifteen plain ones."""
 GLANCED_AFTER = 25

@@ -190,11 +190,11 @@ def test_who_looks_closely_is_told_when_that_begins_and_ends() -> None:
 def test_later_samples_are_looked_at_closely_every_other_time() -> None:
     with training() as run:
         closely = []
-        for _ in range(RARER_FROM // 4):
+        for _ in range(RARER_FROM // 2):
             run.step("forward")
             closely += [run.run.steps] if run.detail.closely else []
         first = [step for step in closely if step >= SAMPLED_EVERY]
-        assert first == [*range(25, CLOSE_SAMPLES_UNTIL, 25), *range(CLOSE_SAMPLES_UNTIL, 501, 50)]
+        assert first == [*range(25, CLOSE_SAMPLES_UNTIL, 25), *range(CLOSE_SAMPLES_UNTIL + 25, 1001, 50)]
 
 
 def test_light_steps_are_glanced_at_but_for_pairs_that_follow_no_rhythm() -> None:

@@ -312,7 +312,8 @@ RULE = Rule(
     title="gradients were computed, and their optimizer did not step",
     observes=(
         "Optimizers that never stepped although backwards wrote gradients for parameters that nothing else updates: "
-        "backwards that no step of any optimizer used, or gradients that were cleared unused for this very optimizer."
+        "backwards that no step of any optimizer used, or gradients that were cleared unused for this very optimizer. "
+        "And lines whose backwards go on, and are cleared unused, after the last step (a warning)."
     ),
     why="The parameters keep their initial values: all the work goes into gradients that nothing reads.",
     fix="Call the optimizer's `step()` after the backward, also for the second and third optimizer of the program.",

@@ -178,8 +178,8 @@ RULE = Rule(
     name="stale-optimizer-parameters",
     severity="error",
     title="the optimizer steps parameters that the model no longer has",
-    observes="An optimizer whose parameters get no gradient and belong to no module in use, while parameters of the "
-    "modules in use get gradients and are in no optimizer.",
+    observes="An optimizer whose parameters get no new gradient and belong to no module in use, while parameters of "
+    "the modules in use get gradients and are in no optimizer.",
     why="The optimizer keeps the tensors that it was given. After a layer was replaced or the model was rebuilt or "
     "copied it steps the old ones, and the new ones never change.",
     fix="Build the optimizer last.",

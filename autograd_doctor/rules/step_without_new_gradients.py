@@ -33,7 +33,7 @@ from autograd_doctor.wording import plural
 Steps = list[OptimizerStepped]
 
 _STAGE = 10
-"""Recorded steps, and steps from the first of them to the last, that make a stage of training."""
+"""Recorded steps that make a stage of training."""
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -58,22 +58,27 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 
 def _since_when_none(trace: Trace, minimum: int) -> Steps:
-    """The steps behind the last one that found a new gradient, of whatever optimizer, if those before them did.
+    """The steps behind the last one that found a new gradient, of whatever optimizer, if there are many of both kinds.
 
-    A stage that trains nothing lasts: what comes between two others, or before the end, is shorter.
+    Where the loss has reached zero and no backward is called any more, there is nothing to be found.
     """
     with_new = {number for steps in steps_by_optimizer(trace).values() for number in _with_new(steps)}
     trained = [at for at, step in enumerate(trace.steps) if id(step) in with_new or step.optimizer is None]
     idle = [step for step in trace.steps[max(trained, default=-1) + 1 :] if step.uses or step.missing]
-    lasts = len(idle) >= minimum and idle[-1].step - idle[0].step >= _STAGE
+    lasts = len(idle) >= minimum and len(_backwards_since(trace, idle[0])) >= minimum
     return idle if lasts and len(with_new) >= minimum else []
+
+
+def _backwards_since(trace: Trace, step: OptimizerStepped) -> list[BackwardRan]:
+    ran = (event for event in trace.of(BackwardRan) if event.kind == "backward" and not event.error)
+    return [event for event in ran if event.sequence > step.sequence]
 
 
 def _stopped(trace: Trace, idle: Steps) -> Finding:
     first, last = idle[0], idle[-1]
     optimizer = first.optimizer
     held = trace.optimizer_parameters.get(optimizer, frozenset()) if optimizer is not None else frozenset()
-    since = [backward for backward in trace.of(BackwardRan) if backward.sequence > first.sequence]
+    since = _backwards_since(trace, first)
     others = sorted({p for backward in since for p in backward.wrote} - trace.optimized)
     backward = next((backward for backward in since if not others or set(others) & set(backward.wrote)), None)
     taught = f"; backwards since then reach {trace.parameter_names(others)}, which no optimizer holds" if others else ""
@@ -347,7 +352,8 @@ RULE = Rule(
     title="an optimizer stepped with no new gradients to step on",
     observes=(
         "What each step finds: gradients that no step has used yet, gradients that the optimizer has used already, or "
-        "none at all. A line at fault steps on nothing every time, or on used gradients repeatedly."
+        "none at all. A line at fault steps on nothing every time, or on used gradients repeatedly; or from some step "
+        "on no optimizer finds a new gradient, while backwards go on."
     ),
     why="The step does nothing, repeats the last update, or follows the batch before, while the loop looks complete.",
     fix="Keep the order `zero_grad()`, forward, `backward()`, `step()`, with one step per backward or group of them.",

@@ -40,6 +40,18 @@ for step in range(160):
     for optimizer in both:
         optimizer.step()
 
+# A margin that is kept at last: what has no loss has no backward.
+model = network()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+side = x[:, :1].sign()
+for _ in range(300):
+    optimizer.zero_grad()
+    rows = torch.randint(0, 200, (20,))
+    short = (0.1 - side[rows] * model(x[rows])).relu().mean()
+    if short > 0.02:
+        short.backward()
+    optimizer.step()
+
 # Accumulation over ever more batches.
 model = network()
 optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)

@@ -7,7 +7,6 @@ import re
 import secrets
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -24,6 +23,7 @@ from autograd_doctor.keeping.listing import Listing
 from autograd_doctor.keeping.put_back import put_back
 from autograd_doctor.keeping.told import told
 from autograd_doctor.keeping.workspace import Workspace, abandoned, workspace
+from autograd_doctor.own_python import own_python
 from autograd_doctor.plan import STACKS, Outcome, Plan
 from autograd_doctor.recording import TraceReader
 from autograd_doctor.screen import Screen
@@ -35,7 +35,7 @@ _LOOK_EVERY = 0.05
 _GRACE = 2.0
 _STOPPED_BY_US = ("steps", "time", "hung")
 _INTERRUPT_GRACE = 10.0
-_MODULE = "autograd_doctor.runner"
+_MODULE = "autograd_doctor.runner.entry"
 _HASH_SEED = str(secrets.randbits(32))
 """Where the person has set none, sets are ordered alike in a second run of the same program."""
 _PACKAGE = str(Path(__file__).parent)
@@ -75,7 +75,7 @@ class Child:
         self._plan_pipe = os.fdopen(write_end, "wb")
         self._mark = secrets.token_hex(8)
         self._process = subprocess.Popen(
-            [sys.executable, *_interpreter_flags(), "-m", _MODULE, f"/dev/fd/{plan_end}"],
+            own_python(_MODULE, f"/dev/fd/{plan_end}"),
             stdout=screen.stdout if screen else None,
             stderr=screen.stderr if screen else None,
             pass_fds=(plan_end,),
@@ -224,8 +224,3 @@ def _without_ours(thread: str) -> str:
     runner = next((number for number, line in enumerate(lines) if f'"{_PACKAGE}/runner/' in line), None)
     shown = [line for line in lines[:runner] if "<frozen importlib" not in line and f'"{_PACKAGE}' not in line]
     return "\n".join(shown)
-
-
-def _interpreter_flags() -> list[str]:
-    """The options that this interpreter was started with (`-X`, `-W`, `-O` …), as `multiprocessing` passes them on."""
-    return list(subprocess._args_from_interpreter_flags())  # type: ignore[attr-defined]

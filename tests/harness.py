@@ -160,12 +160,12 @@ def check_by_command(
 def _server() -> ForkServerContext:
     os.environ["OMP_NUM_THREADS"] = "1"
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["torch", "torch._dynamo", "numpy", "autograd_doctor.runner.__main__"])
+    context.set_forkserver_preload(["torch", "torch._dynamo", "numpy", "autograd_doctor.runner.entry"])
     return context
 
 
 def _child(plan: Plan, cwd: str, log: str) -> None:
-    from autograd_doctor.runner.__main__ import run
+    from autograd_doctor.runner.run import run
 
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(output, 1)

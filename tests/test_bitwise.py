@@ -88,7 +88,7 @@ def _run_plainly(program: Path, folder: Path) -> int:
 
 
 def _run_watched(program: Path, folder: Path) -> int:
-    from autograd_doctor.runner.__main__ import run
+    from autograd_doctor.runner.run import run
 
     (folder / "scratch").mkdir()
     target = Target("notebook" if program.suffix == ".ipynb" else "script", str(program))

@@ -94,8 +94,10 @@ def test_the_next_check_puts_back_what_nobody_could_and_only_that(check: Check) 
 
 
 def _guardians(child: int) -> list[int]:
-    lines = subprocess.run(["ps", "-eo", "pid=,args="], capture_output=True, text=True, check=True).stdout.splitlines()
-    return [int(line.split()[0]) for line in lines if f"keeping.guardian {child} " in line]
+    lines = subprocess.run(
+        ["ps", "-ewwo", "pid=,args="], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    return [int(line.split()[0]) for line in lines if "keeping.guardian" in line and f" {child} " in line]
 
 
 @pytest.mark.parametrize("deaf", [False, True])

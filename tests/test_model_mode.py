@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
@@ -16,6 +15,7 @@ import torch
 
 from autograd_doctor import recording
 from autograd_doctor.events import BackwardRan, OptimizerBuilt, OptimizerStepped, ParameterSeen
+from autograd_doctor.own_python import own_python
 from autograd_doctor.plan import Build, DataPlan, LossPlan, ModelPlan, Plan, Target, TensorPlan
 from autograd_doctor.runner import synthetic
 from autograd_doctor.trace import Trace
@@ -78,7 +78,7 @@ def test_our_loop_is_nobodys_line(tmp_path: Path) -> None:
     paths = {"trace": str(tmp_path / "trace"), "scratch": str(tmp_path)}
     plan = Plan(target=Target("model", "nets.py"), model=WHOLE, steps=4, needs=["BackwardRan"], **paths)
     (tmp_path / "plan.json").write_bytes(msgspec.json.encode(plan))
-    command = [sys.executable, "-m", "autograd_doctor.runner", "plan.json"]
+    command = own_python("autograd_doctor.runner.entry", "plan.json")
     subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True, timeout=100)
     trace = recording.load(Path(plan.trace))
     assert len(trace.of(BackwardRan)) == 4

@@ -18,6 +18,7 @@ import msgspec
 import pytest
 
 from autograd_doctor import recording
+from autograd_doctor.clock import Clock
 from autograd_doctor.events import (
     BatchDrawn,
     LengthShortened,
@@ -29,6 +30,7 @@ from autograd_doctor.events import (
 )
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.session import Session
+from autograd_doctor.own_python import own_python
 from autograd_doctor.plan import STACKS, Plan, Target
 from autograd_doctor.runner import stopping
 from autograd_doctor.trace import Trace
@@ -80,7 +82,7 @@ class Ran:
         plan = self.folder / "plan.json"
         plan.write_bytes(msgspec.json.encode(self.plan))
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-        command = [sys.executable, "-m", "autograd_doctor.runner", str(plan)]
+        command = own_python("autograd_doctor.runner.entry", str(plan))
         return subprocess.Popen(command, cwd=self.folder, env=environment, text=True, **options)
 
     def started(self) -> Ran:
@@ -284,8 +286,10 @@ def test_output_can_be_kept_out_of_the_report(tmp_path: Path) -> None:
     assert (ran.stdout, ran.stderr) == ("", "printed\nechoed\n")
 
 
-def test_a_file_of_the_working_folder_shadows_nothing_of_ours(tmp_path: Path) -> None:
-    (tmp_path / "msgspec.py").write_text("raise ImportError('shadowed')\n")
+@pytest.mark.parametrize("name", ["msgspec.py", "autograd_doctor/__init__.py", "torch/__init__.py"])
+def test_what_lies_in_the_working_folder_shadows_nothing_of_ours(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("raise ImportError('shadowed')\n")
     ran = Ran(tmp_path, "print('ran')\n").started()
     assert ran.stdout == "ran\n"
 
@@ -360,6 +364,19 @@ def test_except_exception_lets_the_stop_through_and_finally_runs(ran: Any) -> No
     assert done.end.step == 3
 
 
+FREEZES_ALL_NAMES = """
+    class Frozen:
+        def __call__(self, *seconds):
+            return 5.0
+    real = {getattr(time, name) for name in ("monotonic", "perf_counter", "time", "sleep")}
+    for module in list(sys.modules.values()):
+        for name, value in list(vars(module).items()):
+            if type(value) is type(time.time) and value in real:
+                setattr(module, name, Frozen())
+"""
+"""As freezegun does it, but for more than it would dare."""
+
+
 def test_a_bare_except_is_stopped_again_and_then_ended_hard(ran: Any) -> None:
     loop = """
         caught = 0
@@ -382,9 +399,21 @@ def test_a_program_that_never_steps_is_stopped_by_time(ran: Any) -> None:
     assert time.monotonic() - began < 20
 
 
+@pytest.mark.parametrize(
+    "freezes",
+    ["time.monotonic = time.perf_counter = lambda: 5.0\ntime.sleep = lambda seconds: None", FREEZES_ALL_NAMES],
+    ids=["a patch", "every name of it"],
+)
+def test_a_program_that_freezes_its_clock_is_stopped_in_time(ran: Any, freezes: str) -> None:
+    done = ran(
+        "import sys, time\n" + dedent(freezes), ONE_STEP, "while True:\n    step()\n", steps=10**9, max_seconds=0.5
+    )
+    assert (done.code, done.end.reason) == (0, "time")
+
+
 def test_training_has_its_seconds_whatever_came_before(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = SimpleNamespace(now=0.0)
-    monkeypatch.setattr(stopping, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    monkeypatch.setattr(stopping, "CLOCK", Clock(monotonic=lambda: clock.now))
     session = Session(lambda event: None)
     session.attach([Course])
     course, guard = session.find(Course), session.signals.guard

@@ -6,13 +6,13 @@ The trial takes place after a step: the first one after a later call has shown w
 from __future__ import annotations
 
 from dataclasses import dataclass
-from time import perf_counter
 from typing import Any, ClassVar
 
 import torch
 from torch import nn
 from torch.utils.data import default_collate
 
+from autograd_doctor.clock import CLOCK
 from autograd_doctor.events import BatchLeakJudged, Event
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.instrument import Instrument, Site
@@ -108,7 +108,7 @@ class BatchLeaks(Instrument):
             self._take(module, passed)
 
     def _compare(self, taken: _Taken, passed: RootPassed) -> None:
-        taken.seconds = min(taken.seconds, perf_counter() - passed.call.began)
+        taken.seconds = min(taken.seconds, CLOCK.perf_counter() - passed.call.began)
         now = next(iter(passed.inputs), None)
         if taken.first is not None and now is not None and not taken.varied:
             taken.again |= self._course.steps > taken.step
@@ -143,7 +143,7 @@ class BatchLeaks(Instrument):
                 related=any(list(each.shape).count(samples) > 1 for each in passed.inputs if each is not first),
                 collated=samples == self._collated,
                 obstacle=why,
-                seconds=perf_counter() - call.began,
+                seconds=CLOCK.perf_counter() - call.began,
             ),
         )
 

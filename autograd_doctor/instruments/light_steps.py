@@ -5,12 +5,12 @@ from __future__ import annotations
 import weakref
 from collections import Counter
 from collections.abc import Hashable
-from time import monotonic
 from typing import Any, ClassVar
 
 import torch
 from torch.optim import Optimizer
 
+from autograd_doctor.clock import CLOCK
 from autograd_doctor.events import Event, LightStepsCounted
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
@@ -182,14 +182,14 @@ class LightSteps(Instrument):
         self._since = self._course.steps
 
     def _step_taken(self, course: Course) -> None:
-        if not self._detail.full and monotonic() >= self._said_at + _SAY_EVERY:
+        if not self._detail.full and CLOCK.monotonic() >= self._said_at + _SAY_EVERY:
             self._say()
 
     def _say(self) -> None:
         """State how many steps were light since this was last said."""
         steps = self._course.steps - self._since
         if steps or self._backwards:
-            self._said_at = monotonic()
+            self._said_at = CLOCK.monotonic()
             self.emit(
                 LightStepsCounted(
                     step=self._course.steps,

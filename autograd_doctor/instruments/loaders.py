@@ -8,12 +8,12 @@ from collections import deque
 from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import median
-from time import monotonic
 from typing import ClassVar
 
 from torch.nn.parameter import is_lazy
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 
+from autograd_doctor.clock import CLOCK
 from autograd_doctor.events import BatchDrawn, Event, LengthShortened, Noted
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.course import Course
@@ -169,7 +169,7 @@ class Loaders(Instrument):
             length=_length(loader),
             step=self._course.steps,
             limit=self.limit if ends_with_the_iterator() else 0,
-            began=monotonic(),
+            began=CLOCK.monotonic(),
         )
 
     def _asked(self, asked: BatchAsked) -> None:
@@ -177,7 +177,7 @@ class Loaders(Instrument):
         if drawn_from is None:
             return
         drawn_from.notice_steps(self._course.steps)
-        drawn_from.asked_at.append(monotonic())
+        drawn_from.asked_at.append(CLOCK.monotonic())
         self._learn_epoch(drawn_from)
         if drawn_from.is_to_be_cut(self.patience):
             drawn_from.cut = True

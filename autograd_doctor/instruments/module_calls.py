@@ -7,7 +7,6 @@ import threading
 import weakref
 from collections import Counter
 from dataclasses import dataclass, field
-from time import perf_counter
 from types import FrameType
 from typing import ClassVar
 
@@ -16,6 +15,7 @@ import torch.utils.checkpoint
 from torch import nn
 from torch._C import _functorch
 
+from autograd_doctor.clock import CLOCK
 from autograd_doctor.events import Event, ForwardRan, GradSwitch, ModuleSeen
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
@@ -79,7 +79,7 @@ class RootCall:
     step: int
     new: bool
     ran: dict[int, tuple[nn.Module, bool, Versions]] = field(default_factory=dict)
-    began: float = field(default_factory=perf_counter)
+    began: float = field(default_factory=CLOCK.perf_counter)
 
     @property
     def module(self) -> nn.Module:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from time import perf_counter
 from typing import Any, ClassVar, Literal
 
 import torch
 from torch import nn
 
+from autograd_doctor.clock import CLOCK
 from autograd_doctor.events import Event, LookAheadJudged, TargetsAhead
 from autograd_doctor.instruments.batch_sources import BatchSources
 from autograd_doctor.instruments.course import Course
@@ -129,7 +129,7 @@ class NextTokens(Instrument):
             first = tokens[0].clone()
             others = [each for each in tokens if not torch.equal(each, first)]
             self._calls[began.module] = _Call(
-                module, began.module, began.where, first, others, call.args, call.kwargs, perf_counter()
+                module, began.module, began.where, first, others, call.args, call.kwargs, CLOCK.perf_counter()
             )
 
     def _is_longer(self, module: nn.Module, tokens: torch.Tensor) -> bool:
@@ -141,7 +141,7 @@ class NextTokens(Instrument):
     def _root_passed(self, passed: RootPassed) -> None:
         known = self._calls.get(passed.call.conditions.module)
         if known is not None and not known.seconds:
-            known.seconds = perf_counter() - known.began
+            known.seconds = CLOCK.perf_counter() - known.began
 
     def _operation_ended(self, operation: Operation) -> None:
         operands = operands_of(operation.args, operation.kwargs)

@@ -6,12 +6,12 @@ import weakref
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
-from time import perf_counter
 from typing import Any, ClassVar
 
 import torch
 from torch import nn
 
+from autograd_doctor.clock import CLOCK
 from autograd_doctor.events import Event, ForwardsWithoutBackward, IdleForwardUsed
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
@@ -85,7 +85,7 @@ class UnusedForwards(Instrument):
     def _root_passed(self, passed: RootPassed) -> None:
         conditions = passed.call.conditions
         if self._wants(conditions.module, conditions.where, conditions.training):
-            seconds = perf_counter() - passed.call.began
+            seconds = CLOCK.perf_counter() - passed.call.began
             self._passed(passed.call.module, seconds, passed.outputs, passed.inputs)
 
     def _wants(self, module: int, where: Place | None, training: bool) -> bool:

@@ -1,25 +1,20 @@
 """A small process beside a check: when the check is killed, it ends what that has started, and puts everything back.
 
-`python -m autograd_doctor.keeping.guardian CHILD MARK SCRATCH` waits for the end of its standard input. A byte that
-comes first says that there is nothing to do.
+It waits for the end of its standard input. A byte that comes first says that there is nothing to do.
 """
 
 from __future__ import annotations
 
-import sys
-
-if __name__ == "__main__" and not sys.flags.safe_path:
-    # `-m` has put the working folder in front: a file of the user's there must not shadow what is imported below.
-    del sys.path[0]
-
 import os
 import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
 from autograd_doctor.keeping.descendants import end_all
 from autograd_doctor.keeping.workspace import end_abandoned
+from autograd_doctor.own_python import own_python
 
 _MODULE = "autograd_doctor.keeping.guardian"
 
@@ -29,7 +24,7 @@ class Guardian:
 
     def __init__(self, child: int, mark: str, scratch: str) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", _MODULE, str(child), mark, os.path.abspath(scratch)],
+            own_python(_MODULE, str(child), mark, os.path.abspath(scratch)),
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -45,11 +40,8 @@ class Guardian:
 
 
 def main() -> None:
+    """Of a process with the child's number, the mark of what it starts, and the scratch folder as arguments."""
     child, mark, scratch = sys.argv[1:]
     if not sys.stdin.buffer.read(1):
         end_all(int(child), mark)
         end_abandoned(Path(scratch))
-
-
-if __name__ == "__main__":
-    main()

@@ -5,6 +5,7 @@ It is written by the child and the processes that it forks, which take turns, an
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -17,9 +18,14 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from autograd_doctor.clock import CLOCK
+
 _JOURNAL = "journal"
 _LOCK = "turns"
 _STASH = "kept"
+_LONGEST_TURN = 30.0
+"""A process that has been stopped in its turn must not hold up all others for ever."""
+_BETWEEN_TRIES = 0.0005
 
 
 class State(Struct, frozen=True):
@@ -148,10 +154,14 @@ class Journal:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """No other process of the program keeps anything meanwhile. Whoever adds must have taken all news."""
+        """No other process of the program keeps anything meanwhile. Whoever adds must have taken all news.
+
+        The lock is of the process: it ends with it, and one that is forked meanwhile does not hold it as well. Threads
+        of a process have to take turns by themselves. Raises `TimeoutError` where another process keeps it for long.
+        """
         lock = os.open(self._lock, _APPEND, 0o600)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            _wait_for(lock)
             yield
         finally:
             os.close(lock)
@@ -199,6 +209,20 @@ class Journal:
     def close(self) -> None:
         """All is as it was."""
         self.path.unlink(missing_ok=True)
+
+
+def _wait_for(lock: int) -> None:
+    until = CLOCK.monotonic() + _LONGEST_TURN
+    while True:
+        try:
+            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except OSError as error:
+            if error.errno not in (errno.EACCES, errno.EAGAIN):
+                raise
+        if CLOCK.monotonic() > until:
+            raise TimeoutError(errno.ETIMEDOUT, f"another process has kept files for {_LONGEST_TURN:.0f} s")
+        CLOCK.sleep(_BETWEEN_TRIES)
 
 
 def _records(lines: bytes) -> Iterator[Record]:

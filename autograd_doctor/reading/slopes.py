@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
 import torch
+
+from autograd_doctor.clock import CLOCK
 
 Apply = Callable[..., Any]
 
@@ -31,12 +32,12 @@ class Patience:
     as many by the clock, so that a function that sleeps ends, too."""
 
     def __init__(self, seconds: float) -> None:
-        self._computing = time.process_time() + seconds
-        self._waiting = time.monotonic() + _WAITING * seconds
+        self._computing = CLOCK.process_time() + seconds
+        self._waiting = CLOCK.monotonic() + _WAITING * seconds
 
     @property
     def is_over(self) -> bool:
-        return time.process_time() > self._computing or time.monotonic() > self._waiting
+        return CLOCK.process_time() > self._computing or CLOCK.monotonic() > self._waiting
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,13 @@ import os
 import stat
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
 
+from autograd_doctor.clock import CLOCK
 from autograd_doctor.keeping.book import Book, is_in
 from autograd_doctor.keeping.journal import (
     Absent,
@@ -153,7 +153,7 @@ class Keeper:
     def training_began(self) -> None:
         """What is new and finished by now may be kept for the next run of the program."""
         with self._turn():
-            self._add(Began(time.time_ns()))
+            self._add(Began(CLOCK.time_ns()))
 
     def forked(self) -> None:
         """This is a new process now."""
@@ -245,13 +245,13 @@ class Keeper:
     def _take_in_hand(self, path: str) -> None:
         if path not in self._in_hand:
             self._add(InHand(path, os.getpid()))
-        self._in_hand.setdefault(path, {})[threading.get_ident()] = time.monotonic()
+        self._in_hand.setdefault(path, {})[threading.get_ident()] = CLOCK.monotonic()
 
     def _note_left(self) -> None:
         """Threads other than this one may be about to open what they have announced."""
         if not self._in_hand:
             return
-        used, soon = self._used(), time.monotonic() - _OPENING
+        used, soon = self._used(), CLOCK.monotonic() - _OPENING
         for path, threads in list(self._in_hand.items()):
             threads.pop(threading.get_ident(), None)
             facts = _lstat(path)

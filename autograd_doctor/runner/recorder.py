@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sys
 import threading
-import time
 from pathlib import Path
 
 import msgspec
 
 from autograd_doctor import __version__
+from autograd_doctor.clock import CLOCK
 from autograd_doctor.events import Event, RecordingStarted
 from autograd_doctor.plan import Plan
 from autograd_doctor.recording import FORMAT_LINE, encoded
@@ -27,7 +27,7 @@ class Recorder:
     def __init__(self, plan: Plan) -> None:
         self._path = Path(plan.trace).absolute()
         self._rank = _number("RANK", 0)
-        self._began = time.monotonic()
+        self._began = CLOCK.monotonic()
         self._sequence = 0
         self._lost = False
         # A signal handler of the program's may train, hence write, while a write is under way.
@@ -42,7 +42,7 @@ class Recorder:
             if self._lost:
                 return
             number = self._sequence + 1
-            seconds = round(time.monotonic() - self._began, 6)
+            seconds = round(CLOCK.monotonic() - self._began, 6)
             self._append(encoded(msgspec.structs.replace(event, sequence=number, rank=self._rank, time=seconds)))
             self._sequence = number
 
@@ -82,7 +82,7 @@ def _identity(descriptor: int) -> tuple[int, int]:
 def _header(plan: Plan) -> RecordingStarted:
     return RecordingStarted(
         tool=__version__,
-        began=time.time(),
+        began=CLOCK.time(),
         world_size=_number("WORLD_SIZE", 1),
         rules=plan.selected,
         needs=plan.needs,

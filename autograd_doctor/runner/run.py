@@ -12,12 +12,12 @@ import random
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import CodeType
 from typing import Literal, NoReturn, TextIO
 
+from autograd_doctor.clock import CLOCK
 from autograd_doctor.events import (
     Event,
     InstrumentAttached,
@@ -100,7 +100,7 @@ def _out_of_reach(descriptor: int) -> int:
 class _Run:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._began = time.monotonic()
+        self._began = CLOCK.monotonic()
         self._recorder = Recorder(plan)
         self._session = Session(self._record)
         self._patches = Patches()
@@ -297,7 +297,7 @@ class _Run:
     def _say_ended(self, reason: Reason, code: int) -> None:
         if self._polite is not None:
             self._polite.settle()
-        seconds = round(time.monotonic() - self._began, 3)
+        seconds = round(CLOCK.monotonic() - self._began, 3)
         self._session.emit(RunEnded(step=self._session.step, reason=reason, exit_code=code, seconds=seconds))
 
     def _end_hard(self) -> None:

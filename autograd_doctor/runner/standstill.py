@@ -10,10 +10,11 @@ from __future__ import annotations
 import multiprocessing
 import os
 import resource
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
+
+from autograd_doctor.clock import CLOCK
 
 _LOOK_EVERY = 1.0
 _IDLE = 0.01
@@ -101,7 +102,7 @@ class _Used(NamedTuple):
 
 
 def _used() -> _Used:
-    seconds = time.process_time() - time.thread_time()
+    seconds = CLOCK.process_time() - CLOCK.thread_time()
     wakes = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
     if not _PROCESSES.is_dir():
         # Nothing is known of what other processes do: as long as there are any, something may move.

@@ -21,11 +21,11 @@ import ctypes
 import math
 import os
 import threading
-import time
 from collections.abc import Callable
 from types import CodeType
 from typing import Literal
 
+from autograd_doctor.clock import CLOCK
 from autograd_doctor.events import (
     BatchDrawn,
     Event,
@@ -84,7 +84,7 @@ class Stopper:
         self._process = os.getpid()
         self._enough_at = math.inf
         self._deadline = math.inf
-        self._standstill = Standstill(time.monotonic(), max_seconds)
+        self._standstill = Standstill(CLOCK.monotonic(), max_seconds)
         self._training = False
         self._evaluated = False
         self._boundary: Literal["unknown", "near", "seen"] = "unknown"
@@ -98,7 +98,7 @@ class Stopper:
     def start(self, course: Course) -> None:
         """Listen to steps and backwards, after all instruments, and watch the time."""
         self._course = course
-        self._deadline = time.monotonic() + _START_UP * self._seconds
+        self._deadline = CLOCK.monotonic() + _START_UP * self._seconds
         course.step_taken.connect(self._stepped, owner="stopping", order=math.inf)
         course.backward_over.connect(self._trained, owner="stopping", order=math.inf)
         threading.Thread(target=self._watch_time, name="autograd_doctor clock", daemon=True).start()
@@ -116,7 +116,7 @@ class Stopper:
 
     def observe(self, event: Event) -> None:
         """Take note that the program moves, and of the phases that it has shown."""
-        self._standstill.signalled(time.monotonic())
+        self._standstill.signalled(CLOCK.monotonic())
         if isinstance(event, ForwardRan):
             self._evaluated |= not event.grad_enabled or not event.training
         elif isinstance(event, BatchDrawn):
@@ -136,7 +136,7 @@ class Stopper:
             self._boundary = "seen" if seen else "near" if within_reach else "unknown"
 
     def _trained(self, course: Course) -> None:
-        now = time.monotonic()
+        now = CLOCK.monotonic()
         self._standstill.signalled(now)
         if not self._training:
             self._training = True
@@ -154,7 +154,7 @@ class Stopper:
             self._guard.defer(self._raise)
 
     def _due(self, taken: int) -> StopReason | None:
-        now = time.monotonic()
+        now = CLOCK.monotonic()
         if now >= self._deadline:
             return "time"
         if self._is_seen_again:
@@ -170,14 +170,14 @@ class Stopper:
 
     def _raise(self) -> None:
         self._raised += 1
-        self._raised_at = min(self._raised_at, time.monotonic())
+        self._raised_at = min(self._raised_at, CLOCK.monotonic())
         if self._raised > _SWALLOWED:
             self._end_hard()
         raise Stop(self.reason)
 
     def _watch_time(self) -> None:
         while not self._over.wait(_TICK):
-            now = time.monotonic()
+            now = CLOCK.monotonic()
             self._standstill.look(now)
             stepped = self._course is not None and self._course.steps > 0
             if self.reason is None and now >= self._deadline + (_STEP_IS_NEAR if stepped else 0.0):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import gc
 import math
-import time
 from collections.abc import Callable
 
 from torch.optim import Optimizer
 
+from autograd_doctor.clock import CLOCK
 from autograd_doctor.events import InstrumentAttached, ProcessStarted, RunEnded
 from autograd_doctor.instruments.optimizers import Optimizers
 from autograd_doctor.instruments.parameters import Parameters
@@ -34,7 +34,7 @@ class Within:
 
     def __init__(self, plan: Plan, limit: int | None) -> None:
         self._limit = limit or math.inf
-        self._began = time.monotonic()
+        self._began = CLOCK.monotonic()
         self._recorder = Recorder(plan)
         self._session = Session(self._recorder.write)
         self._plan = plan
@@ -76,7 +76,7 @@ class Within:
             signals.modules.began.disconnect(self._leave_in_time)
             signals.clearing.began.disconnect(self._leave_in_time)
         self._session.close()
-        seconds = round(time.monotonic() - self._began, 3)
+        seconds = round(CLOCK.monotonic() - self._began, 3)
         self._session.emit(RunEnded(step=self._session.step, reason=reason, exit_code=code, seconds=seconds))
         self._recorder.close()
 

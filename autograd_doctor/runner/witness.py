@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import sys
 import threading
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 from urllib.parse import unquote
 
+from autograd_doctor.clock import CLOCK
 from autograd_doctor.runner.keeper import Keeper, Refused
 
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
@@ -66,7 +66,7 @@ class Witness:
     def _look(self) -> None:
         """Now and then, how files were left, so that what others do to them later is known as theirs."""
         while True:
-            time.sleep(_LOOK_EVERY)
+            CLOCK.sleep(_LOOK_EVERY)
             self.settle()
 
     def announce(self, path: Any) -> None:

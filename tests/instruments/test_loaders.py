@@ -10,6 +10,7 @@ from torch import nn
 from torch.optim import SGD
 from torch.utils.data import DataLoader, IterableDataset
 
+from autograd_doctor.clock import Clock
 from autograd_doctor.events import BatchDrawn, Noted
 from autograd_doctor.instruments import loaders as module
 from autograd_doctor.instruments.loaders import Loaders
@@ -162,7 +163,7 @@ def test_a_pass_that_is_soon_over_is_left_whole(coping):
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The time, in seconds, by the clock that loaders go by."""
     now = [0.0]
-    monkeypatch.setattr(module, "monotonic", lambda: now[0])
+    monkeypatch.setattr(module, "CLOCK", Clock(monotonic=lambda: now[0]))
     return now
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -12,6 +11,7 @@ from itertools import count
 from torch import nn
 from torch.nn.parameter import is_lazy
 
+from autograd_doctor.clock import CLOCK
 from autograd_doctor.runner.assuming.corrections import corrections
 from autograd_doctor.runner.assuming.guess import BATCH, LENGTH, SIDES, Guess, Guesses, changed
 from autograd_doctor.runner.assuming.leaves import SEQUENCES, taken_in, vocabulary
@@ -72,11 +72,11 @@ def search(model: nn.Module, bench: Bench, names: dict[str, str], first: Iterabl
 
     names: the parameters, each with the keyword under which it is passed, "" by position. first: what is tried first.
     """
-    began, waiting = time.monotonic(), _Waiting()
+    began, waiting = CLOCK.monotonic(), _Waiting()
     best: Found | None = None
     waiting.add(first)
     waiting.add(_beginnings(model, names))
-    while (guesses := waiting.next()) and time.monotonic() - began < _SECONDS:
+    while (guesses := waiting.next()) and CLOCK.monotonic() - began < _SECONDS:
         result = bench.tried(guesses)
         if best is None or result.error is None or result.progress > best.result.progress:
             best = Found(guesses, result)

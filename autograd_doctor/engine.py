@@ -17,7 +17,6 @@ from autograd_doctor.judging.presentation import Presenter
 from autograd_doctor.judging.silence import Silence
 from autograd_doctor.judging.unexplained import unexplained
 from autograd_doctor.judging.verdict import Doubts, decide, decide_on_function, outdated
-from autograd_doctor.notebook import spoken
 from autograd_doctor.plan import Outcome, Target
 from autograd_doctor.recording import missing
 from autograd_doctor.report import SCHEMA_VERSION, Checks, Report, ReportedFinding, Statistics, Tool, writable
@@ -81,7 +80,7 @@ def judge(
         checks=Checks(examination.ran, examination.skipped),
         statistics=_statistics(findings),
         baseline=baseline,
-        notes=[*map(spoken, facts.notes(trace, outcome)), *silence.notes(trace, rules, examination, presenter)],
+        notes=[*map(presenter.text, facts.notes(trace, outcome)), *silence.notes(trace, rules, examination, presenter)],
         course=course(trace, presenter),
     )
     return writable(report)

@@ -15,7 +15,7 @@ from typing import NamedTuple, Self
 
 import msgspec
 
-from autograd_doctor.events import Event, Noted
+from autograd_doctor.events import Event, Noted, RunEnded
 from autograd_doctor.interrupts import Interrupts, interrupts
 from autograd_doctor.keeping.descendants import MARK, end_all, note_mark
 from autograd_doctor.keeping.guardian import Guardian
@@ -106,14 +106,15 @@ class Child:
 
         After a polite run the files are put back, and what changed in `folders` all the same is told.
         """
-        timed_out = interrupted = False
+        timed_out = lingered = interrupted = False
         before = Listing(folders if plan.polite else (), besides=os.path.dirname(plan.trace))
         with interrupts() as heard, Guardian(self._process.pid, self._mark, plan.scratch):
             try:
                 note_mark(Path(plan.scratch), self._mark)
                 self._give(plan)
-                timed_out = not self._wait(timeout, on_event)
-                if timed_out:
+                if not self._wait(timeout, on_event):
+                    lingered = self._has_ended()
+                    timed_out = not lingered
                     self._end_hung(on_event)
             except KeyboardInterrupt:
                 interrupted = True
@@ -127,7 +128,11 @@ class Child:
                 done = put_back(Path(plan.scratch))
                 self._events += [Noted(text=text) for text in told(done, before, plan.scratch)]
         trace = Trace(tuple(self._events))
-        return Recording(trace, self._outcome(plan, trace, timed_out, interrupted))
+        return Recording(trace, self._outcome(plan, trace, timed_out, lingered, interrupted))
+
+    def _has_ended(self) -> bool:
+        """Whether the program has come to its end as far as the recording goes."""
+        return any(isinstance(event, RunEnded) for event in self._events)
 
     def _end_helpers(self, plan: Plan) -> None:
         """What the program has started. Where it was not stopped, a check that need not be polite lets it go on."""
@@ -195,13 +200,14 @@ class Child:
             self._signal_all(signal.SIGKILL)
             self._process.wait()
 
-    def _outcome(self, plan: Plan, trace: Trace, timed_out: bool, interrupted: bool) -> Outcome:
+    def _outcome(self, plan: Plan, trace: Trace, timed_out: bool, lingered: bool, interrupted: bool) -> Outcome:
         status = self._process.returncode
         hung = timed_out or (trace.end is not None and trace.end.reason == "hung")
         return Outcome(
             exit_code=status if status >= 0 else None,
             signal=-status if status < 0 else None,
             timed_out=timed_out,
+            lingered=lingered,
             interrupted=interrupted,
             stacks=_program_stacks(Path(plan.scratch, STACKS)) if hung else "",
             seconds=time.monotonic() - self._began,

@@ -211,7 +211,8 @@ class FirstRun(Struct, frozen=True, kw_only=True):
 class Outcome(Struct, frozen=True, kw_only=True):
     """How the child ended, as its parent saw it.
 
-    exit_code: None when `signal` killed it. timed_out: it was ended because it outlived the timeout. stacks: its Python
+    exit_code: None when `signal` killed it. timed_out: it was ended because it outlived the timeout. lingered: the same
+    of its process, when the program had come to its end. stacks: its Python
     stacks if it hung, at the moment when it was ended. interrupted: the person pressed Ctrl-C. first_run: what an
     earlier run showed, and could not explain; this is the second.
     """
@@ -219,6 +220,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     exit_code: int | None = 0
     signal: int | None = None
     timed_out: bool = False
+    lingered: bool = False
     interrupted: bool = False
     stacks: str = ""
     first_run: FirstRun | None = None

@@ -88,6 +88,82 @@ def test_a_hang_in_training_is_told_from_the_end_of_the_time(
     assert "autograd_doctor" not in note
 
 
+LEAVES_WHEN_IT_IS_ENDED = {
+    "SIGTERM": """
+        import signal
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+        train(25)
+        while not os.path.exists("never"):
+            time.sleep(0.01)
+    """,
+    "SIGUSR2": """
+        import signal
+        signal.signal(signal.SIGUSR2, lambda *_: sys.exit(0))
+        train(25)
+        while not os.path.exists("never"):
+            time.sleep(0.01)
+    """,
+    "woken": "import ctypes\ntrain(25)\nctypes.PyDLL(None).pause()",
+}
+
+
+@pytest.mark.parametrize("name", LEAVES_WHEN_IT_IS_ENDED)
+def test_a_program_that_outlives_the_time_limit_is_never_green(checked: Callable[..., Checked], name: str) -> None:
+    report, code = checked(LEAVES_WHEN_IT_IS_ENDED[name], "--max-seconds", "100", "--timeout", "12", "--steps", "1000")
+    assert (code, report["verdict"], report["run"]["stopped_by"]) == (3, "program-failed", "timeout")
+
+
+def test_a_program_that_sleeps_when_the_time_is_up_does_not_hang(checked: Callable[..., Checked]) -> None:
+    report, code = checked("train()\ntime.sleep(100)\ntrain()", "--max-seconds", "6")
+    assert (code, report["verdict"], report["run"]["stopped_by"]) == (0, "passed", "time")
+    line = len((dedent(TRAINS) + "train()\n").splitlines()) + 1
+    (note,) = [note for note in report["notes"] if "slept" in note]
+    assert note.startswith("the time was up while the program slept in ")
+    assert note.endswith(f"train.py:{line}")
+    assert "6 of the 30 steps asked for were seen: the time was up after 6 s (`--max-seconds`)" in report["notes"]
+
+
+SERVES = """
+    import http.server
+    train()
+    server = http.server.HTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
+    threading.Thread(target=server.serve_forever, name="the server").start()
+"""
+A_THREAD_TRAINS_AND_HANGS = """
+    def run():
+        train()
+        threading.Lock().acquire()
+        lock = threading.Lock()
+        lock.acquire()
+        lock.acquire()
+    threading.Thread(target=run).start()
+"""
+SLEEPS_AT_EXIT = """
+    import atexit
+    train()
+    atexit.register(time.sleep, 100)
+"""
+
+
+def test_a_program_that_serves_when_it_has_trained_has_finished(checked: Callable[..., Checked]) -> None:
+    report, code = checked(SERVES, "--max-seconds", "50")
+    assert (code, report["verdict"], report["run"]["stopped_by"]) == (0, "passed", "finished")
+    said = "the program came to its end, and threads that it had started went on and were ended: `the server`"
+    assert said in report["notes"]
+
+
+def test_a_thread_that_trains_and_hangs_when_the_program_has_ended_is_a_hang(checked: Callable[..., Checked]) -> None:
+    report, code = checked(A_THREAD_TRAINS_AND_HANGS, "--max-seconds", "5")
+    assert (code, report["run"]["stopped_by"]) == (3, "hung")
+
+
+def test_a_process_that_outlives_its_program_takes_nothing_from_what_was_seen(checked: Callable[..., Checked]) -> None:
+    report, code = checked(SLEEPS_AT_EXIT, "--timeout", "12")
+    assert (code, report["verdict"], report["run"]["stopped_by"]) == (0, "passed", "finished")
+    (note,) = [note for note in report["notes"] if "its process went on" in note]
+    assert note.startswith("the program came to its end")
+
+
 MOVING = {
     "torch": "train()\nbig = torch.randn(1500, 1500)\nwhile True:\n    big @ big",
     "python": "train()\nwhile True:\n    sum(range(1000))",

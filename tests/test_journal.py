@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -74,12 +75,12 @@ def test_nobody_waits_for_ever_for_a_turn(tmp_path: Path, monkeypatch: pytest.Mo
         with (tmp_path / "turns").open("ab") as lock:
             fcntl.lockf(lock, fcntl.LOCK_EX)
             os.write(said, b"held")
-            os.read(ready, 1)
+            signal.pause()
         os._exit(0)
     try:
         assert os.read(ready, 4) == b"held"
         with pytest.raises(TimeoutError, match="another process"), Journal(tmp_path).turn():
             pass
     finally:
-        os.kill(process, 9)
+        os.kill(process, signal.SIGKILL)
         os.waitpid(process, 0)

@@ -13,6 +13,7 @@ from autograd_doctor.events import (
     ModelAssumed,
     Noted,
     ProcessStarted,
+    RecordingStarted,
     RunEnded,
     RunStarted,
 )
@@ -97,12 +98,13 @@ def _optimizers(trace: Trace) -> Iterator[OptimizerFacts]:
 
 
 def _stopped_by(trace: Trace, outcome: Outcome) -> StoppedBy:
+    """What the program does once it is being ended, such as leaving with 0 as it is told to, does not count."""
     if outcome.interrupted:
         return "interrupted"
-    if trace.end:
-        return _last_end(trace.end, outcome)
     if outcome.timed_out:
         return "timeout"
+    if trace.end:
+        return trace.end.reason if outcome.lingered else _last_end(trace.end, outcome)
     if outcome.signal is not None:
         return "killed"
     if trace.crash:
@@ -120,7 +122,7 @@ def _last_end(end: RunEnded, outcome: Outcome) -> StoppedBy:
 def _program_exit(trace: Trace, outcome: Outcome) -> int | None:
     end = trace.end
     failed_on_the_way_out = outcome.signal is not None or bool(outcome.exit_code)
-    if end is None or (end.reason in ("finished", "exited") and failed_on_the_way_out):
+    if end is None or (end.reason in ("finished", "exited") and failed_on_the_way_out and not outcome.lingered):
         return outcome.exit_code
     return end.exit_code
 
@@ -128,13 +130,25 @@ def _program_exit(trace: Trace, outcome: Outcome) -> int | None:
 def notes(trace: Trace, outcome: Outcome) -> list[str]:
     """What the doctor changed or left out, and what was odd about the end, each once."""
     said = list(dict.fromkeys([*(event.text for event in trace.of(Noted)), *_functions_not_judged(trace)]))
+    said += list(_cut_short(trace))
     said += [f"`{each.instrument}` failed in `{each.look}`: {each.error}" for each in trace.of(InstrumentFailed)]
     if outcome.first_run is not None:
         said.append(f"in a first run, {outcome.first_run.how}; this is a second run, with {outcome.first_run.wanted}")
-    if outcome.timed_out or outcome.stacks:
+    if outcome.lingered:
+        said.append(f"the program came to its end, and its process went on and was ended after {outcome.seconds:.0f} s")
+    elif outcome.timed_out or outcome.stacks:
         running = f"; this was running:\n{outcome.stacks.rstrip()}" if outcome.stacks else ""
         said.append(f"the program hung and was ended{running}")
     return said
+
+
+def _cut_short(trace: Trace) -> Iterator[str]:
+    """Fewer steps than were asked for, because the time was up."""
+    taken = trace.steps_by_optimizer.total()
+    for asked in trace.of(RecordingStarted):
+        if trace.end is not None and trace.end.reason == "time" and 0 < taken < asked.steps:
+            limit = f"after {asked.max_seconds:g} s (`--max-seconds`)"
+            yield f"{taken} of the {asked.steps} steps asked for were seen: the time was up {limit}"
 
 
 def _functions_not_judged(trace: Trace) -> Iterator[str]:

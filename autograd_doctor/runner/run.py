@@ -115,6 +115,7 @@ class _Run:
             plan.batches_per_epoch,
             runs_again=plan.runs_again,
             end_hard=self._end_hard,
+            note=self._note,
         )
 
     def _record(self, event: Event) -> None:

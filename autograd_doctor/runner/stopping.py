@@ -13,6 +13,8 @@ interrupt blocking calls, but it takes the place of a handler of the program's o
 program could return early because of it.
 
 A program that was training, and of which nothing moves any more when the time is up, hangs: it is ended, not stopped.
+Unless it sleeps, which ends by itself: then the time is up, and no more is known. One whose main thread has come to its
+end and left threads behind that do not train, a server for instance, has finished once these stand still.
 """
 
 from __future__ import annotations
@@ -38,9 +40,10 @@ from autograd_doctor.events import (
 )
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.runner.standstill import Standstill
+from autograd_doctor.runner.whereabouts import line_of, sleeps
 from autograd_doctor.signals.guard import Guard
 
-StopReason = Literal["steps", "time", "hung"]
+StopReason = Literal["steps", "time", "hung", "finished"]
 
 _EXTENSION = 4
 _START_UP = 2
@@ -68,6 +71,7 @@ class Stopper:
         *,
         runs_again: bool = False,
         end_hard: Callable[[], None],
+        note: Callable[[str], None] = lambda text: None,
     ) -> None:
         self.reason: StopReason | None = None
         self.evaluates = False
@@ -81,6 +85,8 @@ class Stopper:
         self._least_seconds = seconds
         self._seconds = max_seconds
         self._end_hard = end_hard
+        self._note = note
+        self._trainer = threading.main_thread()
         self._process = os.getpid()
         self._enough_at = math.inf
         self._deadline = math.inf
@@ -138,6 +144,7 @@ class Stopper:
     def _trained(self, course: Course) -> None:
         now = CLOCK.monotonic()
         self._standstill.signalled(now)
+        self._trainer = threading.current_thread()
         if not self._training:
             self._training = True
             self._standstill = Standstill(now, self._seconds)
@@ -180,6 +187,8 @@ class Stopper:
             now = CLOCK.monotonic()
             self._standstill.look(now)
             stepped = self._course is not None and self._course.steps > 0
+            if self.reason is None and self._left_threads_behind() and self._standstill.is_hang(now):
+                self._end_finished()
             if self.reason is None and now >= self._deadline + (_STEP_IS_NEAR if stepped else 0.0):
                 self._time_is_up(now)
             if now >= self._raised_at + _GRACE:
@@ -187,13 +196,33 @@ class Stopper:
 
     def _time_is_up(self, now: float) -> None:
         """Stop what moves and end what hangs; where nothing has moved for a while, wait until it is clear which."""
-        if self._training and self._standstill.is_hang(now):
+        if self._hangs(now):
             with self._lock:
                 self.reason = self.reason or "hung"
             if self.reason == "hung":
                 self._end_hard()
-        elif not (self._training and self._standstill.has_begun(now)):
+        elif self._left_threads_behind():
+            self._end_finished()
+        elif sleeps(self._trainer) or not (self._training and self._standstill.has_begun(now)):
             self._stop_between_steps(now)
+
+    def _hangs(self, now: float) -> bool:
+        still = self._training and self._standstill.is_hang(now)
+        return still and not sleeps(self._trainer) and not self._left_threads_behind()
+
+    def _left_threads_behind(self) -> bool:
+        """Whether the program has come to its end, and what trained is not among the threads that it waits for."""
+        trains_on = self._trainer is not threading.main_thread() and self._trainer.is_alive()
+        return self._training and self._program_over and not trains_on
+
+    def _end_finished(self) -> None:
+        with self._lock:
+            if self.reason is not None or self._over.is_set():
+                return
+            self.reason = "finished"
+        names = ", ".join(f"`{thread.name}`" for thread in _waited_for())
+        self._note(f"the program came to its end, and threads that it had started went on and were ended: {names}")
+        self._end_hard()
 
     def _stop_between_steps(self, now: float) -> None:
         with self._lock:
@@ -217,9 +246,16 @@ class Stopper:
 
     def _give_up(self, now: float) -> None:
         """The program did not end although it was stopped; it hung already if it never took notice."""
-        if self._training and self._unanswered and self._standstill.is_hang(now):
+        if self._unanswered and self._hangs(now):
             self.reason = "hung"
+        elif self._unanswered and sleeps(self._trainer):
+            self._note(f"the time was up while the program slept in {line_of(self._trainer)}")
         self._end_hard()
+
+
+def _waited_for() -> list[threading.Thread]:
+    """The threads that Python waits for at its end."""
+    return [each for each in threading.enumerate() if not each.daemon and each is not threading.main_thread()]
 
 
 def speaks_of_evaluation(code: CodeType) -> bool:

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from autograd_doctor import __version__
 from autograd_doctor.accepted import Accepted
-from autograd_doctor.findings import SEVERITIES, ExitCode, Finding, Number
+from autograd_doctor.findings import ExitCode, Finding, Number
 from autograd_doctor.judging import facts
 from autograd_doctor.judging.consequences import PROGRAM_CRASHED, Case, cases
 from autograd_doctor.judging.course import course
 from autograd_doctor.judging.examination import examine
 from autograd_doctor.judging.placing import placed
 from autograd_doctor.judging.presentation import Presenter
+from autograd_doctor.judging.several_ranks import statistics
 from autograd_doctor.judging.silence import Silence
 from autograd_doctor.judging.unexplained import unexplained
 from autograd_doctor.judging.verdict import Doubts, decide, decide_on_function, outdated
 from autograd_doctor.plan import Outcome, Target
 from autograd_doctor.recording import missing
-from autograd_doctor.report import SCHEMA_VERSION, Checks, Report, ReportedFinding, Statistics, Tool, writable
+from autograd_doctor.report import SCHEMA_VERSION, Checks, Report, ReportedFinding, Tool, writable
 from autograd_doctor.rules import Rule
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.learning import awaited
@@ -78,7 +78,7 @@ def judge(
         findings=findings,
         suppressed=[finding for finding in settled if finding.suppressed is not None],
         checks=Checks(examination.ran, examination.skipped),
-        statistics=_statistics(findings),
+        statistics=statistics(findings),
         baseline=baseline,
         notes=[*map(presenter.text, facts.notes(trace, outcome)), *silence.notes(trace, rules, examination, presenter)],
         course=course(trace, presenter),
@@ -100,9 +100,3 @@ def _consequence(finding: Finding, presenter: Presenter) -> str:
         return f"this is what the program died of (`{finding.code}` {finding.name})"
     place = f" at {presenter.line(finding.location.path, finding.location.line)}" if finding.location else ""
     return f"as a consequence, {finding.message} (`{finding.code}` {finding.name}{place})"
-
-
-def _statistics(findings: Sequence[ReportedFinding]) -> Statistics:
-    by_severity = Counter(finding.severity for finding in findings)
-    by_rule = Counter(finding.code for finding in findings)
-    return Statistics(dict(sorted(by_rule.items())), {severity: by_severity[severity] for severity in SEVERITIES})

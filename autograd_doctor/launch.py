@@ -126,7 +126,8 @@ class Child:
                 self._take(self._reader.ended(), on_event)
                 self._end_helpers(plan)
                 done = put_back(Path(plan.scratch))
-                self._events += [Noted(text=text) for text in told(done, before, plan.scratch)]
+                rank = plan.ranks.rank
+                self._events += [Noted(text=text, rank=rank) for text in told(done, before, plan.scratch)]
         trace = Trace(tuple(self._events))
         return Recording(trace, self._outcome(plan, trace, timed_out, lingered, interrupted))
 

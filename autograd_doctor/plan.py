@@ -155,13 +155,32 @@ class Assumption(Struct, frozen=True, kw_only=True):
     settings: str = ""
 
 
+class Ranks(Struct, frozen=True, kw_only=True):
+    """One of `size` processes that train together.
+
+    folder: where those on this machine, which are then all, can leave each other word; else empty. began: the time at
+    which this one was started, in seconds.
+    """
+
+    rank: int = 0
+    size: int = 1
+    folder: str = ""
+    began: float = 0.0
+
+    @property
+    def are_several(self) -> bool:
+        """Whether there are others."""
+        return self.size > 1
+
+
 class Plan(Struct, frozen=True, kw_only=True):
     """Everything the child needs to know.
 
     steps, seconds: a check goes on until it has seen so many optimizer steps, and so many seconds of training.
     max_seconds: and no longer than this. batches_per_epoch: how many batches of a long pass over a `DataLoader` are
     seen at least before it is cut (0: it never is). full_from: a step about which everything is recorded.
-    runs_again: where more detail is needed, the parent runs the program once more, so that this run ends there.
+    runs_again: where more detail is needed, the parent runs the program once more, so that this run ends there. ranks:
+    which one of several this process is.
     trace, scratch: a file to append events to, and a folder for the journal of files and for `STACKS`. polite: keep a
     journal, so that files can be put back, and switch trackers off. stdout_to_stderr: descriptor 1 is the parent's
     report, so the program's output goes to descriptor 2.
@@ -182,6 +201,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     batches_per_epoch: int = 10
     full_from: int | None = None
     runs_again: bool = False
+    ranks: Ranks = Ranks()
     polite: bool = True
     stdout_to_stderr: bool = False
     seed: int | None = None

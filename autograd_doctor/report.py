@@ -55,12 +55,16 @@ class TargetFacts(Struct, frozen=True, kw_only=True):
 
 
 class Environment(Struct, frozen=True, kw_only=True):
-    """Where it ran; empty strings if the program's process never came that far."""
+    """Where it ran; empty strings if the program's process never came that far.
+
+    world_size: how many ranks trained together, each of which was watched by itself; 1 for a program alone.
+    """
 
     python: str = ""
     torch: str = ""
     device: str = ""
     packages: dict[str, str] = {}
+    world_size: int = 1
 
 
 class OptimizerFacts(Struct, frozen=True):

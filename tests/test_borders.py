@@ -77,6 +77,7 @@ MAY_IMPORT = {
     "interrupts": set(),
     "clock": set(),
     "own_python": set(),
+    "ranks": {"clock", "plan"},
     "keeping": {"clock", "own_python"},
     "events": {"findings", "plan"},
     "wording": {"events"},
@@ -100,7 +101,7 @@ MAY_IMPORT = {
             "plan",
             "reading",
         ),
-        *("recording", "signals"),
+        *("ranks", "recording", "signals"),
     },
     # From a trace to a report.
     "course": set(),
@@ -157,12 +158,12 @@ MAY_IMPORT = {
     "launch": {"events", "interrupts", "keeping", "own_python", "plan", "recording", "screen", "trace"},
     "command": {
         *("accepted", "config", "config_file", "engine", "events", "findings", "interrupts", "launch", "mistakes"),
-        *("plan", "recording"),
+        *("plan", "ranks", "recording"),
         *("judging", "renderers", "report", "rules", "screen", "settings", "target", "trace", "wording"),
     },
     "api": {
-        *("accepted", "command", "config", "engine", "mistakes", "plan", "reading", "recording", "renderers", "report"),
-        *("rules", "runner", "settings", "trace"),
+        *("accepted", "command", "config", "engine", "mistakes", "plan", "ranks", "reading", "recording", "renderers"),
+        *("report", "rules", "runner", "settings", "trace"),
     },
     "pytest_plugin": set(),
     "cli": {"command", "config", "findings", "mistakes", "settings"},

@@ -29,6 +29,7 @@ from autograd_doctor.events import (
     RunEnded,
 )
 from autograd_doctor.plan import Outcome, Plan, Target
+from autograd_doctor.ranks import this_rank
 from autograd_doctor.recording import EVENT_TYPES, FORMAT_LINE, TraceError, TraceReader, encoded, merge, missing
 from autograd_doctor.rules import all_rules
 from autograd_doctor.runner.recorder import Recorder
@@ -65,10 +66,9 @@ def plan(tmp_path: Path) -> Plan:
     return Plan(target=target, trace=str(tmp_path / "trace"), scratch=str(tmp_path), **asked)  # type: ignore[arg-type]
 
 
-def test_the_recorder_stamps_and_says_who_and_what(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RANK", "3")
-    monkeypatch.setenv("WORLD_SIZE", "8")
-    recorder = Recorder(plan)
+def test_the_recorder_stamps_and_says_who_and_what(plan: Plan) -> None:
+    ranks = this_rank({"RANK": "3", "WORLD_SIZE": "8"})
+    recorder = Recorder(msgspec.structs.replace(plan, ranks=ranks))
     recorder.write(Noted(text="a", sequence=99))
     recorder.write(END)
     trace = recording.load(Path(plan.trace))

@@ -18,6 +18,7 @@ from autograd_doctor.accepted import Accepted
 from autograd_doctor.config import Loaded
 from autograd_doctor.mistakes import Mistake, nearest
 from autograd_doctor.plan import Outcome, Plan, Target
+from autograd_doctor.ranks import this_rank
 from autograd_doctor.reading.places import is_ours
 from autograd_doctor.report import Report
 from autograd_doctor.rules import Rule, all_rules
@@ -183,6 +184,7 @@ def _begun(job: _Job, target: Target, steps: int | None) -> Callable[[BaseExcept
         seconds=0.0,
         batches_per_epoch=0,
         polite=False,
+        ranks=this_rank(os.environ),
     )
     within = Within(plan, steps)
 

@@ -27,8 +27,8 @@ class Again(NamedTuple):
 
 def again(plan: Plan, trace: Trace) -> Again | None:
     """How to run the program once more, None if the trace tells all that it can."""
-    if trace.end is None or plan.function is not None:
-        return None
+    if trace.end is None or plan.function is not None or plan.ranks.are_several:
+        return None  # a rank that is run again would wait for peers that are gone
     if plan.batches_per_epoch and (died := _death_after_a_cut(trace)):
         steps = max(plan.steps, _STEPS_WITHOUT_CUTS)
         return Again(replace(plan, batches_per_epoch=0, steps=steps), FirstRun(how=died, lacked="whole passes"))

@@ -27,8 +27,9 @@ from autograd_doctor.events import CheckEnded, Noted, RecordingDamaged, RunStart
 from autograd_doctor.findings import ExitCode, Number
 from autograd_doctor.interrupts import interrupts
 from autograd_doctor.mistakes import Mistake
-from autograd_doctor.plan import CallPlan, FunctionPlan, ModelPlan, Outcome, Plan, Target
-from autograd_doctor.report import Report
+from autograd_doctor.plan import CallPlan, FunctionPlan, ModelPlan, Outcome, Plan, Ranks, Target
+from autograd_doctor.ranks import ALONE, Talk, this_rank
+from autograd_doctor.report import Report, from_json, to_json
 from autograd_doctor.rules import Rule, all_rules
 from autograd_doctor.screen import Screen
 from autograd_doctor.settings import calls, model_section, selection
@@ -37,6 +38,8 @@ from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural
 
 _JUDGED = ("passed", "faults")
+_FOR_OTHERS = 60.0
+"""Seconds that rank 0 waits for the reports of others, which have stopped at the same step."""
 
 
 class Request(NamedTuple):
@@ -80,6 +83,7 @@ class _Job(NamedTuple):
     shelf: Shelf
     repository: Path
     said: Sequence[str]
+    ranks: Ranks = ALONE
 
 
 def check(request: Request) -> int:
@@ -99,6 +103,8 @@ def examined(request: Request) -> Report | None:
 
 
 def _told(judged: Report, request: Request) -> int:
+    if this_rank(os.environ).rank:
+        return ExitCode.OK  # a launcher that sees another code ends rank 0, which has the report to write
     workflow.summarize(judged, os.environ)
     return exit_code(judged, request.asked.exit_zero)
 
@@ -148,15 +154,35 @@ def _run(
         run = _watch(request, plan, job)
     while not run.outcome.interrupted and (second := again(plan, run.trace)):
         plan, run = second.plan, _run_again(request, second, job)
-    if request.save_trace:
+    if request.save_trace and job.ranks.rank == 0:
         _save(run, what, request.save_trace)
     if _refused(run, what):
         return None
+    if job.ranks.rank:
+        return _handed_in(_judged(run.trace, what, run.outcome, job), job.ranks)
     return _judge(run.trace, what, run.outcome, job, request.asked)
 
 
+def _handed_in(judged: Report, ranks: Ranks) -> Report:
+    """What another rank than the first has to say, it says to that one, which prints one report."""
+    if ranks.folder:
+        Talk(ranks).hand_in(to_json(judged))
+    return judged
+
+
+def _gathered(judged: Report, ranks: Ranks) -> Report:
+    from autograd_doctor.judging.several_ranks import together
+
+    if not ranks.folder:
+        return judged
+    talk = Talk(ranks)
+    others = [(rank, from_json(said) if said else None) for rank, said in talk.handed_in(_FOR_OTHERS)]
+    talk.end()
+    return together(judged, others)
+
+
 def _note(request: Request, said: str) -> None:
-    if not request.caller:
+    if not request.caller and not this_rank(os.environ).rank:
         print(f"note: {said}", file=sys.stderr)
 
 
@@ -241,6 +267,7 @@ def _job(loaded: Loaded, request: Request, what: Target, cwd: str = "") -> _Job:
         shelf,
         baselines.repository(_folder(request)),
         loaded.said,
+        this_rank(os.environ),
     )
 
 
@@ -320,11 +347,13 @@ def _plan(job: _Job, what: Target, workspace: launch.Workspace) -> Plan:
         steps=settings.steps,
         seconds=settings.seconds,
         max_seconds=settings.max_seconds,
-        batches_per_epoch=settings.batches_per_epoch,
+        # A pass that one rank cuts by its clock would leave the others waiting.
+        batches_per_epoch=0 if job.ranks.are_several else settings.batches_per_epoch,
         polite=settings.polite,
         stdout_to_stderr=outputs.owns_stdout(job.outputs),
         runs_again=True,
         seed=secrets.randbits(32),
+        ranks=job.ranks,
     )
 
 
@@ -365,7 +394,8 @@ def _put_abandoned_back(request: Request) -> None:
 
 def _screen(settings: Settings) -> tuple[Screen | None, Progress | None]:
     """A status line for a person who watches a terminal, and for nobody else."""
-    if outputs.PERSON not in settings.output_format or not Screen.is_possible():
+    is_first = this_rank(os.environ).rank == 0
+    if not is_first or outputs.PERSON not in settings.output_format or not Screen.is_possible():
         return None, None
     progress = Progress(settings.steps)
     return Screen(progress.line), progress
@@ -378,7 +408,7 @@ def _load_judges(wanted: Sequence[Output]) -> None:
 
 
 def _judge(trace: Trace, what: Target, outcome: Outcome, job: _Job, asked: Invocation) -> Report:
-    judged = _judged(trace, what, outcome, job)
+    judged = _gathered(_judged(trace, what, outcome, job), job.ranks)
     if asked.add_ignore is not None and judged.findings and judged.verdict in _JUDGED:
         for said in add_ignores(judged, job.repository, asked.add_ignore):
             print(f"note: {said}", file=sys.stderr)
@@ -396,7 +426,7 @@ def _judged(trace: Trace, what: Target, outcome: Outcome, job: _Job) -> Report:
     from autograd_doctor.engine import judge
 
     return judge(
-        Trace((*trace.events, *(Noted(text=text) for text in job.said))),
+        Trace((*trace.events, *(Noted(text=text, rank=job.ranks.rank) for text in job.said))),
         job.rules,
         job.tunables,
         target=what,

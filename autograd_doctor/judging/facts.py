@@ -55,7 +55,11 @@ def environment(trace: Trace) -> Environment:
     if started is None:
         return Environment()
     return Environment(
-        python=started.python, torch=started.torch, device=started.device, packages=dict(started.packages)
+        python=started.python,
+        torch=started.torch,
+        device=started.device,
+        packages=dict(started.packages),
+        world_size=max((each.world_size for each in trace.of(RecordingStarted)), default=1),
     )
 
 

@@ -14,6 +14,8 @@ from autograd_doctor.wording import plural
 
 _CONFIDENCE = {"medium": "medium: the cause was inferred, not observed", "low": "low: a heuristic, look twice"}
 
+BETWEEN_RANKS = "gradients and weights that differ, the same data twice, ranks that wait for one another"
+
 
 def is_function(report: Report) -> bool:
     """Whether a custom function was judged by itself, rather than a training program."""
@@ -51,6 +53,8 @@ def remarks(report: Report) -> Iterator[tuple[str, str]]:
         reasons.setdefault(reason, []).append(code)
     for reason, codes in reasons.items():
         yield "not checked", f"{reason}: {listed(codes, 4)}"
+    if report.environment.world_size > 1:
+        yield "not checked", f"what only shows between ranks: {BETWEEN_RANKS}"
     known = [finding.code for finding in report.suppressed if _is_known(finding)]
     if known and report.baseline:
         yield "known", f"from {report.baseline.path}: {listed(_counted(known), 8)}"

@@ -68,7 +68,9 @@ def _silenced(report: Report) -> str:
 def _blind(report: Report) -> str:
     """How many checks could not look, and why."""
     reasons = list(dict.fromkeys(report.checks.skipped.values()))
-    return f"; {len(report.checks.skipped)} could not look: {listed(reasons, 2)}" if reasons else ""
+    blind = f"; {len(report.checks.skipped)} could not look: {listed(reasons, 2)}" if reasons else ""
+    size = report.environment.world_size
+    return f"{blind}; {size} ranks were watched one by one, not against each other" if size > 1 else blind
 
 
 def _summary_of_function(report: Report, counts: Sequence[str]) -> str:

@@ -32,14 +32,14 @@ _TRACKERS = {
 class Polite:
     """Everything here is done for the rest of the process: exit functions and threads of the program may save, too.
 
-    `note` is told what was kept from happening.
+    `note` is told what was kept from happening. `own` are further files and folders of ours.
     """
 
-    def __init__(self, note: Callable[[str], None], scratch: Path, trace: Path) -> None:
+    def __init__(self, note: Callable[[str], None], scratch: Path, trace: Path, *own: Path) -> None:
         self._note = note
         self._folder = scratch
         self._trace = trace
-        self._witness = Witness(Keeper(scratch, own=trace), self._refused)
+        self._witness = Witness(Keeper(scratch, own=(trace, *own)), self._refused)
         self.training_began = self._witness.training_began
         self.settle = self._witness.settle
         self._said: set[str] = set()

@@ -26,7 +26,7 @@ class Recorder:
 
     def __init__(self, plan: Plan) -> None:
         self._path = Path(plan.trace).absolute()
-        self._rank = _number("RANK", 0)
+        self._rank = plan.ranks.rank
         self._began = CLOCK.monotonic()
         self._sequence = 0
         self._lost = False
@@ -83,7 +83,7 @@ def _header(plan: Plan) -> RecordingStarted:
     return RecordingStarted(
         tool=__version__,
         began=CLOCK.time(),
-        world_size=_number("WORLD_SIZE", 1),
+        world_size=plan.ranks.size,
         rules=plan.selected,
         needs=plan.needs,
         steps=plan.steps,
@@ -91,9 +91,3 @@ def _header(plan: Plan) -> RecordingStarted:
         max_seconds=plan.max_seconds,
         batches_per_epoch=plan.batches_per_epoch,
     )
-
-
-def _number(variable: str, otherwise: int) -> int:
-    """What a launcher such as `torchrun` tells its processes."""
-    text = os.environ.get(variable, "")
-    return int(text) if text.isascii() and text.isdigit() else otherwise

@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from types import CodeType
 from typing import Literal, NoReturn, TextIO
@@ -55,6 +56,7 @@ from autograd_doctor.runner.notebook_program import NotebookProgram
 from autograd_doctor.runner.polite import Polite
 from autograd_doctor.runner.processes import Processes
 from autograd_doctor.runner.program import Program, become_main, load
+from autograd_doctor.runner.rank_stopping import RankStopper
 from autograd_doctor.runner.recorder import Recorder
 from autograd_doctor.runner.started import started
 from autograd_doctor.runner.stopping import Stop, Stopper, speaks_of_evaluation
@@ -107,7 +109,8 @@ class _Run:
         self._caught = Caught(self._session)
         self._trains = False
         self._polite: Polite | None = None
-        self._stopper = Stopper(
+        make = partial(RankStopper, plan.ranks) if plan.ranks.are_several else Stopper
+        self._stopper = make(
             self._session.signals.guard,
             plan.steps,
             plan.seconds,
@@ -151,7 +154,8 @@ class _Run:
     def _execute(self) -> None:
         if self._plan.polite:
             # Never undone: exit functions of the program may save, too.
-            self._polite = Polite(self._note, Path(self._plan.scratch), Path(self._plan.trace))
+            others = [Path(folder)] if (folder := self._plan.ranks.folder) else []
+            self._polite = Polite(self._note, Path(self._plan.scratch), Path(self._plan.trace), *others)
             self._polite.install()
         if self._plan.seed is not None:
             _seed(self._plan.seed)
@@ -218,7 +222,7 @@ class _Run:
 
     def _ended_by(self, error: BaseException) -> tuple[Reason, int]:
         """What an exception that left the program means. After a stop, whatever follows is a consequence of it."""
-        if self._stopper.reason is not None or isinstance(error, Stop):
+        if self._stopper.is_stopping or isinstance(error, Stop):
             return self._stopper.reason or "steps", 0
         if self._stopper.cut_a_pass and _is_stop_iteration(error):
             text = "the program asked for a batch beyond the end of a pass that was cut, and ended there"

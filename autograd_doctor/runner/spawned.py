@@ -43,7 +43,7 @@ def witness_here(scratch: str, trace: str) -> None:
     """In such a process: it writes into the same journal."""
     from autograd_doctor.runner.native_writers import announce_native_writers
 
-    witness = Witness(Keeper(Path(scratch), own=Path(trace)), _unsaid)
+    witness = Witness(Keeper(Path(scratch), own=(Path(trace),)), _unsaid)
     announce_native_writers(witness, _unsaid)
     witness.listen()
 

@@ -109,6 +109,11 @@ class Stopper:
         course.backward_over.connect(self._trained, owner="stopping", order=math.inf)
         threading.Thread(target=self._watch_time, name="autograd_doctor clock", daemon=True).start()
 
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the program was told to stop: what fails from then on is a consequence of that."""
+        return self.reason is not None
+
     def program_over(self) -> None:
         """Raise nothing in the main thread from now on. Threads of the program may go on training, and are stopped."""
         with self._lock:
@@ -186,6 +191,7 @@ class Stopper:
         while not self._over.wait(_TICK):
             now = CLOCK.monotonic()
             self._standstill.look(now)
+            self._look(now)
             stepped = self._course is not None and self._course.steps > 0
             if self.reason is None and self._left_threads_behind() and self._standstill.is_hang(now):
                 self._end_finished()
@@ -193,6 +199,9 @@ class Stopper:
                 self._time_is_up(now)
             if now >= self._raised_at + _GRACE:
                 self._give_up(now)
+
+    def _look(self, now: float) -> None:
+        """See now and then whether somebody else wants to stop."""
 
     def _time_is_up(self, now: float) -> None:
         """Stop what moves and end what hangs; where nothing has moved for a while, wait until it is clear which."""

@@ -172,6 +172,11 @@ class Ranks(Struct, frozen=True, kw_only=True):
         """Whether there are others."""
         return self.size > 1
 
+    @property
+    def hands_in(self) -> bool:
+        """Whether rank 0 reports for this one as well."""
+        return self.rank > 0 and bool(self.folder)
+
 
 class Plan(Struct, frozen=True, kw_only=True):
     """Everything the child needs to know.

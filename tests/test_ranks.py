@@ -89,6 +89,27 @@ def test_a_fault_of_another_rank_is_in_the_report_and_in_the_exit_code(tmp_path:
     assert printed.count("error[AD101]") == 1
 
 
+def test_a_rank_that_cannot_talk_to_the_first_prints_what_it_has(tmp_path: Path) -> None:
+    program = """
+        import torch
+        weight = torch.nn.Parameter(torch.ones(2))
+        optimizer = torch.optim.SGD([weight], lr=0.01)
+        for _ in range(6):
+            {clear}
+            weight.pow(2).sum().backward()
+            optimizer.step()
+    """
+    elsewhere = {"RANK": "1", "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "1"}
+    printed = {}
+    for clear in ("pass", "optimizer.zero_grad()"):
+        (tmp_path / "train.py").write_text(dedent(program.format(clear=clear)))
+        command = [sys.executable, "-m", "autograd_doctor", "check", "--isolated", "--seconds", "0", "train.py"]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), **elsewhere}
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=100)
+        printed[clear] = (done.returncode, "AD101" in done.stdout)
+    assert printed == {"pass": (1, True), "optimizer.zero_grad()": (0, False)}
+
+
 # ------------------------------------------------------------------------------------------------------------ talking
 
 TORCHRUN = {"RANK": "1", "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "TORCHELASTIC_RUN_ID": "a"}

@@ -103,7 +103,7 @@ def examined(request: Request) -> Report | None:
 
 
 def _told(judged: Report, request: Request) -> int:
-    if this_rank(os.environ).rank:
+    if this_rank(os.environ).hands_in:
         return ExitCode.OK  # a launcher that sees another code ends rank 0, which has the report to write
     workflow.summarize(judged, os.environ)
     return exit_code(judged, request.asked.exit_zero)
@@ -159,14 +159,17 @@ def _run(
     if _refused(run, what):
         return None
     if job.ranks.rank:
-        return _handed_in(_judged(run.trace, what, run.outcome, job), job.ranks)
+        return _of_another_rank(_judged(run.trace, what, run.outcome, job), job)
     return _judge(run.trace, what, run.outcome, job, request.asked)
 
 
-def _handed_in(judged: Report, ranks: Ranks) -> Report:
-    """What another rank than the first has to say, it says to that one, which prints one report."""
-    if ranks.folder:
-        Talk(ranks).hand_in(to_json(judged))
+def _of_another_rank(judged: Report, job: _Job) -> Report:
+    """Rank 0 reports what another was found to have; what it cannot hear of, the other prints, unless it is healthy."""
+    if job.ranks.hands_in:
+        Talk(job.ranks).hand_in(to_json(judged))
+    elif judged.exit_code != ExitCode.OK:
+        printed = [output for output in job.outputs if output.file is None]
+        outputs.write(judged, printed, job.settings.color)
     return judged
 
 

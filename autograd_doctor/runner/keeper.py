@@ -65,8 +65,8 @@ class Refused(PermissionError):
 class Keeper:
     """Takes paths that lead to the thing itself: only the last part may be a link.
 
-    `own` are files and folders of ours, of which nothing is kept. Nothing here is for a process or thread of its own: forked
-    processes go on with what they know, and write into the same journal.
+    `own` are files and folders of ours, of which nothing is kept. Nothing here is for a process or thread of its own:
+    forked processes go on with what they know, and write into the same journal.
     """
 
     def __init__(self, scratch: Path, own: Iterable[Path]) -> None:

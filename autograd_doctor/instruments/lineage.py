@@ -23,7 +23,7 @@ from autograd_doctor.instruments.tensors import HiddenChange, Tensors
 from autograd_doctor.reading.asked_for import is_call_of_library
 from autograd_doctor.reading.escapes import Escapes
 from autograd_doctor.reading.graph_walk import mark
-from autograd_doctor.reading.made import CutPoint, Made, has_graph, next_order
+from autograd_doctor.reading.made import CutPoint, Made, address, has_graph, next_order
 from autograd_doctor.reading.operation_kinds import Kind, traits
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.places import place as user_place
@@ -297,7 +297,7 @@ class Lineage(Instrument):
             region = region_of(written)
             if region is not None:
                 self._tensors.hidden_changes.append(HiddenChange(region, name, place, made.order))
-            owner = self._tensors.sharing(target.data_ptr())
+            owner = self._tensors.sharing(address(target))
             if owner is not None and owner is not before:
                 owner.absorb(self._hidden_from_autograd(made), connected=False)
         if made.alias_of is not None:

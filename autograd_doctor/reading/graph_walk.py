@@ -19,6 +19,7 @@ from autograd_doctor.reading.low_precision import FINITE_SLOPES, is_low, overflo
 from autograd_doctor.reading.made import Made, leaf_of
 from autograd_doctor.reading.own_backward import OwnBackward, Spoiling, is_own
 from autograd_doctor.reading.places import Place, lines_of, locate
+from autograd_doctor.reading.subclasses import node_of
 from autograd_doctor.reading.tensor_facts import describe, extent, is_remote, read_together, readable
 
 NODE_KEY = "autograd_doctor"
@@ -37,7 +38,7 @@ Look = Callable[[], AbstractContextManager[None]]
 
 def mark(output: torch.Tensor, made: Made) -> None:
     """Let the backward node of an output know how it was made; that of a gradient stays known as such."""
-    node: Node = output.grad_fn
+    node: Node = node_of(output)
     if node is not None:
         metadata: dict[str, Any] = node.metadata
         before: Made | None = metadata.get(NODE_KEY)
@@ -77,7 +78,7 @@ class GraphWalk:
             for position, (following, _) in enumerate(node.next_functions):
                 if id(following) in self.nodes:
                     self.consumers.setdefault(id(following), []).append((key, position))
-        begins: list[Node] = [root.grad_fn for root in roots if root.grad_fn is not None]
+        begins: list[Node] = [node for root in roots if (node := node_of(root)) is not None]
         for node in begins:
             node.metadata[ROOT_KEY] = backward
 
@@ -300,7 +301,7 @@ def _told_by(norm: float, largest: float) -> float:
 
 def reduction_of(root: torch.Tensor) -> Literal["", "mean", "sum"]:
     """How the operation that made a loss reduced its elements; the loss functions of torch store 0, 1 or 2."""
-    node: Node = root.grad_fn
+    node: Node = node_of(root)
     if node is None:
         return ""
     if node_name(node) in ("MeanBackward", "SumBackward"):

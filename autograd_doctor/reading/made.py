@@ -15,7 +15,7 @@ import torch
 from autograd_doctor.events import Cut, GradSwitch
 from autograd_doctor.reading.origin import Origin
 from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.subclasses import dispatches
+from autograd_doctor.reading.subclasses import dispatches, node_of, version_of
 from autograd_doctor.reading.without_running import is_a
 
 _MOST_CUTS = 8
@@ -176,7 +176,7 @@ class Made:
             self.rewrapped, self.rewrapped_by = other.rewrapped, other.rewrapped_by
 
     def change(self, operation: str, place: Place | None, changed: torch.Tensor) -> None:
-        self.changes = (*self.changes[-_MOST_CHANGES + 1 :], Change(operation, place, changed._version))
+        self.changes = (*self.changes[-_MOST_CHANGES + 1 :], Change(operation, place, version_of(changed)))
         self.shape = () if changed.is_nested else tuple(changed.shape)
 
 
@@ -208,16 +208,8 @@ class Reference(weakref.ref[torch.Tensor]):
 
 
 def has_graph(tensor: torch.Tensor) -> bool:
-    """Whether a tensor has a backward node.
-
-    A view made under `no_grad` refuses to say after an in-place operation; it has none that could be used.
-    """
-    if not tensor.requires_grad:
-        return False
-    try:
-        return tensor.grad_fn is not None
-    except RuntimeError:
-        return False
+    """Whether a tensor has a backward node."""
+    return tensor.requires_grad and node_of(tensor) is not None
 
 
 def leaf_of(node: Any) -> torch.Tensor | None:

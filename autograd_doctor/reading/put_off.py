@@ -15,6 +15,7 @@ import torch
 from autograd_doctor.events import TensorFacts
 from autograd_doctor.reading.made import Made
 from autograd_doctor.reading.origin import Origin
+from autograd_doctor.reading.subclasses import version_of
 from autograd_doctor.reading.tensor_facts import extent, read_together, readable
 
 
@@ -51,7 +52,7 @@ class PutOff:
 
     def given(self, tensor: torch.Tensor, describe: Callable[[torch.Tensor], TensorFacts]) -> int:
         """The place of a tensor that no operation has made."""
-        key = hash((id(tensor), tensor.data_ptr(), tensor._version))
+        key = hash((id(tensor), tensor.data_ptr(), version_of(tensor)))
         if key not in self._given:
             self._given[key] = len(self._inputs)
             self._inputs.append(extent(tensor))

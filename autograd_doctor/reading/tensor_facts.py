@@ -10,7 +10,7 @@ import torch
 
 from autograd_doctor.events import GradSwitch, TensorFacts
 from autograd_doctor.findings import Location
-from autograd_doctor.reading.subclasses import dispatches, plain_parts
+from autograd_doctor.reading.subclasses import dispatches, is_leaf, plain_parts
 
 _LARGEST = 3e38
 """Of float32, about."""
@@ -38,7 +38,7 @@ def describe(
         name=name,
         device=str(tensor.device),
         requires_grad=tensor.requires_grad,
-        is_leaf=tensor.is_leaf,
+        is_leaf=is_leaf(tensor),
         operation=operation,
         made_at=made_at,
         low=low,

@@ -24,6 +24,30 @@ CLIPPING = tuple(
 """The functions that clip gradients; an older torch lacks the last."""
 
 
+def accelerator() -> str | None:
+    """The kind of accelerator that this torch can use, "cuda", whether or not there is one; an older torch is asked for
+    the two that it knows best."""
+    if hasattr(torch, "accelerator"):
+        current = torch.accelerator.current_accelerator()
+        return None if current is None else current.type
+    if torch.backends.mps.is_built():
+        return "mps"
+    return "cuda" if torch.backends.cuda.is_built() else None
+
+
+def allocated_bytes() -> int | None:
+    """Bytes of tensors on all accelerators, None if the program uses none; an older torch tells it of CUDA alone.
+
+    Nothing is set up by asking.
+    """
+    if accelerator() is None:
+        return None
+    tells = hasattr(torch, "accelerator") and hasattr(torch.accelerator, "memory_allocated")
+    is_in_use = torch._C._accelerator_isAllocatorInitialized() if tells else torch.cuda.is_initialized()
+    asked: Any = torch.accelerator if tells else torch.cuda
+    return sum(map(asked.memory_allocated, range(asked.device_count()))) if is_in_use else None
+
+
 def clones(tensors: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
     """Copies of tensors, made in one go where torch can."""
     if hasattr(torch, "_foreach_clone"):

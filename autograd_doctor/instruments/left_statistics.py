@@ -21,7 +21,7 @@ from autograd_doctor.reading.made import address, numbers_in
 from autograd_doctor.reading.module_tree import modules_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate, place
-from autograd_doctor.reading.tensor_facts import fingerprints, readable
+from autograd_doctor.reading.tensor_facts import fingerprints, is_remote, readable
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.without_running import attributes, is_a
 from autograd_doctor.signals import Signals
@@ -188,9 +188,11 @@ class LeftStatistics(Instrument):
                 self._norms.put(norm, weakref.ref(root))
 
     def _left(self, norm: nn.Module) -> _Left | None:
-        weight = _weight(norm)
-        if weight is None or not _is_untouched(norm):
+        if not is_a(attributes(norm)["_parameters"].get("weight"), torch.Tensor) or not _is_untouched(norm):
             return None
+        weight = _weight(norm)
+        if weight is None:
+            return self._left_elsewhere(norm)
         copied = self._copied.get(address(weight))
         if copied is not None and (copied.values is None or copied.values == fingerprints([weight])[0]):
             return _Left(norm, copied.place, copied.source(), averaged=copied.values is None)
@@ -198,6 +200,14 @@ class LeftStatistics(Instrument):
         if norm in self._loaded:
             return _Left(norm, self._loaded.get(norm), source)
         return None if source is None else _Left(norm, None, source)
+
+    def _left_elsewhere(self, norm: nn.Module) -> _Left | None:
+        """Of weights that cannot be compared at each step, only loading tells where they came from."""
+        if norm in self._loaded:
+            return _Left(norm, self._loaded.get(norm), None)
+        if self._course.steps:
+            self.limited("copies of weights on an accelerator are not followed")
+        return None
 
     def _tell(self, began: RootBegan, left: list[_Left]) -> None:
         root, (first, where, source, averaged) = began.call.module, left[0]
@@ -235,7 +245,7 @@ def _uses_statistics(module: nn.Module) -> bool:
 def _is_untouched(norm: nn.Module) -> bool:
     """Whether its statistics are as they are at first: those of no data."""
     mean, var = _statistics(norm)
-    if mean is None or var is None or not (_is_read(mean) and _is_read(var)):
+    if mean is None or var is None or not (readable(mean) and readable(var)):
         return True
     return not bool(mean.any()) and bool((var == 1).all())
 
@@ -246,7 +256,7 @@ def _weight(norm: nn.Module) -> torch.Tensor | None:
 
 
 def _is_read(tensor: torch.Tensor) -> bool:
-    return tensor.device.type == "cpu" and readable(tensor)
+    return not is_remote(tensor) and readable(tensor)
 
 
 def _is_even(weight: torch.Tensor) -> bool:

@@ -30,10 +30,10 @@ from autograd_doctor.reading.made import Made
 from autograd_doctor.reading.operation_kinds import STAYS_FINITE
 from autograd_doctor.reading.origin import Origin
 from autograd_doctor.reading.places import Place, place
-from autograd_doctor.reading.put_off import Look, PutOff, is_checkable
+from autograd_doctor.reading.put_off import Look, PutOff
 from autograd_doctor.reading.repeated_sizes import RepeatedSizes
 from autograd_doctor.reading.subclasses import gradient_of
-from autograd_doctor.reading.tensor_facts import bad_rows, describe, is_remote, is_spoiled, norms
+from autograd_doctor.reading.tensor_facts import bad_rows, describe, is_checkable, is_remote, is_spoiled, norms
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention

@@ -14,7 +14,7 @@ from autograd_doctor.reading.loss_arguments import operands_of
 from autograd_doctor.reading.losses import CLASSES
 from autograd_doctor.reading.made import has_graph
 from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.tensor_facts import readable
+from autograd_doctor.reading.tensor_facts import at_home, readable
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.operations import Operation
 
@@ -49,10 +49,11 @@ class PositivePairs(Instrument):
             return
         scores, targets = operands
         rows = scores.shape[0] if scores.dim() == 2 else 0
-        if scores.device.type != "cpu" or not has_graph(scores) or not (readable(scores) and readable(targets)):
+        if not has_graph(scores) or not (readable(scores) and readable(targets)):
             return
         if not _LEAST_ROWS <= rows <= _MOST_ROWS or rows % 2 or not _are_numbers(targets, rows):
             return
+        scores, targets = at_home(scores), at_home(targets)
         partners = _partners(scores, targets)
         own = torch.arange(rows)
         layouts: dict[Layout, torch.Tensor] = {"halves": (own + rows // 2) % rows, "turns": own ^ 1}

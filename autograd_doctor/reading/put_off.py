@@ -16,7 +16,7 @@ from autograd_doctor.events import TensorFacts
 from autograd_doctor.reading.made import Made
 from autograd_doctor.reading.origin import Origin
 from autograd_doctor.reading.subclasses import version_of
-from autograd_doctor.reading.tensor_facts import extent, read_together, readable
+from autograd_doctor.reading.tensor_facts import extent, read_together
 
 
 @dataclass(eq=False, slots=True)
@@ -78,11 +78,6 @@ class PutOff:
                 came_in = next((self.facts[place] for place in look.given if not math.isfinite(inputs[place])), None)
                 look.made.origin = _origin(look, came_in, spoiled, is_nan=math.isnan(own))
             yield look, look.made.origin
-
-
-def is_checkable(tensor: torch.Tensor) -> bool:
-    """Whether there are values to look at, which may be NaN or Inf."""
-    return tensor.is_floating_point() and tensor.numel() > 0 and readable(tensor)
 
 
 def _known(look: Look, spoiled: Mapping[int, Origin]) -> Origin | None:

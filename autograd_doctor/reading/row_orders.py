@@ -57,5 +57,5 @@ def _rows(whole: Any) -> _Rows | None:
             return None
     if not isinstance(whole, torch.Tensor) or not whole.dim() or whole.numel() * whole.element_size() > _MOST_BYTES:
         return None
-    keys = row_keys(whole) if len(whole) <= _MOST_ROWS else None
+    keys = row_keys(whole, waits=True) if len(whole) <= _MOST_ROWS else None
     return _Rows(sum(keys), key_of(keys)) if keys and len(set(keys)) > 1 else None

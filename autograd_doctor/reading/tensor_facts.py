@@ -86,6 +86,17 @@ def is_remote(tensor: torch.Tensor) -> bool:
     return tensor.device.type != "cpu"
 
 
+def is_checkable(tensor: torch.Tensor) -> bool:
+    """Whether there are values to look at, which may be NaN or Inf."""
+    return tensor.is_floating_point() and tensor.numel() > 0 and readable(tensor)
+
+
+def at_home(tensor: torch.Tensor) -> torch.Tensor:
+    """The values of a tensor where they can be looked at many times: itself, or a copy, for which an accelerator is
+    waited for once. It is for steps that are looked at closely, and for tensors of a few megabytes."""
+    return tensor.detach().cpu() if is_remote(tensor) else tensor
+
+
 def extent(tensor: torch.Tensor) -> torch.Tensor:
     """The largest absolute value, left where the tensor is: NaN if it holds one, otherwise Inf if it holds one."""
     largest = tensor.detach().abs().amax()
@@ -154,8 +165,12 @@ def _squared_bits(values: torch.Tensor) -> torch.Tensor:
 
 
 def read_together(tensors: Sequence[torch.Tensor]) -> list[Any]:
-    """The values of small tensors of one shape and dtype, read back in one go if they lie on one device."""
-    if len({tensor.device for tensor in tensors}) == 1:
-        together: list[Any] = torch.stack(list(tensors)).tolist()
-        return together
-    return [tensor.tolist() for tensor in tensors]
+    """The values of small tensors of one shape and dtype, read back in one go from each device."""
+    by_device: dict[torch.device, list[int]] = {}
+    for position, tensor in enumerate(tensors):
+        by_device.setdefault(tensor.device, []).append(position)
+    found: dict[int, Any] = {}
+    for positions in by_device.values():
+        values = torch.stack([tensors[position] for position in positions]).tolist()
+        found.update(zip(positions, values, strict=True))
+    return [found[position] for position in range(len(tensors))]

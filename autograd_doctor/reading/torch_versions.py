@@ -35,17 +35,29 @@ def accelerator() -> str | None:
     return "cuda" if torch.backends.cuda.is_built() else None
 
 
-def allocated_bytes() -> int | None:
-    """Bytes of tensors on all accelerators, None if the program uses none; an older torch tells it of CUDA alone.
+def accelerator_in_use() -> str | None:
+    """The same, once the program has used it: nothing is set up by asking. An older torch tells it of CUDA alone."""
+    kind = accelerator()
+    if kind is None or kind == "cuda" or not hasattr(torch._C, "_accelerator_isAllocatorInitialized"):
+        return "cuda" if torch.cuda.is_initialized() else None
+    return kind if torch._C._accelerator_isAllocatorInitialized() else None
 
-    Nothing is set up by asking.
-    """
-    if accelerator() is None:
+
+def allocated_bytes() -> int | None:
+    """Bytes of tensors on all accelerators, None if the program uses none, or if torch does not tell."""
+    kind = accelerator_in_use()
+    if kind is None:
         return None
-    tells = hasattr(torch, "accelerator") and hasattr(torch.accelerator, "memory_allocated")
-    is_in_use = torch._C._accelerator_isAllocatorInitialized() if tells else torch.cuda.is_initialized()
-    asked: Any = torch.accelerator if tells else torch.cuda
-    return sum(map(asked.memory_allocated, range(asked.device_count()))) if is_in_use else None
+    asked: Any = torch.cuda if kind == "cuda" else torch.accelerator
+    return sum(map(asked.memory_allocated, range(asked.device_count()))) if hasattr(asked, "memory_allocated") else None
+
+
+def random_states() -> list[bytes]:
+    """Where torch's generators stand: that of the CPU, and that of the current accelerator if one is in use."""
+    kind = accelerator_in_use()
+    states = [torch.default_generator.get_state()]
+    states += [getattr(torch, kind).get_rng_state()] if kind is not None else []
+    return [bytes(state.tolist()) for state in states]
 
 
 def clones(tensors: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:

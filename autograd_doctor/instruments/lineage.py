@@ -289,7 +289,7 @@ class Lineage(Instrument):
             made.changes = before.changes
             made.created_at, made.created_by, made.born = before.created_at, before.created_by, before.born
             made.alias_of = before.alias_of
-            made.hidden_alias = before.hidden_alias
+            made.hidden_alias, made.looked_at = before.hidden_alias, before.looked_at
         if not target.is_inference():
             made.change(name, place, target)
         if made.hidden_alias:

@@ -10,11 +10,10 @@ import torch
 
 from autograd_doctor.events import Event, SumStoodStill
 from autograd_doctor.instruments.course import Course
-from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.tensor_facts import at_home, is_remote, readable
+from autograd_doctor.reading.tensor_facts import at_home, readable
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -34,15 +33,13 @@ class _Sum:
 
 
 class StillSums(Instrument):
-    """Looks at single numbers without a graph to which a line adds what it has added to before; on an accelerator, only
-    in steps that are looked at closely."""
+    """Looks at single numbers without a graph to which a line adds what it has added to before."""
 
     emits: ClassVar[tuple[type[Event], ...]] = (SumStoodStill,)
 
-    def __init__(self, site: Site, course: Course, detail: Detail) -> None:
+    def __init__(self, site: Site, course: Course) -> None:
         super().__init__(site)
         self._course = course
-        self._detail = detail
         self._sums: dict[Place | None, _Sum] = {}
 
     def connect(self, signals: Signals) -> None:
@@ -50,7 +47,7 @@ class StillSums(Instrument):
 
     def _added(self, operation: Operation) -> None:
         result = operation.result
-        if not isinstance(result, torch.Tensor) or result.numel() != 1 or not self._is_counted(result):
+        if not isinstance(result, torch.Tensor) or result.numel() != 1 or not _is_counted(result):
             return
         known = self._sums.get(operation.place)
         if known is None:
@@ -77,9 +74,9 @@ class StillSums(Instrument):
                 )
             )
 
-    def _is_counted(self, tensor: torch.Tensor) -> bool:
-        may_wait = self._detail.closely or not is_remote(tensor)
-        return may_wait and tensor.is_floating_point() and not tensor.requires_grad and readable(tensor)
+
+def _is_counted(tensor: torch.Tensor) -> bool:
+    return tensor.is_floating_point() and not tensor.requires_grad and readable(tensor)
 
 
 def _number(value: Any) -> float | None:

@@ -79,13 +79,13 @@ class Made:
     made by `.data`, changes of which autograd does not see. `under`: for an inference tensor, what had switched
     inference mode on. `of_gradient`: gradients of leaves have flowed in. `source`: of what a loader draws, the line
     of the data set's code that it came from, or that of the data themselves. `by_library`: that it requires a gradient
-    is the doing of a library.
+    is the doing of a library. `looked_at`: on an accelerator, that values which are not finite would be known of.
     """
 
     __slots__ = (
         "__weakref__", "alias_of", "born", "by_library", "changes", "connected", "created_at", "created_by", "cuts",
-        "guessed", "hidden_alias", "of_backward", "of_gradient", "operation", "order", "origin", "place", "reference",
-        "rewrapped", "rewrapped_by", "shape", "source", "step", "under", "values",
+        "guessed", "hidden_alias", "looked_at", "of_backward", "of_gradient", "operation", "order", "origin", "place",
+        "reference", "rewrapped", "rewrapped_by", "shape", "source", "step", "under", "values",
     )  # fmt: skip
 
     def __init__(self, operation: str, place: Place | None, step: int) -> None:
@@ -111,6 +111,7 @@ class Made:
         self.under: GradSwitch | None = None
         self.source: Place | None = None
         self.by_library = False
+        self.looked_at = False
 
     def take(self, values: int, *, guessed: int = 0) -> None:
         """Let values of parameters flow in, of which some were only guessed to; what was seen once stays seen."""

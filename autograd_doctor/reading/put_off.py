@@ -21,7 +21,7 @@ from autograd_doctor.reading.tensor_facts import extent, read_together
 
 @dataclass(eq=False, slots=True)
 class Look:
-    """An output: how it was made, and of what. given: what no operation had made, by place among those put off.
+    """An output: how it was made, and of what. given: what nobody has looked at, by place among those put off.
 
     is_mark: it writes down values that the program has thought of. moves: it only moves values, and is as finite as
     they are. low_precision: on finite numbers only the range of its dtype can fail it. parameter: the number of one
@@ -51,7 +51,7 @@ class PutOff:
         self._inputs: list[torch.Tensor] = []
 
     def given(self, tensor: torch.Tensor, describe: Callable[[torch.Tensor], TensorFacts]) -> int:
-        """The place of a tensor that no operation has made."""
+        """The place of a tensor that nobody has looked at."""
         key = hash((id(tensor), tensor.data_ptr(), version_of(tensor)))
         if key not in self._given:
             self._given[key] = len(self._inputs)

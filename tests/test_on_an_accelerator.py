@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from textwrap import dedent
+from zlib import crc32
 
 import pytest
 
 from autograd_doctor.report import Report
-from tests.harness import assert_healthy, check_program
+from autograd_doctor.rules import Example, Rule, all_rules
+from tests.harness import assert_healthy, body_of, check_program, marks, summary
 from tests.stand_in.building import lacking
 
 pytestmark = [
@@ -15,6 +18,10 @@ pytestmark = [
     pytest.mark.needs_torch("2.13", "the headers that the stand-in is compiled with"),
 ]
 
+EVERY = int(os.environ.get("ACCELERATOR_EVERY", "16"))
+"""Of the examples of the rules, one in so many: all of them, with 1, take a quarter of an hour."""
+NEEDS_THE_HOST = {("AD403", "bad")}
+"""Examples that fail of themselves where tensors are made on a device: their data come from NumPy."""
 ON_IT = "from tests.stand_in import device as _\n"
 ALL_ON_IT = ON_IT + "import torch\ntorch.set_default_device('stand_in')\n"
 
@@ -87,3 +94,32 @@ def test_a_padding_row_that_is_filled_without_gradients_is_healthy() -> None:
             optimizer.step()
     """)
     assert_healthy(report)
+
+
+# --------------------------------------------------------------------------------------------------- examples of rules
+
+
+def _drawn(kind: str) -> list[object]:
+    return [
+        pytest.param(rule, example, id=f"{rule.code}-{example.__name__}")
+        for rule in all_rules()
+        for example in getattr(rule, kind)
+        if crc32(f"{rule.code} {example.__name__}".encode()) % EVERY == 0
+        and (rule.code, example.__name__) not in NEEDS_THE_HOST
+    ]
+
+
+@pytest.mark.parametrize(("rule", "example"), _drawn("bad"))
+def test_a_fault_is_found_or_said_not_to_have_been_looked_for(rule: Rule, example: Example) -> None:
+    source = ALL_ON_IT + body_of(example)
+    report = check_program(source)
+    found = {(finding.code, finding.location.line) for finding in report.findings if finding.location}
+    is_found = set(marks(source)) <= found
+    assert is_found or rule.code in report.checks.skipped, summary(report)
+
+
+@pytest.mark.parametrize(("rule", "example"), _drawn("good"))
+def test_a_healthy_example_is_healthy(rule: Rule, example: Example) -> None:
+    report = check_program(ALL_ON_IT + body_of(example))
+    assert not report.findings, summary(report)
+    assert report.verdict != "not-judged", report.exit_reason

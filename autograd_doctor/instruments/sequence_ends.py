@@ -138,7 +138,7 @@ def _ended(tokens: torch.Tensor, shown: torch.Tensor) -> tuple[int, int, int | N
     """
     filling = tokens[~shown]
     value = int(filling[0])
-    places = torch.arange(tokens.shape[1]).where(shown, -1).argmax(dim=1, keepdim=True)
+    places = torch.arange(tokens.shape[1], device="cpu").where(shown, -1).argmax(dim=1, keepdim=True)
     ends = (tokens.gather(1, places) == value)[:, 0]
     ended = int(ends.sum())
     if value < 0 or not bool((filling == value).all()) or not 2 * ended >= len(tokens) > 1:

@@ -123,7 +123,7 @@ def _found(given: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, int
             continue
         if torch.equal(last, values):
             return windows, None
-        channels = (last == values).all(0) if values.shape[1] == 1 else torch.zeros(0)
+        channels = (last == values).all(0) if values.shape[1] == 1 else torch.zeros(0, device="cpu")
         if bool(channels.any()):
             return windows, int(channels.nonzero()[0])
     return None
@@ -132,7 +132,7 @@ def _found(given: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, int
 def _recurring(windows: torch.Tensor) -> int:
     """How many values stand in several rows; zeros, with which sequences are filled up, do not count."""
     flat = windows.flatten(1)
-    rows = torch.arange(len(flat)).unsqueeze(1).expand_as(flat)
+    rows = torch.arange(len(flat), device="cpu").unsqueeze(1).expand_as(flat)
     pairs = torch.stack([flat.double(), rows.double()], dim=-1).reshape(-1, 2).unique(dim=0)
     values, counts = pairs[:, 0].unique(return_counts=True)
     return int(((counts > 1) & (values != 0)).sum())

@@ -66,4 +66,4 @@ def _words(tensor: torch.Tensor) -> torch.Tensor:
 def _weights() -> torch.Tensor:
     """Odd numbers, by a generator of our own."""
     generator = random.Random(0)
-    return torch.tensor([generator.getrandbits(62) | 1 for _ in range(_MOST_WORDS)])
+    return torch.tensor([generator.getrandbits(62) | 1 for _ in range(_MOST_WORDS)], device="cpu")

@@ -31,6 +31,8 @@ def lacking() -> str | None:
 
 def built() -> Path:
     """The compiled extension. The first time takes half a minute: of several processes one compiles, others wait."""
+    if missing := lacking():
+        raise RuntimeError(f"the stand-in for an accelerator cannot be compiled: {missing}")
     folder = Path(tempfile.gettempdir()) / f"autograd_doctor_stand_in-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     extension = folder / f"{_key()}.so"
@@ -62,3 +64,7 @@ def _compiler() -> str | None:
 def _key() -> str:
     made_of = [_SOURCE.read_text(encoding="utf-8"), torch.__version__, sys.version, *_OPTIONS]
     return hashlib.sha256("\n".join(made_of).encode()).hexdigest()[:16]
+
+
+if __name__ == "__main__":
+    print(built())

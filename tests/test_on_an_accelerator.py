@@ -20,8 +20,13 @@ pytestmark = [
 
 EVERY = int(os.environ.get("ACCELERATOR_EVERY", "16"))
 """Of the examples of the rules, one in so many: all of them, with 1, take a quarter of an hour."""
-NEEDS_THE_HOST = {("AD403", "bad")}
-"""Examples that fail of themselves where tensors are made on a device: their data come from NumPy."""
+NEEDS_THE_HOST = {
+    ("AD403", "bad"),
+    ("AD403", "good"),
+    ("AD617", "good_channels_first"),
+    ("AD708", "good_sorted_together"),
+}
+"""Examples that fail of themselves where all tensors are made on a device: they take arrays, or lengths on the CPU."""
 ON_IT = "from tests.stand_in import device as _\n"
 ALL_ON_IT = ON_IT + "import torch\ntorch.set_default_device('stand_in')\n"
 
@@ -96,6 +101,101 @@ def test_a_padding_row_that_is_filled_without_gradients_is_healthy() -> None:
     assert_healthy(report)
 
 
+# ------------------------------------------------------------------------------------------------------ what is told
+
+TRAINING = """
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    device = "stand_in"
+    data = torch.randn(64, 6, generator=torch.Generator().manual_seed(1))
+    model = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 1)).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for step in range(30):
+        x = data[torch.randint(0, 64, (16,))].to(device)
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def test_the_memory_of_the_accelerator_is_drawn() -> None:
+    report = check(TRAINING)
+    assert_healthy(report)
+    drawn = next(series for series in report.course.series if series.name == "tensors on accelerators")
+    assert min(map(float, drawn.values)) > 4 * (6 * 16 + 16 + 16 + 1)
+
+
+def test_who_trains_on_the_cpu_beside_an_accelerator_is_told_so() -> None:
+    report = check(TRAINING.replace('device = "stand_in"', 'device = "cpu"'))
+    assert_healthy(report)
+    assert report.environment.device == "cpu"
+
+
+def test_nan_in_data_is_not_blamed_on_what_moves_or_uses_them() -> None:
+    source = TRAINING.replace("model = nn", "data[:, 3] = torch.nan\n    model = nn")
+    report = check(source.replace(".to(device)\n        loss", ".to(device).view(16, 6)[:, :]\n        loss"))
+    assert [finding.code for finding in report.findings][:1] == ["AD403"], summary(report)
+
+
+def test_a_loader_that_collates_onto_the_accelerator_is_healthy() -> None:
+    report = check("""
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset, default_collate
+
+        torch.manual_seed(0)
+        x = torch.randn(96, 6)
+        loader = DataLoader(
+            TensorDataset(x, x.sum(1, keepdim=True)),
+            batch_size=16,
+            shuffle=True,
+            collate_fn=lambda samples: [part.to("stand_in") for part in default_collate(samples)],
+        )
+        model = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 1)).to("stand_in")
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        for epoch in range(5):
+            for given, wanted in loader:
+                optimizer.zero_grad()
+                nn.functional.mse_loss(model(given), wanted).backward()
+                optimizer.step()
+    """)
+    assert_healthy(report)
+    assert {"AD701", "AD704"} <= report.checks.skipped.keys()
+
+
+SLICES = """
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(160, 8, device="stand_in")
+    y = x.sum(1, keepdim=True)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1)).to("stand_in")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    begin, size = 0, 16
+    for _ in range(20):
+        inputs = x[begin : begin + size]
+        loss = nn.functional.mse_loss(model(inputs), y[begin : begin + size])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def test_a_slice_of_a_tensor_there_that_is_the_batch_of_each_step_is_found() -> None:
+    report = check(SLICES)
+    assert [finding.code for finding in report.findings] == ["AD701"], summary(report)
+
+
+@pytest.mark.parametrize("change", ["x.normal_()", "x.normal_(); y = x.sum(1, keepdim=True)", "begin = 16 * (_ % 10)"])
+def test_a_slice_that_is_another_or_was_written_to_is_another_batch(change: str) -> None:
+    report = check(SLICES.replace("        inputs =", f"        {change}\n        inputs ="))
+    assert "AD701" not in {finding.code for finding in report.findings}, summary(report)
+
+
 # --------------------------------------------------------------------------------------------------- examples of rules
 
 
@@ -116,6 +216,7 @@ def test_a_fault_is_found_or_said_not_to_have_been_looked_for(rule: Rule, exampl
     found = {(finding.code, finding.location.line) for finding in report.findings if finding.location}
     is_found = set(marks(source)) <= found
     assert is_found or rule.code in report.checks.skipped, summary(report)
+    assert report.verdict != "not-judged", report.exit_reason
 
 
 @pytest.mark.parametrize(("rule", "example"), _drawn("good"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,7 +15,14 @@ from torch.utils.checkpoint import checkpoint
 
 from autograd_doctor.reading import torch_versions
 from autograd_doctor.reading.graph_bytes import saved_bytes
-from autograd_doctor.reading.torch_versions import Packed, clones, packed, packing_watched, torch_refers
+from autograd_doctor.reading.torch_versions import (
+    Packed,
+    clones,
+    packed,
+    packing_watched,
+    random_states,
+    torch_refers,
+)
 
 
 @pytest.fixture(params=[True, False], ids=["as it is", "by unpacking"])
@@ -154,3 +162,17 @@ def test_references_of_torchs_own_are_told_apart() -> None:
     del saved
     by_torch = referred_to_elsewhere(holder.grad)
     assert by_torch == alone
+
+
+def test_the_generator_of_an_accelerator_in_use_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dropout there draws from it, and leaves that of the CPU where it was."""
+    state = torch.zeros(2, dtype=torch.uint8)
+    pretended = SimpleNamespace(get_rng_state=lambda: state)
+    monkeypatch.setattr(torch, "pretended", pretended, raising=False)
+    monkeypatch.setattr(torch_versions, "accelerator_in_use", lambda: "pretended")
+    before = random_states()
+    assert random_states() == before
+    state += 1
+    assert random_states() != before
+    monkeypatch.setattr(torch_versions, "accelerator_in_use", lambda: None)
+    assert random_states() == before[:1]

@@ -38,7 +38,10 @@ _MOST_LINES = 1000
 
 @dataclass
 class _Passes:
-    """Passes over one loader, of which each ended with its first batch. trained: steps that used a batch of it."""
+    """Passes over one loader, of which each ended with its first batch. trained: steps that used a batch of it.
+
+    are_elsewhere: whether the first batch of the newest pass lies on an accelerator.
+    """
 
     name: str
     samples: int
@@ -49,6 +52,7 @@ class _Passes:
     since: int = 0
     steps: int = 0
     batches: int = 0
+    are_elsewhere: bool = False
     trained: set[int] = field(default_factory=set)
     told: int = 0
 
@@ -116,6 +120,8 @@ class Batches(Instrument):
             passes = self._passes[number] = _Passes(variable_name(loader), 0, of=samples(loader))
         passes.location = here()
         passes.batches, before = 0, passes.batches
+        if before == 1 and passes.are_elsewhere and passes.samples < passes.of:
+            self.limited("batches that a loader makes on an accelerator are not compared")
         if before > 1:
             passes.key, passes.steps = None, 0
         self._running.put(began.iterator, passes)
@@ -130,8 +136,7 @@ class Batches(Instrument):
             return
         tensors = [tensor for tensor in tensors_in([asked.batch], EVERYTHING)[:_MOST_FIELDS] if tensor.dim()]
         keys = [row_keys(tensor) for tensor in tensors]
-        if any(map(is_remote, tensors)):
-            self.limited("batches that a loader makes on an accelerator are not compared")
+        passes.are_elsewhere = any(map(is_remote, tensors))
         key = hash(tuple(key_of(rows) for rows in keys if rows is not None)) if all(keys) and keys else None
         step = self._course.steps
         if key is not None and key == passes.key and step == passes.step + 1:

@@ -188,10 +188,10 @@ class LeftStatistics(Instrument):
                 self._norms.put(norm, weakref.ref(root))
 
     def _left(self, norm: nn.Module) -> _Left | None:
-        if not is_a(attributes(norm)["_parameters"].get("weight"), torch.Tensor) or not _is_untouched(norm):
+        weight = attributes(norm)["_parameters"].get("weight")
+        if weight is None or not readable(weight) or not _is_untouched(norm):
             return None
-        weight = _weight(norm)
-        if weight is None:
+        if is_remote(weight):
             return self._left_elsewhere(norm)
         copied = self._copied.get(address(weight))
         if copied is not None and (copied.values is None or copied.values == fingerprints([weight])[0]):

@@ -17,6 +17,8 @@ from autograd_doctor.reading import torch_versions
 from autograd_doctor.reading.graph_bytes import saved_bytes
 from autograd_doctor.reading.torch_versions import (
     Packed,
+    accelerator_in_use,
+    allocated_bytes,
     clones,
     packed,
     packing_watched,
@@ -176,3 +178,13 @@ def test_the_generator_of_an_accelerator_in_use_counts(monkeypatch: pytest.Monke
     assert random_states() != before
     monkeypatch.setattr(torch_versions, "accelerator_in_use", lambda: None)
     assert random_states() == before[:1]
+
+
+def test_an_accelerator_that_does_not_know_its_memory_tells_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> bool:
+        raise RuntimeError("Allocator for mps is not a DeviceAllocator.")
+
+    monkeypatch.setattr(torch_versions, "accelerator", lambda: "mps")
+    monkeypatch.setattr(torch._C, "_accelerator_isAllocatorInitialized", refuse, raising=False)
+    assert accelerator_in_use() is None
+    assert allocated_bytes() is None

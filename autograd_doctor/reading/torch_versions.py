@@ -40,7 +40,10 @@ def accelerator_in_use() -> str | None:
     kind = accelerator()
     if kind is None or kind == "cuda" or not hasattr(torch._C, "_accelerator_isAllocatorInitialized"):
         return "cuda" if torch.cuda.is_initialized() else None
-    return kind if torch._C._accelerator_isAllocatorInitialized() else None
+    try:
+        return kind if torch._C._accelerator_isAllocatorInitialized() else None
+    except RuntimeError:  # of kinds whose memory torch does not tell
+        return None
 
 
 def allocated_bytes() -> int | None:
@@ -54,9 +57,9 @@ def allocated_bytes() -> int | None:
 
 def random_states() -> list[bytes]:
     """Where torch's generators stand: that of the CPU, and that of the current accelerator if one is in use."""
-    kind = accelerator_in_use()
+    device = getattr(torch, accelerator_in_use() or "cpu")
     states = [torch.default_generator.get_state()]
-    states += [getattr(torch, kind).get_rng_state()] if kind is not None else []
+    states += [device.get_rng_state()] if hasattr(device, "get_rng_state") else []
     return [bytes(state.tolist()) for state in states]
 
 

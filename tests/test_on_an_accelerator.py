@@ -124,6 +124,22 @@ TRAINING = """
 """
 
 
+def test_a_light_step_waits_once() -> None:
+    """The program says so itself: it would crash otherwise."""
+    counting = """
+        waits.append(stand_in.sync_count())
+        if step == 25:
+            light = sorted(after - before for before, after in zip(waits[10:], waits[11:]))
+            assert light[len(light) // 2] <= 1, light
+    """
+    source = TRAINING.replace(
+        "    for step", "    from tests.stand_in import device as stand_in\n    waits = []\n    for step"
+    )
+    report = check(source + counting.removeprefix("\n").rstrip() + "\n")
+    assert_healthy(report)
+    assert report.run.steps > 25
+
+
 @pytest.mark.parametrize(("code", "name"), [("AD701", "bad"), ("AD704", "bad"), ("AD710", "bad_buffers_left_behind")])
 def test_what_cannot_be_told_there_is_said_not_to_have_been_checked(code: str, name: str) -> None:
     rule = next(rule for rule in all_rules() if rule.code == code)

@@ -25,6 +25,7 @@ from autograd_doctor.reading.torch_versions import (
     random_states,
     torch_refers,
 )
+from autograd_doctor.reading.trials import alone
 
 
 @pytest.fixture(params=[True, False], ids=["as it is", "by unpacking"])
@@ -182,9 +183,26 @@ def test_the_generator_of_an_accelerator_in_use_counts(monkeypatch: pytest.Monke
 
 def test_an_accelerator_that_does_not_know_its_memory_tells_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse() -> bool:
-        raise RuntimeError("Allocator for mps is not a DeviceAllocator.")
+        raise RuntimeError("Allocator for other is not a DeviceAllocator.")
 
-    monkeypatch.setattr(torch_versions, "accelerator", lambda: "mps")
+    monkeypatch.setattr(torch_versions, "accelerator", lambda: "other")
     monkeypatch.setattr(torch._C, "_accelerator_isAllocatorInitialized", refuse, raising=False)
     assert accelerator_in_use() is None
     assert allocated_bytes() is None
+
+
+def test_trials_set_up_no_accelerator_and_leave_it_no_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that trains on the CPU of a machine with two GPUs, and may use one of them later."""
+    asked: list[str] = []
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "get_rng_state", lambda device: asked.append("state"))
+    monkeypatch.setattr(torch.cuda, "set_rng_state", lambda state, device: asked.append("state"))
+    monkeypatch.setattr(torch.cuda, "manual_seed_all", lambda seed: asked.append("seed"))
+    before = torch.get_rng_state()
+    with alone(seed=1):
+        first = torch.rand(3)
+    with alone(seed=1):
+        again = torch.rand(3)
+    assert torch.equal(first, again)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert asked == []

@@ -95,6 +95,10 @@ def is_available() -> bool:
     return True
 
 
+def is_initialized() -> bool:
+    return True
+
+
 def device_count() -> int:
     return 1
 

@@ -55,7 +55,10 @@ class RecordingDamaged(Event, frozen=True):
 
 
 class RunStarted(Event, frozen=True):
-    """The child process is about to run the program. `packages` maps the frameworks present to their versions."""
+    """The child process is about to run the program. `packages` maps the frameworks present to their versions.
+
+    device: the kind of the best one that there is, whether or not the program will use it.
+    """
 
     target: str
     arguments: list[str]
@@ -259,6 +262,12 @@ class ParameterSeen(Event, frozen=True):
     replaces: int | None = None
     registered_at: Location | None = None
     called_from: Location | None = None
+
+
+class DevicesUsed(Event, frozen=True):
+    """The kinds of devices on which parameters are, such as "cuda": said of the first backward, and once they moved."""
+
+    kinds: list[str]
 
 
 class ParameterCopied(Event, frozen=True):

@@ -10,7 +10,18 @@ from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.testing._internal.two_tensor import TwoTensor
 
-from autograd_doctor.reading.subclasses import dispatches, plain_parts, storage_address, storages_of, version_of
+from autograd_doctor.reading.made import has_graph
+from autograd_doctor.reading.subclasses import (
+    dispatches,
+    gradient_of,
+    is_leaf,
+    node_of,
+    plain_parts,
+    storage_address,
+    storages_of,
+    version_of,
+)
+from autograd_doctor.reading.tensor_facts import describe
 
 
 class Plain(torch.Tensor):
@@ -117,3 +128,26 @@ def test_a_tensor_under_a_transform_holds_no_values_to_look_at(transform: Any) -
 
     transform(function)(torch.ones(2))
     assert told == []
+
+
+def test_a_tensor_of_inference_mode_has_no_version() -> None:
+    with torch.inference_mode():
+        made = torch.ones(2)
+        made.add_(1)
+    assert version_of(made) == version_of(TwoTensor(made, made)) == 0
+
+
+def test_a_view_that_refuses_to_say_is_a_leaf_without_a_graph() -> None:
+    weight = nn.Parameter(torch.ones(3, 2))
+    with torch.no_grad():
+        view, other = weight[0], weight[1]
+        view.fill_(0.0)
+    for each in (view, other):
+        with pytest.raises(RuntimeError, match="no_grad"):
+            _ = each.is_leaf
+        assert is_leaf(each)
+        assert node_of(each) is None
+        assert gradient_of(each) is None
+        assert not has_graph(each)
+        assert describe(each).is_leaf
+    assert not is_leaf(weight * 2)

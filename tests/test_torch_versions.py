@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,7 +15,17 @@ from torch.utils.checkpoint import checkpoint
 
 from autograd_doctor.reading import torch_versions
 from autograd_doctor.reading.graph_bytes import saved_bytes
-from autograd_doctor.reading.torch_versions import Packed, clones, packed, packing_watched, torch_refers
+from autograd_doctor.reading.torch_versions import (
+    Packed,
+    accelerator_in_use,
+    allocated_bytes,
+    clones,
+    packed,
+    packing_watched,
+    random_states,
+    torch_refers,
+)
+from autograd_doctor.reading.trials import alone
 
 
 @pytest.fixture(params=[True, False], ids=["as it is", "by unpacking"])
@@ -154,3 +165,44 @@ def test_references_of_torchs_own_are_told_apart() -> None:
     del saved
     by_torch = referred_to_elsewhere(holder.grad)
     assert by_torch == alone
+
+
+def test_the_generator_of_an_accelerator_in_use_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dropout there draws from it, and leaves that of the CPU where it was."""
+    state = torch.zeros(2, dtype=torch.uint8)
+    pretended = SimpleNamespace(get_rng_state=lambda: state)
+    monkeypatch.setattr(torch, "pretended", pretended, raising=False)
+    monkeypatch.setattr(torch_versions, "accelerator_in_use", lambda: "pretended")
+    before = random_states()
+    assert random_states() == before
+    state += 1
+    assert random_states() != before
+    monkeypatch.setattr(torch_versions, "accelerator_in_use", lambda: None)
+    assert random_states() == before[:1]
+
+
+def test_an_accelerator_that_does_not_know_its_memory_tells_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> bool:
+        raise RuntimeError("Allocator for other is not a DeviceAllocator.")
+
+    monkeypatch.setattr(torch_versions, "accelerator", lambda: "other")
+    monkeypatch.setattr(torch._C, "_accelerator_isAllocatorInitialized", refuse, raising=False)
+    assert accelerator_in_use() is None
+    assert allocated_bytes() is None
+
+
+def test_trials_set_up_no_accelerator_and_leave_it_no_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that trains on the CPU of a machine with two GPUs, and may use one of them later."""
+    asked: list[str] = []
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "get_rng_state", lambda device: asked.append("state"))
+    monkeypatch.setattr(torch.cuda, "set_rng_state", lambda state, device: asked.append("state"))
+    monkeypatch.setattr(torch.cuda, "manual_seed_all", lambda seed: asked.append("seed"))
+    before = torch.get_rng_state()
+    with alone(seed=1):
+        first = torch.rand(3)
+    with alone(seed=1):
+        again = torch.rand(3)
+    assert torch.equal(first, again)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert asked == []

@@ -94,7 +94,7 @@ class AlikeRows(Instrument):
             return
         if not readable(tensor) or tensor.dim() < 2 or len(tensor) < _LEAST_ROWS or tensor[0].numel() < _LEAST_VALUES:
             return
-        rows = None if tensor.requires_grad or self._is_repeated(tensor) else row_keys(tensor)
+        rows = None if tensor.requires_grad or self._is_repeated(tensor) else row_keys(tensor, waits=True)
         if rows is None:
             return
         if known is None:

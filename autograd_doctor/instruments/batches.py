@@ -21,6 +21,8 @@ from autograd_doctor.reading.consumers import is_within
 from autograd_doctor.reading.fingerprint import key_of, row_keys
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, here, locate
+from autograd_doctor.reading.subclasses import version_of
+from autograd_doctor.reading.tensor_facts import is_remote
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
@@ -36,7 +38,10 @@ _MOST_LINES = 1000
 
 @dataclass
 class _Passes:
-    """Passes over one loader, of which each ended with its first batch. trained: steps that used a batch of it."""
+    """Passes over one loader, of which each ended with its first batch. trained: steps that used a batch of it.
+
+    are_elsewhere: whether the first batch of the newest pass lies on an accelerator.
+    """
 
     name: str
     samples: int
@@ -47,6 +52,7 @@ class _Passes:
     since: int = 0
     steps: int = 0
     batches: int = 0
+    are_elsewhere: bool = False
     trained: set[int] = field(default_factory=set)
     told: int = 0
 
@@ -114,6 +120,8 @@ class Batches(Instrument):
             passes = self._passes[number] = _Passes(variable_name(loader), 0, of=samples(loader))
         passes.location = here()
         passes.batches, before = 0, passes.batches
+        if before == 1 and passes.are_elsewhere and passes.samples < passes.of:
+            self.limited("batches that a loader makes on an accelerator are not compared")
         if before > 1:
             passes.key, passes.steps = None, 0
         self._running.put(began.iterator, passes)
@@ -128,6 +136,7 @@ class Batches(Instrument):
             return
         tensors = [tensor for tensor in tensors_in([asked.batch], EVERYTHING)[:_MOST_FIELDS] if tensor.dim()]
         keys = [row_keys(tensor) for tensor in tensors]
+        passes.are_elsewhere = any(map(is_remote, tensors))
         key = hash(tuple(key_of(rows) for rows in keys if rows is not None)) if all(keys) and keys else None
         step = self._course.steps
         if key is not None and key == passes.key and step == passes.step + 1:
@@ -204,10 +213,10 @@ class Batches(Instrument):
         known = self._slices.get(line)
         if known is not None and known.step == self._course.steps:
             return
-        tensor, rows = tensors[position], [row_keys(each) for each in tensors if each.dim()]
-        if any(keys is None for keys in rows) or len(self._slices) >= _MOST_LINES:
+        tensor, held = tensors[position], [self._held_by(each) for each in tensors if each.dim()]
+        if None in held or len(self._slices) >= _MOST_LINES:
             return
-        key, step = hash(tuple(key_of(keys) for keys in rows if keys is not None)), self._course.steps
+        key, step = hash(tuple(held)), self._course.steps
         is_same = known is not None and known.key == key and known.part.selection == source.selection
         if known is not None and is_same and known.last() is not tensor and known.part.number == source.number:
             known.steps += 1
@@ -215,6 +224,18 @@ class Batches(Instrument):
         else:
             name = self._modules.name_of(began.module)
             self._slices[line] = _Slices(name, source, key, weakref.ref(tensor), step, step)
+
+    def _held_by(self, tensor: torch.Tensor) -> int | None:
+        """A number for what a tensor holds. On an accelerator, where that would be waited for in every step, it is the
+        part of a larger tensor that it shows, as long as nobody writes to that."""
+        if not is_remote(tensor):
+            keys = row_keys(tensor)
+            return None if keys is None else key_of(keys)
+        part = self._sources.shown(tensor)
+        if part is None:
+            self.limited("batches on an accelerator are compared only where they are slices of a larger tensor")
+            return None
+        return hash((part.number, part.selection, version_of(tensor)))
 
     def _tell_slices(self, slices: _Slices) -> None:
         part = slices.part

@@ -12,7 +12,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.reading.made import has_graph
 from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.tensor_facts import readable
+from autograd_doctor.reading.tensor_facts import at_home, readable
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.operations import Operation
 
@@ -22,7 +22,7 @@ _PARAMETERS = ("log_probs", "targets", "input_lengths", "target_lengths", "blank
 
 
 class Blanks(Instrument):
-    """Looks at targets on the CPU, in steps that are looked at closely, as far as their lengths say that they count."""
+    """Looks at targets, in steps that are looked at closely, as far as their lengths say that they count."""
 
     emits: ClassVar[tuple[type[Event], ...]] = (BlankTargets,)
 
@@ -38,12 +38,12 @@ class Blanks(Instrument):
     def _operation_ended(self, operation: Operation) -> None:
         given = dict(zip(_PARAMETERS, operation.args, strict=False)) | operation.kwargs
         told, targets = self._told.get(operation.place, 0), given.get("targets")
-        if not isinstance(targets, torch.Tensor) or not readable(targets) or targets.device.type != "cpu":
+        if not isinstance(targets, torch.Tensor) or not readable(targets):
             return
         if told >= _MOST_TOLD or not has_graph(operation.result):
             return
         blank = given.get("blank", 0)
-        samples = labels_of(targets, given.get("target_lengths"))
+        samples = labels_of(at_home(targets), given.get("target_lengths"))
         blanks = [int((labels == blank).sum()) for labels in samples]
         if any(blanks):
             self._told[operation.place] = told + 1

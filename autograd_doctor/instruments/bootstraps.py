@@ -26,7 +26,7 @@ from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.operation_kinds import FROM_DATA
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.shaping import MOVES
-from autograd_doctor.reading.tensor_facts import readable
+from autograd_doctor.reading.tensor_facts import is_remote, read_together, readable
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
@@ -54,12 +54,13 @@ _MOST_TOLD = 16
 class _Mark:
     """A tensor of zeros and ones, also under other shapes and dtypes. used: by anything but what gives it these.
 
-    counts: by anything that may leave a prediction out, and not as the number of an action or as a reward.
+    counts: by anything that may leave a prediction out, and not as the number of an action or as a reward. told: how
+    many ones there are, and whether there is nothing but ones and zeros: numbers that may wait on an accelerator.
     """
 
     place: Place | None
     values: int
-    ones: int
+    told: torch.Tensor
     used: bool = False
     counts: bool = False
 
@@ -103,13 +104,15 @@ class Bootstraps(WithinStep):
 
     def _step_taken(self, course: Course) -> None:
         for target in self._compared_with:
-            unused = [mark for mark in target.marks if not mark.used]
-            if unused and not any(mark.counts for mark in target.marks) and self._told < _MOST_TOLD:
+            told = read_together([mark.told for mark in target.marks])
+            marks = [(mark, ones) for mark, (ones, is_mark) in zip(target.marks, told, strict=True) if is_mark]
+            unused = [(mark, ones) for mark, ones in marks if not mark.used]
+            if unused and not any(mark.counts for mark, _ in marks) and self._told < _MOST_TOLD:
                 self._told += 1
-                self._tell(target, unused[-1])
+                self._tell(target, *unused[-1])
         super()._step_taken(course)
 
-    def _tell(self, target: _Target, mark: _Mark) -> None:
+    def _tell(self, target: _Target, mark: _Mark, ones: int) -> None:
         self.emit(
             BootstrappedBesideMark(
                 step=target.step,
@@ -118,7 +121,7 @@ class Bootstraps(WithinStep):
                 name=target.name,
                 mark_at=locate(mark.place),
                 values=mark.values,
-                ones=mark.ones,
+                ones=ones,
             )
         )
 
@@ -185,11 +188,12 @@ class Bootstraps(WithinStep):
         return made is not None and made.values != 0
 
     def _given(self, operation: Operation, result: torch.Tensor) -> None:
-        if not _LEAST <= result.numel() <= _MOST or result.device.type != "cpu" or not readable(result):
+        if not _LEAST <= result.numel() <= _MOST or not readable(result):
             return
         ones = result == 1
-        if result.dtype is torch.bool or bool((ones | (result == 0)).all()):
-            mark = _Mark(operation.place, result.numel(), int(ones.sum()))
+        told = torch.stack([ones.sum(), (ones | (result == 0)).all().long()])
+        if is_remote(told) or bool(told[1]):
+            mark = _Mark(operation.place, result.numel(), told)
             self._marks.put(result, mark)
             self._known.append(mark)
 

@@ -21,7 +21,7 @@ from autograd_doctor.reading.holders import Holder, Holders
 from autograd_doctor.reading.made import Made, has_graph
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.store_watch import Store, StoreWatch
-from autograd_doctor.reading.subclasses import storages_of
+from autograd_doctor.reading.subclasses import node_of, storages_of
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 
@@ -168,7 +168,7 @@ def _steps_in_graph(tensor: torch.Tensor) -> set[int]:
     """The steps in which the nodes behind a tensor were made."""
     steps: set[int] = set()
     seen: dict[int, object] = {}
-    pending = [tensor.grad_fn]
+    pending = [node_of(tensor)]
     while pending and len(seen) < _WALKED_NODES:
         node = pending.pop()
         if node is None or id(node) in seen:

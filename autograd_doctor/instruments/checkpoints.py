@@ -20,7 +20,7 @@ from autograd_doctor.instruments.modules import Modules
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.reading.module_tree import buffers_in
 from autograd_doctor.reading.places import Place, locate, place
-from autograd_doctor.reading.subclasses import is_parameter
+from autograd_doctor.reading.subclasses import is_leaf, is_parameter
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.reading.without_running import is_a
@@ -87,7 +87,7 @@ class _Pass:
     def operation_ended(self, operation: Operation) -> None:
         self._look_at_statistics(operation)
         for tensor in tensors_in((*operation.args, *operation.kwargs.values())):
-            if tensor.is_leaf and is_parameter(tensor) and tensor.requires_grad:
+            if is_parameter(tensor) and tensor.requires_grad and is_leaf(tensor):
                 self.segment.leaves[self._parameters.number(tensor)] = None
         for output in tensors_in([operation.result]) if operation.name not in _IN_PLACE_COUNTERS else ():
             if self._second:

@@ -18,6 +18,7 @@ from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.made import has_graph, numbers_in
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.subclasses import version_of
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -85,7 +86,7 @@ class DiscardedAverages(Instrument):
     def _is_in_vain(self, number: int, average: _Average) -> bool:
         """Whether the values are gone and the parameter is as it was."""
         parameter = self._living(number)
-        return average.storage.expired() and parameter is not None and parameter._version == average.version
+        return average.storage.expired() and parameter is not None and version_of(parameter) == average.version
 
     def _living(self, number: int) -> torch.Tensor | None:
         """A parameter by its number, looked up once for all of a step."""
@@ -129,7 +130,7 @@ class DiscardedAverages(Instrument):
                 self._lost[average.number] = average
 
         reference, storage = weakref.ref(result, died), StorageWeakRef(result.untyped_storage())
-        self._followed[key] = _Average(number, parameter._version, place, reference, storage)
+        self._followed[key] = _Average(number, version_of(parameter), place, reference, storage)
         self.listen(self._operations.ended, self._used)
 
     def _used(self, operation: Operation) -> None:

@@ -80,7 +80,7 @@ class EvaluationScales(Instrument):
                 self._evaluate(argument, began.where, tensor)
 
     def _is_data(self, tensor: torch.Tensor) -> bool:
-        if tensor.requires_grad or not tensor.is_floating_point() or tensor.numel() < 2 or tensor.device.type != "cpu":
+        if tensor.requires_grad or not tensor.is_floating_point() or tensor.numel() < 2:
             return False
         made = self._tensors.get(tensor)
         return made is None or made.values == 0

@@ -15,7 +15,7 @@ from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.graph_structure import nodes_of
 from autograd_doctor.reading.graph_walk import lineage_of, operation_of
 from autograd_doctor.reading.places import Place, locate, stack
-from autograd_doctor.reading.tensor_facts import is_remote, readable
+from autograd_doctor.reading.tensor_facts import read_together, readable
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
@@ -31,13 +31,12 @@ _STRAIGHT = {
 _LEAST = 4
 """Values of a derivative: fewer may be zero by chance."""
 _MOST_TOLD = 8
-_MOST_REMOTE = 16
 
 
 class FlatDerivatives(Instrument):
     """Looks, in steps that are looked at closely, at what `grad(…, create_graph=True)` gives for a derivative.
 
-    What is one, `tensors` knows from `backward_runs` and `lineage`. On an accelerator it is looked at a few times only.
+    What is one, `tensors` knows from `backward_runs` and `lineage`.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (FlatDerivative,)
@@ -50,7 +49,6 @@ class FlatDerivatives(Instrument):
         self._tensors = tensors
         self._told: dict[Place, int] = {}
         self._lines: set[Place] = set()
-        self._looks = 0
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.backward.ended, self._backward_ended, attention=Attention.CLOSE)
@@ -72,9 +70,8 @@ class FlatDerivatives(Instrument):
         if not all(map(self._is_derivative, call.roots)):
             return False
         slopes = [slope for slope in call.result if isinstance(slope, torch.Tensor)]
-        self._looks += any(map(is_remote, slopes))
-        enough = sum(slope.numel() for slope in slopes) >= _LEAST and self._looks <= _MOST_REMOTE
-        return enough and all(map(_is_zero, slopes))
+        enough = sum(slope.numel() for slope in slopes) >= _LEAST and all(map(readable, slopes))
+        return enough and not any(read_together([slope.detach().any() for slope in slopes]))
 
     def _tell(self, call: BackwardCall, places: tuple[Place, ...], operation: str, nodes: list[Any]) -> None:
         """A line that took other derivatives as well is a helper's: then it is the line that called it."""
@@ -93,10 +90,6 @@ class FlatDerivatives(Instrument):
     def _is_derivative(self, root: torch.Tensor) -> bool:
         made = self._tensors.get(root)
         return made is not None and made.of_gradient and root.requires_grad
-
-
-def _is_zero(slope: torch.Tensor) -> bool:
-    return readable(slope) and not bool(slope.detach().any())
 
 
 def _line_of(operation: str, nodes: list[Any]) -> Place | None:

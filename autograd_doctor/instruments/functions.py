@@ -24,7 +24,7 @@ from autograd_doctor.reading.function_signature import argument_names
 from autograd_doctor.reading.places import is_own, locate, place
 from autograd_doctor.reading.side_effects import methods, side_effect
 from autograd_doctor.reading.slopes import Case, OutOfTime, Patience
-from autograd_doctor.reading.subclasses import is_parameter
+from autograd_doctor.reading.subclasses import is_parameter, node_of
 from autograd_doctor.reading.tensor_facts import describe
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.unnoticed import unnoticed
@@ -128,7 +128,7 @@ class Functions(Instrument):
         cls, args, result = call.function, call.args, call.result
         outputs = [out for out in (result if isinstance(result, tuple | list) else (result,)) if _is_tensor(out)]
         passing = [*outputs, *(each for each in args if not is_parameter(each))]  # parameters stay alive anyway
-        node = next((out.grad_fn for out in outputs if isinstance(out.grad_fn, cls._backward_cls)), None)
+        node = next((node for node in map(node_of, outputs) if isinstance(node, cls._backward_cls)), None)
         for name, value in list(vars(node).items()) if node is not None else ():
             kept = [tensor for tensor in tensors_in([value]) if any(tensor is known for known in passing)]
             if not kept or name in met.attributes:

@@ -16,6 +16,7 @@ from autograd_doctor.reading.leaf_hooks import hook_tables
 from autograd_doctor.reading.module_names import path_name, root_name
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate, place
+from autograd_doctor.reading.subclasses import is_leaf
 from autograd_doctor.reading.without_running import attributes, is_a
 from autograd_doctor.signals import Signals
 
@@ -61,7 +62,7 @@ class Hooks(Instrument):
 
     def _on_tensor(self, tensor: torch.Tensor) -> None:
         """Leaves that are met in the first steps, and parameters; others may be made anew in each step."""
-        is_early = tensor.is_leaf and self._course.steps < _STEPS
+        is_early = is_leaf(tensor) and self._course.steps < _STEPS
         number = self._parameters.number(tensor) if is_early else self._parameters.get(tensor)
         if number is not None:
             self._added(self._leaves.setdefault(number, _Subject(self._parameters.name_of(number), None)))

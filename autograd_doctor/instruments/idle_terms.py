@@ -36,6 +36,7 @@ from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.operation_kinds import Kind
 from autograd_doctor.reading.pairs import ADDING
 from autograd_doctor.reading.places import Place, locate, own_frame, stack
+from autograd_doctor.reading.subclasses import node_of
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
@@ -285,7 +286,7 @@ class IdleTerms(Instrument):
             is_second = not self._derivatives.isdisjoint(
                 node._sequence_nr() for node in nodes_of(call.roots, call.inputs)
             )
-            nodes = [tensor.grad_fn for tensor in call.result if isinstance(tensor, torch.Tensor)]
+            nodes = [node_of(tensor) for tensor in call.result if isinstance(tensor, torch.Tensor)]
             numbers = {node._sequence_nr() for node in nodes if node is not None}
             self._derivatives |= numbers
             self._second_derivatives |= numbers if is_second else set()

@@ -12,7 +12,7 @@ from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.padding import PaddedTargets
 from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.tensor_facts import readable
+from autograd_doctor.reading.tensor_facts import at_home, readable
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.operations import Operation
@@ -101,11 +101,11 @@ def _hidden(operation: Operation) -> _Hidden | None:
 
 
 def _of_mask(mask: Any, means: Literal["hidden", "shown"]) -> _Hidden | None:
-    if not isinstance(mask, torch.Tensor) or mask.device.type != "cpu" or not readable(mask):
+    if not isinstance(mask, torch.Tensor) or not readable(mask):
         return None
     if mask.dim() < 2 or not 0 < mask.numel() <= _MOST_ELEMENTS:
         return None
-    keys = mask.reshape(mask.shape[0], -1, mask.shape[-1])
+    keys = at_home(mask).reshape(mask.shape[0], -1, mask.shape[-1])
     if not bool((keys == keys[:, :1]).all()):
         return None
     keys = keys[:, 0]

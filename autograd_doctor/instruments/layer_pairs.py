@@ -28,7 +28,7 @@ from autograd_doctor.reading.made import has_graph
 from autograd_doctor.reading.module_tree import modules_in, parameters_of
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, is_own, locate
-from autograd_doctor.reading.subclasses import is_parameter
+from autograd_doctor.reading.subclasses import is_leaf, is_parameter, version_of
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -134,7 +134,7 @@ class LayerPairs(Instrument):
             self._follow(recorded, layer, live=live)
         if layer is not None and len(self._calls) < _MOST_CALLS:
             self._calls.append(layer)
-            self._flows.put(output, _Flow(layer, output._version))
+            self._flows.put(output, _Flow(layer, version_of(output)))
 
     def _follow(self, recorded: Recorded, layer: _Call | None, *, live: bool) -> None:
         """What an operation does with the outputs of layers that it takes in."""
@@ -145,14 +145,14 @@ class LayerPairs(Instrument):
             if flow is None:
                 continue
             call = flow.call
-            unchanged = tensor is output or tensor._version == flow.version
+            unchanged = tensor is output or version_of(tensor) == flow.version
             if position == 0 and unchanged and layer is not None and _fits(tensor, call, layer, flow):
                 call.takers.append((layer, flow.dropped))
                 layer.from_zero |= (call.weight, layer.weight) not in self._told and _is_zero(recorded.inputs[1])
             elif position == 0 and unchanged and live and _passes(name, recorded.inputs):
                 passed = _Flow(
                     call,
-                    output._version,
+                    version_of(output),
                     turned=flow.turned or name in _TURNS,
                     dropped=flow.dropped or name in _DROPOUTS,
                     shifted=flow.shifted or name in _ADDS,
@@ -178,7 +178,7 @@ class LayerPairs(Instrument):
     def _layer(self, recorded: Recorded) -> _Call | None:
         inputs, name, output = recorded.inputs, recorded.made.operation, recorded.output
         weight = inputs[1] if len(inputs) > 1 else None
-        if weight is None or not (weight.requires_grad and weight.is_leaf and is_parameter(weight)):
+        if weight is None or not (weight.requires_grad and is_leaf(weight) and is_parameter(weight)):
             return None
         if name in _PRODUCTS and weight.dim() != 2:
             return None

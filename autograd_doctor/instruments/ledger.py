@@ -22,7 +22,7 @@ from autograd_doctor.instruments.optimizers import Optimizers
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.reading.graph_walk import GraphWalk
 from autograd_doctor.reading.places import here
-from autograd_doctor.reading.subclasses import bytes_of, gradient_of, is_parameter, version_of
+from autograd_doctor.reading.subclasses import bytes_of, gradient_of, is_leaf, is_parameter, version_of
 from autograd_doctor.reading.tensor_facts import norms
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -296,7 +296,7 @@ class Ledger(Instrument):
         """The program was handed the gradients of these."""
         any_leaf = next(self._optimizers.living(), None) is None
         for tensor in tensors:
-            if is_parameter(tensor) or (any_leaf and tensor.is_leaf):
+            if is_parameter(tensor) or (any_leaf and is_leaf(tensor)):
                 self._given.add(self._parameters.number(tensor))
         if self._given:
             self._parameters.introduce()  # a leaf may be gone when the next backward begins

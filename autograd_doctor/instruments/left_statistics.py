@@ -17,11 +17,11 @@ from autograd_doctor.instruments.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.module_register import ModuleRegister
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.instruments.tensors import Tensors
-from autograd_doctor.reading.made import numbers_in
+from autograd_doctor.reading.made import address, numbers_in
 from autograd_doctor.reading.module_tree import modules_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate, place
-from autograd_doctor.reading.tensor_facts import fingerprints, readable
+from autograd_doctor.reading.tensor_facts import fingerprints, is_remote, readable
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.without_running import attributes, is_a
 from autograd_doctor.signals import Signals
@@ -115,7 +115,7 @@ class LeftStatistics(Instrument):
         source = self._source(target)
         if source is not None:
             values = fingerprints([target])[0]
-            self._copied[target.data_ptr()] = _Copied(operation.place, weakref.ref(source), values)
+            self._copied[address(target)] = _Copied(operation.place, weakref.ref(source), values)
 
     def _averaged(self, operation: Operation) -> None:
         """Weights move towards those of a normalisation whose statistics have moved."""
@@ -126,15 +126,15 @@ class LeftStatistics(Instrument):
             if target.dim() == 1 and target.shape == other.shape and _is_read(target):
                 source = self._followed(other)
                 if source is not None and _weight(source) is not target:
-                    self._copied.setdefault(target.data_ptr(), _Copied(operation.place, weakref.ref(source), None))
+                    self._copied.setdefault(address(target), _Copied(operation.place, weakref.ref(source), None))
 
     def _followed(self, other: torch.Tensor) -> nn.Module | None:
         """The normalisation whose weight this is, or flows into this by value."""
         if self._weights_of != self._course.steps:
             self._weights_of = self._course.steps
             weights = ((_weight(norm), norm) for norm, _ in self._norms.items())
-            self._weights = {weight.data_ptr(): norm for weight, norm in weights if weight is not None}
-        source = self._weights.get(other.data_ptr())
+            self._weights = {address(weight): norm for weight, norm in weights if weight is not None}
+        source = self._weights.get(address(other))
         made = self._tensors.get(other) if source is None else None
         if made is not None and made.values:
             flowing = ((_weight(norm), norm) for norm in self._weights.values())
@@ -149,7 +149,7 @@ class LeftStatistics(Instrument):
         norm: nn.Module
         for norm, _ in self._norms.items():
             own = _weight(norm)
-            if own is None or own.data_ptr() == weight.data_ptr() or own.shape != weight.shape:
+            if own is None or address(own) == address(weight) or own.shape != weight.shape:
                 continue
             if torch.equal(own, weight) and not _is_untouched(norm):
                 return norm
@@ -188,16 +188,26 @@ class LeftStatistics(Instrument):
                 self._norms.put(norm, weakref.ref(root))
 
     def _left(self, norm: nn.Module) -> _Left | None:
-        weight = _weight(norm)
-        if weight is None or not _is_untouched(norm):
+        weight = attributes(norm)["_parameters"].get("weight")
+        if weight is None or not readable(weight) or not _is_untouched(norm):
             return None
-        copied = self._copied.get(weight.data_ptr())
+        if is_remote(weight):
+            return self._left_elsewhere(norm)
+        copied = self._copied.get(address(weight))
         if copied is not None and (copied.values is None or copied.values == fingerprints([weight])[0]):
             return _Left(norm, copied.place, copied.source(), averaged=copied.values is None)
         source = self._source(weight) if self._course.steps else None
         if norm in self._loaded:
             return _Left(norm, self._loaded.get(norm), source)
         return None if source is None else _Left(norm, None, source)
+
+    def _left_elsewhere(self, norm: nn.Module) -> _Left | None:
+        """Of weights that cannot be compared at each step, only loading tells where they came from."""
+        if norm in self._loaded:
+            return _Left(norm, self._loaded.get(norm), None)
+        if self._course.steps:
+            self.limited("copies of weights on an accelerator are not followed")
+        return None
 
     def _tell(self, began: RootBegan, left: list[_Left]) -> None:
         root, (first, where, source, averaged) = began.call.module, left[0]
@@ -235,7 +245,7 @@ def _uses_statistics(module: nn.Module) -> bool:
 def _is_untouched(norm: nn.Module) -> bool:
     """Whether its statistics are as they are at first: those of no data."""
     mean, var = _statistics(norm)
-    if mean is None or var is None or not (_is_read(mean) and _is_read(var)):
+    if mean is None or var is None or not (readable(mean) and readable(var)):
         return True
     return not bool(mean.any()) and bool((var == 1).all())
 
@@ -246,7 +256,7 @@ def _weight(norm: nn.Module) -> torch.Tensor | None:
 
 
 def _is_read(tensor: torch.Tensor) -> bool:
-    return tensor.device.type == "cpu" and readable(tensor)
+    return not is_remote(tensor) and readable(tensor)
 
 
 def _is_even(weight: torch.Tensor) -> bool:

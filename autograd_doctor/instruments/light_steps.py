@@ -20,7 +20,7 @@ from autograd_doctor.instruments.module_calls import ModuleCalls
 from autograd_doctor.instruments.optimizers import Optimizers
 from autograd_doctor.reading.graph_structure import make_up_of, nodes_of
 from autograd_doctor.reading.optimizer_groups import parameters_of
-from autograd_doctor.reading.subclasses import version_of
+from autograd_doctor.reading.subclasses import node_of, version_of
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
@@ -120,7 +120,7 @@ class LightSteps(Instrument):
 
     def _is_to_be_walked(self, call: BackwardCall) -> bool:
         """Whether the number of nodes that were made since the last backward leaves it open what the graph is like."""
-        nodes = [root.grad_fn for root in call.roots]
+        nodes = [node_of(root) for root in call.roots]
         numbers = [node._sequence_nr() for node in nodes if node is not None]
         newest = numbers[0] if len(numbers) == 1 else max(numbers, default=0)
         size = (call.kind, newest - self._newest, *map(type, nodes))
@@ -156,7 +156,10 @@ class LightSteps(Instrument):
         """
         gradients = [parameter.grad for parameter in parameters_of(optimizer)]
         # `version_of`, without a call for what is no subclass: there are thousands in a step.
-        versions = [None if g is None else g._version if type(g) is torch.Tensor else version_of(g) for g in gradients]
+        versions = [
+            None if g is None else g._version if type(g) is torch.Tensor and not g.is_inference() else version_of(g)
+            for g in gradients
+        ]
         written = {id(g): (weakref.ref(g), version) for g, version in zip(gradients, versions, strict=True) if version}
         step = self._steps[number]
         looked_at, before = self._written.get(number, (step - 1, {}))

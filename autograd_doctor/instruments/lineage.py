@@ -23,7 +23,7 @@ from autograd_doctor.instruments.tensors import HiddenChange, Tensors
 from autograd_doctor.reading.asked_for import is_call_of_library
 from autograd_doctor.reading.escapes import Escapes
 from autograd_doctor.reading.graph_walk import mark
-from autograd_doctor.reading.made import CutPoint, Made, has_graph, next_order
+from autograd_doctor.reading.made import CutPoint, Made, address, has_graph, next_order
 from autograd_doctor.reading.operation_kinds import Kind, traits
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.places import place as user_place
@@ -289,7 +289,7 @@ class Lineage(Instrument):
             made.changes = before.changes
             made.created_at, made.created_by, made.born = before.created_at, before.created_by, before.born
             made.alias_of = before.alias_of
-            made.hidden_alias = before.hidden_alias
+            made.hidden_alias, made.looked_at = before.hidden_alias, before.looked_at
         if not target.is_inference():
             made.change(name, place, target)
         if made.hidden_alias:
@@ -297,7 +297,7 @@ class Lineage(Instrument):
             region = region_of(written)
             if region is not None:
                 self._tensors.hidden_changes.append(HiddenChange(region, name, place, made.order))
-            owner = self._tensors.sharing(target.data_ptr())
+            owner = self._tensors.sharing(address(target))
             if owner is not None and owner is not before:
                 owner.absorb(self._hidden_from_autograd(made), connected=False)
         if made.alias_of is not None:

@@ -8,7 +8,8 @@ from autograd_doctor.events import Event, MemoryMeasured
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.reading.looks import is_drawn
-from autograd_doctor.reading.memory import allocated_bytes, resident_bytes
+from autograd_doctor.reading.memory import resident_bytes
+from autograd_doctor.reading.torch_versions import allocated_bytes
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 

@@ -34,7 +34,7 @@ from autograd_doctor.reading.mode_dependence import (
 )
 from autograd_doctor.reading.module_tree import modules_in, parameters_in
 from autograd_doctor.reading.places import Place, locate, place
-from autograd_doctor.reading.subclasses import dispatches
+from autograd_doctor.reading.subclasses import dispatches, node_of
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.without_running import attributes
 from autograd_doctor.signals import Signals
@@ -341,7 +341,7 @@ class ModuleCalls(Instrument):
 
     def _root_ended(self, root: RootCall) -> None:
         returned = _with_sizes(tensors_in([root.call.output], EVERYTHING))
-        outputs = [tensor for tensor in returned if tensor.grad_fn is not None]
+        outputs = [tensor for tensor in returned if node_of(tensor) is not None]
         self._register.complete(root.module)
         if root.new:
             self._emit(root, bool(outputs))

@@ -36,6 +36,7 @@ from autograd_doctor.reading.module_copies import copies_of, copy_of, obstacle
 from autograd_doctor.reading.module_tree import modules_in, parameters_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.tensor_facts import at_home, readable
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.trials import Undecided
 from autograd_doctor.signals import Signals
@@ -123,7 +124,7 @@ class NextTokens(Instrument):
         if not (call.grad_enabled and module.training) or beyond or next(parameters_in(module), None) is None:
             return
         given = tensors_in((call.args, call.kwargs), EVERYTHING)
-        tokens = [tensor for tensor in given if tensor.device.type == "cpu" and is_tokens(tensor)]
+        tokens = [at_home(tensor) for tensor in given if is_tokens(tensor)]
         told = self._told.get(module) or 0
         if tokens and (told < _TOLD or any(self._is_longer(module, each) for each in tokens)):
             first = tokens[0].clone()
@@ -148,18 +149,19 @@ class NextTokens(Instrument):
         if operands is None or not self._calls or self._course.running is not None:
             return
         target = operands[1]
-        if target.is_floating_point() or target.device.type != "cpu":
+        if target.is_floating_point() or not readable(target):
             return
+        wanted = at_home(target)
         for call in self._calls.values():
             inputs = (call.tokens, *call.others)
-            shifts = [(tokens, shift) for tokens in inputs if (shift := shift_of(tokens, target)) is not None]
-            answer = next((tokens for tokens in inputs if is_answer(tokens, target)), None)
+            shifts = [(tokens, shift) for tokens in inputs if (shift := shift_of(tokens, wanted)) is not None]
+            answer = next((tokens for tokens in inputs if is_answer(tokens, wanted)), None)
             call.answer = call.answer if answer is None else answer.clone()
             if shifts:
                 call.ahead = _only_one_ahead(shifts)
                 self._tell(call, shifts[0][1], operation, target)
             elif answer is not None:
-                mask = mask_of(answer, target)
+                mask = mask_of(answer, wanted)
                 call.masks = mask is not None
                 self._tell(call, Shift(dim=1, ahead=0), operation, target, mask)
 
@@ -250,7 +252,7 @@ class NextTokens(Instrument):
 def _like(given: list[torch.Tensor], wanted: torch.Tensor | None) -> list[torch.Tensor]:
     if wanted is None:
         return []
-    return [each for each in given if each.shape == wanted.shape and torch.equal(each, wanted)]
+    return [each for each in given if each.shape == wanted.shape and torch.equal(at_home(each), wanted)]
 
 
 def _only_one_ahead(shifts: list[tuple[torch.Tensor, Shift]]) -> tuple[torch.Tensor, int] | None:

@@ -30,10 +30,10 @@ from autograd_doctor.reading.made import Made
 from autograd_doctor.reading.operation_kinds import STAYS_FINITE
 from autograd_doctor.reading.origin import Origin
 from autograd_doctor.reading.places import Place, place
-from autograd_doctor.reading.put_off import Look, PutOff, is_checkable
+from autograd_doctor.reading.put_off import Look, PutOff
 from autograd_doctor.reading.repeated_sizes import RepeatedSizes
 from autograd_doctor.reading.subclasses import gradient_of
-from autograd_doctor.reading.tensor_facts import bad_rows, describe, is_remote, is_spoiled, norms
+from autograd_doctor.reading.tensor_facts import bad_rows, describe, is_checkable, is_remote, is_spoiled, norms
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -195,7 +195,13 @@ class NonFinite(Instrument):
         output, made, waiting = recorded.output, recorded.made, self._waiting
         others = [tensor for tensor in recorded.inputs if tensor is not output]
         sources = [self._tensors.get(tensor) for tensor in others]
-        given = [tensor for tensor, made in zip(others, sources, strict=True) if made is None and is_checkable(tensor)]
+        unseen = [tensor for tensor, made in zip(others, sources, strict=True) if made is None or not made.looked_at]
+        is_in_place = len(others) < len(recorded.inputs)
+        if is_in_place and not made.looked_at and not self._is_gradient(output):
+            unseen.append(output)
+        given = [tensor for tensor in unseen if is_checkable(tensor)]
+        moves = made.operation in STAYS_FINITE
+        made.looked_at = not (moves and given)
         look = Look(
             made,
             inherited=made.origin,
@@ -204,7 +210,7 @@ class NonFinite(Instrument):
             facts=describe(output, ranges=False),
             given=[waiting.given(tensor, self._described) for tensor in given],
             is_mark=made.operation in _MARKS and not made.values,
-            moves=made.operation in STAYS_FINITE,
+            moves=moves,
             low_precision=overflows(made.operation, output) or None,
         )
         waiting.add(look, output)
@@ -263,13 +269,12 @@ class NonFinite(Instrument):
         return origin
 
     def _was_known(self, changed: torch.Tensor, made: Made) -> bool:
-        """Whether what an operation has changed in place was seen before, and so was finite then.
+        """Whether what an operation has changed in place was seen before, and so was finite then."""
+        return len(made.changes) > 1 or made.created_by != made.operation or self._is_gradient(changed)
 
-        Gradients that a backward has spoiled are told of by others.
-        """
-        if len(made.changes) > 1 or made.created_by != made.operation:
-            return True
-        return any(gradient_of(parameter) is changed for _, parameter in self._parameters.living())
+    def _is_gradient(self, tensor: torch.Tensor) -> bool:
+        """One that a backward has spoiled is told of by others."""
+        return any(gradient_of(parameter) is tensor for _, parameter in self._parameters.living())
 
     def _origin_of(self, tensor: torch.Tensor) -> Origin | None:
         made = self._tensors.get(tensor)

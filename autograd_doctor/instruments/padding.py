@@ -15,6 +15,7 @@ from autograd_doctor.instruments.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.reading.losses import CLASSES, IGNORED
 from autograd_doctor.reading.padding import Padding, padded_targets, padding_of
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -65,7 +66,7 @@ class PaddedTargets(Instrument):
             return
         arguments = dict(zip(("input", "target", "weight"), operation.args, strict=False)) | operation.kwargs
         target = arguments.get("target")
-        if not isinstance(target, torch.Tensor) or target.is_floating_point() or target.device.type != "cpu":
+        if not isinstance(target, torch.Tensor) or target.is_floating_point() or not readable(target):
             return
         for call in reversed(self.calls):
             padded = padded_targets(call.padding, target)

@@ -134,7 +134,7 @@ class Pairing(Instrument):
         goals = self._taken(target)
         rows = {goal.rows for goal in goals} & {taken.rows for taken in self._inputs}
         one_sided = self._permuted_on_one_side(self._sources.of(target))
-        if not (rows or one_sided) or len(set(row_keys(target) or [])) < 2:  # equal ones have no order
+        if not (rows or one_sided) or len(set(row_keys(target, waits=True) or [])) < 2:  # equal ones have no order
             return
         if one_sided is not None:
             self._compared(operation, target, *one_sided)

@@ -25,6 +25,7 @@ from autograd_doctor.reading.made import has_graph, numbers_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.signs import DIVISIONS, NEGATIONS, REVERSED, sign_of
+from autograd_doctor.reading.tensor_facts import at_home
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -215,7 +216,7 @@ class PolicyTerms(Instrument):
         if held is None or not held.scored or call.kind != "backward" or walk is None or self._told >= _MOST_TOLD:
             return
         seed = next(iter(call.seeds), None)
-        if isinstance(seed, torch.Tensor) and seed.device.type == "cpu" and sign_of(seed) <= 0:
+        if isinstance(seed, torch.Tensor) and sign_of(at_home(seed)) <= 0:
             return
         if any(group.get("maximize") for _, each in self._optimizers.living() for group in each.param_groups):
             return

@@ -14,7 +14,7 @@ from autograd_doctor.reading.loss_arguments import operands_of
 from autograd_doctor.reading.losses import CLASSES
 from autograd_doctor.reading.made import has_graph
 from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.tensor_facts import readable
+from autograd_doctor.reading.tensor_facts import at_home, readable
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.operations import Operation
 
@@ -49,12 +49,13 @@ class PositivePairs(Instrument):
             return
         scores, targets = operands
         rows = scores.shape[0] if scores.dim() == 2 else 0
-        if scores.device.type != "cpu" or not has_graph(scores) or not (readable(scores) and readable(targets)):
+        if not has_graph(scores) or not (readable(scores) and readable(targets)):
             return
         if not _LEAST_ROWS <= rows <= _MOST_ROWS or rows % 2 or not _are_numbers(targets, rows):
             return
+        scores, targets = at_home(scores), at_home(targets)
         partners = _partners(scores, targets)
-        own = torch.arange(rows)
+        own = torch.arange(rows, device="cpu")
         layouts: dict[Layout, torch.Tensor] = {"halves": (own + rows // 2) % rows, "turns": own ^ 1}
         taken = next((name for name, pairs in layouts.items() if partners is not None and partners.equal(pairs)), None)
         if taken is None:
@@ -82,18 +83,18 @@ def _partners(scores: torch.Tensor, targets: torch.Tensor) -> torch.Tensor | Non
     rows, columns = scores.shape
     if columns == rows:
         return targets
-    return targets + (targets >= torch.arange(rows)).long() if columns == rows - 1 else None
+    return targets + (targets >= torch.arange(rows, device="cpu")).long() if columns == rows - 1 else None
 
 
 def _likeness(scores: torch.Tensor, partners: torch.Tensor) -> float:
     """The mean share of all other rows that have a lower score than the partner has: one half by chance."""
     rows, columns = scores.shape
-    own, values = torch.arange(rows), scores.detach().float()
+    own, values = torch.arange(rows, device="cpu"), scores.detach().float()
     at = partners if columns == rows else partners - (partners > own).long()
     reached = values.gather(1, at[:, None])
     lower, equal = values < reached, values == reached
     if columns == rows:
-        itself = torch.eye(rows, dtype=torch.bool)
+        itself = torch.eye(rows, dtype=torch.bool, device="cpu")
         lower, equal = lower & ~itself, equal & ~itself
     beaten = lower.sum(1) + 0.5 * (equal.sum(1) - 1)
     return float((beaten / (rows - 2)).double().mean())

@@ -25,7 +25,7 @@ from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.made import address, numbers_in
 from autograd_doctor.reading.places import Place, locate, place
-from autograd_doctor.reading.subclasses import gradient_of
+from autograd_doctor.reading.subclasses import gradient_of, is_leaf
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -260,7 +260,7 @@ class Rebinding(Instrument):
     def _step(self, carried: dict[int, torch.Tensor], line: Place | None) -> None:
         location = locate(line)
         for number, leaf in carried.items():
-            self._graphs[number] = 0 if leaf.is_leaf else self._graphs.get(number, 0) + 1
+            self._graphs[number] = 0 if is_leaf(leaf) else self._graphs.get(number, 0) + 1
         uses = [use for number in carried for use in self._uses.get(number, ())]
         self.emit(
             OptimizerStepped(

@@ -21,9 +21,10 @@ from autograd_doctor.instruments.tensors import HiddenChange, Tensors
 from autograd_doctor.reading.gradient_error import relative_error
 from autograd_doctor.reading.graph_bytes import saved_by
 from autograd_doctor.reading.graph_walk import GraphWalk
-from autograd_doctor.reading.made import Made, leaf_of
+from autograd_doctor.reading.made import Made, address, leaf_of
 from autograd_doctor.reading.places import here, locate
 from autograd_doctor.reading.regions import region_of
+from autograd_doctor.reading.subclasses import version_of
 from autograd_doctor.reading.tensor_facts import describe
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.reading.without_running import is_a
@@ -153,7 +154,7 @@ class SavedChanges(Instrument):
     def _parameter_changed(self, node: Any, complaint: _Complaint) -> tuple[TensorFacts, InPlaceChange] | None:
         """A parameter that an optimizer updated between the forward and this backward."""
         for leaf in _leaves_near(node):
-            if leaf._version == complaint.version and sorted(leaf.shape) == sorted(complaint.shape):
+            if version_of(leaf) == complaint.version and sorted(leaf.shape) == sorted(complaint.shape):
                 number = self._parameters.get(leaf)
                 name = "" if number is None else self._parameters.name_of(number)
                 return describe(leaf, name=name), InPlaceChange(
@@ -178,7 +179,7 @@ class SavedChanges(Instrument):
                         tensor=self._facts(tensor),
                         saved_by=made.operation,
                         saved_at=locate(made.place),
-                        changed=InPlaceChange(change.operation, locate(change.place), tensor._version),
+                        changed=InPlaceChange(change.operation, locate(change.place), version_of(tensor)),
                         needed_at=here(),
                         silently=True,
                         relative_error=self._error(walk, root, tensor, original),
@@ -195,9 +196,9 @@ class SavedChanges(Instrument):
 
     def _facts(self, saved: torch.Tensor) -> TensorFacts:
         """Describe a saved tensor by the living one that shares its values, if there is one."""
-        made = self._tensors.sharing(saved.data_ptr())
+        made = self._tensors.sharing(address(saved))
         original = made.reference() if made is not None and made.reference is not None else None
-        number = next((n for n, p in self._parameters.living() if p.data_ptr() == saved.data_ptr()), None)
+        number = next((n for n, p in self._parameters.living() if address(p) == address(saved)), None)
         own_name = variable_name(original) if original is not None else ""
         return describe(
             saved,

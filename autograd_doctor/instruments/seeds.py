@@ -7,12 +7,11 @@ import random
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-
 from autograd_doctor.events import Event, SeedRepeated
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.reading.places import Place, locate, stack
+from autograd_doctor.reading.torch_versions import random_states
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.seeds import Generator, Seeding
 
@@ -113,7 +112,7 @@ class Seeds(Instrument):
 def _state(generator: Generator) -> int:
     """Where a generator stands, as a number."""
     if generator == "torch":
-        return hash(bytes(torch.default_generator.get_state().tolist()))
+        return hash(tuple(random_states()))
     if generator == "Python":
         return hash(random.getstate())
     import numpy

@@ -15,7 +15,7 @@ from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.reading.losses import CLASSES, IGNORED, LOSSES
 from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.tensor_facts import readable
+from autograd_doctor.reading.tensor_facts import at_home, readable
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -76,7 +76,7 @@ class SequenceEnds(Instrument):
     def _root_began(self, began: RootBegan) -> None:
         if not began.call.grad_enabled or self._told >= _MOST_TOLD:
             return
-        sequences = [tensor for tensor in began.given if _is_of_sequences(tensor)]
+        sequences = [at_home(tensor) for tensor in began.given if _is_of_sequences(tensor)]
         masks = [shown for tensor in sequences if (shown := _shown(tensor)) is not None]
         for shown, tokens in product(masks, sequences):
             ended = _ended(tokens, shown) if tokens.shape == shown.shape else None
@@ -92,10 +92,11 @@ class SequenceEnds(Instrument):
             return
         arguments = dict(zip(("input", "target"), operation.args, strict=False)) | operation.kwargs
         target, ignored = arguments.get("target"), arguments.get("ignore_index", IGNORED)
-        if not isinstance(target, torch.Tensor) or target.is_floating_point() or not _is_near(target):
+        if not isinstance(target, torch.Tensor) or target.is_floating_point() or not _is_small(target):
             return
+        wanted = at_home(target)
         for call in reversed(self._calls):
-            counted = _counted(call, target, ignored)
+            counted = _counted(call, wanted, ignored)
             if counted is not None:
                 self._pending.append(self._event(call, operation, target, counted))
                 return
@@ -114,12 +115,12 @@ class SequenceEnds(Instrument):
         )
 
 
-def _is_near(tensor: torch.Tensor) -> bool:
-    return tensor.device.type == "cpu" and readable(tensor) and 0 < tensor.numel() <= _MOST_ELEMENTS
+def _is_small(tensor: torch.Tensor) -> bool:
+    return readable(tensor) and 0 < tensor.numel() <= _MOST_ELEMENTS
 
 
 def _is_of_sequences(tensor: torch.Tensor) -> bool:
-    return tensor.dim() == 2 and not tensor.is_floating_point() and not tensor.is_complex() and _is_near(tensor)
+    return tensor.dim() == 2 and not tensor.is_floating_point() and not tensor.is_complex() and _is_small(tensor)
 
 
 def _shown(mask: torch.Tensor) -> torch.Tensor | None:
@@ -137,7 +138,7 @@ def _ended(tokens: torch.Tensor, shown: torch.Tensor) -> tuple[int, int, int | N
     """
     filling = tokens[~shown]
     value = int(filling[0])
-    places = torch.arange(tokens.shape[1]).where(shown, -1).argmax(dim=1, keepdim=True)
+    places = torch.arange(tokens.shape[1], device="cpu").where(shown, -1).argmax(dim=1, keepdim=True)
     ends = (tokens.gather(1, places) == value)[:, 0]
     ended = int(ends.sum())
     if value < 0 or not bool((filling == value).all()) or not 2 * ended >= len(tokens) > 1:

@@ -22,7 +22,7 @@ from autograd_doctor.reading.holders import Holders
 from autograd_doctor.reading.looks import is_drawn
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.places import Place, locate, own_frames, place
-from autograd_doctor.reading.subclasses import storage_address
+from autograd_doctor.reading.subclasses import storage_address, version_of
 from autograd_doctor.reading.without_running import attributes, is_a
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.states import StateCall, StateLoad
@@ -63,7 +63,7 @@ class _Snapshot:
     def changed(self) -> list[torch.Tensor]:
         """The parameters that have been written to since."""
         living = ((parameter(), version) for parameter, version in self.parameters.values())
-        return [tensor for tensor, version in living if tensor is not None and tensor._version != version]
+        return [tensor for tensor, version in living if tensor is not None and version_of(tensor) != version]
 
     def is_in(self, addresses: Addresses) -> bool:
         """Whether these are the storages of most of it; one left-over loop variable is no snapshot."""
@@ -119,7 +119,7 @@ class Snapshots(Instrument):
         for _, parameter in parameters_in(module):
             address = storage_address(parameter)
             if address in held and not parameter.is_inference():
-                snapshot.parameters[address] = (weakref.ref(parameter), parameter._version)
+                snapshot.parameters[address] = (weakref.ref(parameter), version_of(parameter))
         if snapshot.parameters:
             self._taken_in.setdefault(snapshot.where, deque(maxlen=_REGULAR)).append(snapshot.step)
             self._snapshots = [*self._snapshots, snapshot][-_REMEMBERED:]

@@ -18,6 +18,7 @@ from autograd_doctor.reading.fingerprint import key_of, row_keys
 from autograd_doctor.reading.numbers import IdentityTable, Numbers
 from autograd_doctor.reading.operation_kinds import FROM_DATA, Kind, traits
 from autograd_doctor.reading.places import Place, place
+from autograd_doctor.reading.tensor_facts import at_home
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.reading.without_running import is_a
@@ -176,10 +177,11 @@ class Sources(Instrument):
             low, high, _ = index.indices(count)
             return Source("chosen", number, count, hash((low, high)), low, high) if high - low < count else None
         if isinstance(index, torch.Tensor) and index.dim() == 1 and not index.is_floating_point():
-            keys = row_keys(index)
+            keys = row_keys(index, waits=True)
             if keys is None:
                 return None
-            rows = index.nonzero().flatten() if index.dtype is torch.bool else index
+            near = at_home(index)
+            rows = near.nonzero().flatten() if near.dtype is torch.bool else near
             low, high = (int(rows.min()), int(rows.max()) + 1) if rows.numel() else (0, 0)
             made = self._tensors.get(index)
             since = 0 if made is None else made.order

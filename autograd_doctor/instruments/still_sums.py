@@ -13,6 +13,7 @@ from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.tensor_facts import at_home, readable
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -32,7 +33,7 @@ class _Sum:
 
 
 class StillSums(Instrument):
-    """Looks at single numbers without a graph, on the CPU, to which a line adds what it has added to before."""
+    """Looks at single numbers without a graph to which a line adds what it has added to before."""
 
     emits: ClassVar[tuple[type[Event], ...]] = (SumStoodStill,)
 
@@ -59,7 +60,8 @@ class StillSums(Instrument):
         if not goes_on or step in known.told or len(known.told) >= _MOST_STEPS:
             return
         added = _number(next((each for each in operation.args if each not in known.results), None))
-        if added and math.isfinite(added) and bool((result + added == result).all()) and bool(result.isfinite().all()):
+        total = at_home(result)
+        if added and math.isfinite(added) and bool((total + added == total).all()) and bool(total.isfinite().all()):
             known.told.add(step)
             self.emit(
                 SumStoodStill(
@@ -67,14 +69,14 @@ class StillSums(Instrument):
                     location=locate(operation.place),
                     name=variable_name(result),
                     dtype=str(result.dtype).removeprefix("torch."),
-                    value=float(result),
+                    value=float(total),
                     added=added,
                 )
             )
 
 
 def _is_counted(tensor: torch.Tensor) -> bool:
-    return tensor.is_floating_point() and tensor.device.type == "cpu" and not tensor.requires_grad
+    return tensor.is_floating_point() and not tensor.requires_grad and readable(tensor)
 
 
 def _number(value: Any) -> float | None:

@@ -19,7 +19,7 @@ from autograd_doctor.reading.loss_arguments import operands_of
 from autograd_doctor.reading.losses import REGRESSION
 from autograd_doctor.reading.made import has_graph
 from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.tensor_facts import readable
+from autograd_doctor.reading.tensor_facts import at_home, readable
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.operations import Operation
@@ -43,10 +43,7 @@ class _Line:
 
 
 class TargetScales(Instrument):
-    """Measures, in steps that are looked at closely, both sides of comparisons with targets that come from data.
-
-    Not on an accelerator, where each number would have to be waited for.
-    """
+    """Measures, in steps that are looked at closely, both sides of comparisons with targets that come from data."""
 
     emits: ClassVar[tuple[type[Event], ...]] = (TargetScaleSeen,)
 
@@ -99,7 +96,7 @@ class TargetScales(Instrument):
 
     def _is_data(self, target: torch.Tensor) -> bool:
         """Whether it is floating-point numbers out of a loader or a larger tensor, and nothing that a model gave."""
-        if not target.is_floating_point() or target.device.type != "cpu" or not readable(target):
+        if not target.is_floating_point() or not readable(target):
             return False
         if not 0 < target.numel() <= _MOST_ELEMENTS:
             return False
@@ -109,4 +106,4 @@ class TargetScales(Instrument):
 
 def _size(tensor: torch.Tensor) -> float:
     """The median of its absolute values, to which codes for what is missing, and outliers, are nothing."""
-    return float(tensor.detach().float().abs().median())
+    return float(at_home(tensor).detach().float().abs().median())

@@ -12,7 +12,6 @@ import torch
 from autograd_doctor.events import Event, TargetsSeen
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.course import Course
-from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.registrations import Registrations
@@ -24,7 +23,7 @@ from autograd_doctor.reading.made import Made, has_graph, numbers_in
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.tensor_facts import is_remote, readable
+from autograd_doctor.reading.tensor_facts import at_home, is_remote, readable
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
@@ -96,7 +95,7 @@ class _Targets:
 
 
 class Targets(Instrument):
-    """Listens to losses with a graph in full steps; on an accelerator, only where those are looked at closely."""
+    """Listens to losses with a graph in full steps."""
 
     emits: ClassVar[tuple[type[Event], ...]] = (TargetsSeen,)
 
@@ -104,7 +103,6 @@ class Targets(Instrument):
         self,
         site: Site,
         course: Course,
-        detail: Detail,
         tensors: Tensors,
         module_calls: ModuleCalls,
         registrations: Registrations,
@@ -112,7 +110,6 @@ class Targets(Instrument):
     ) -> None:
         super().__init__(site)
         self._course = course
-        self._detail = detail
         self._tensors = tensors
         self._module_calls = module_calls
         self._registrations = registrations
@@ -170,8 +167,7 @@ class Targets(Instrument):
         logits, target = arguments.get("input"), arguments.get("target")
         if not (isinstance(logits, torch.Tensor) and isinstance(target, torch.Tensor) and has_graph(logits)):
             return
-        is_cheap = target.device.type == "cpu" or self._detail.closely
-        if target.requires_grad or not is_cheap or not readable(target) or not target.numel():
+        if target.requires_grad or not readable(target) or not target.numel():
             return
         known = self._line(operation, logits, target)
         if known is None or target.numel() > _MOST_ELEMENTS:
@@ -186,7 +182,7 @@ class Targets(Instrument):
         known.per_sample &= target.dim() == 1 or target.numel() == target.shape[0]
         known.per_sample &= not self._samples or target.shape[0] in self._samples
         self._source(known, target, is_new=is_new)
-        self._values(known, target, arguments, is_new=is_new)
+        self._values(known, at_home(target), arguments, is_new=is_new)
         if known.steps >= max(_FIRST_TOLD, 2 * known.told) and is_new:
             self._tell(known)
 

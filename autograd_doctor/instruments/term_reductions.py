@@ -257,7 +257,7 @@ def _count(operation: Operation, values: torch.Tensor) -> int:
 
 
 def _number(result: torch.Tensor) -> float | None:
-    return float(result) if result.device.type == "cpu" and readable(result) else None
+    return float(result) if readable(result) else None
 
 
 def _leaves_as_it_is(operation: Operation) -> bool:

@@ -89,12 +89,12 @@ class TwinPassesSeen(Instrument):
             return
         data = began.given
         if any(tensor.requires_grad for tensor in data):
-            plain = [row_keys(tensor) or [] for tensor in data if not tensor.requires_grad and tensor.dim()]
+            plain = [row_keys(tensor, waits=True) or [] for tensor in data if not tensor.requires_grad and tensor.dim()]
             self._passes.append(_Pass(began.module, began.where, [], hash(tuple(map(key_of, plain))), []))
             return
         if not data or data[0].numel() < _LEAST_VALUES:
             return
-        keys = [row_keys(tensor) for tensor in data if tensor.dim()]
+        keys = [row_keys(tensor, waits=True) for tensor in data if tensor.dim()]
         if all(keys):
             self._given = began, data, hash(tuple(key_of(rows) for rows in keys if rows is not None))
 
@@ -105,7 +105,7 @@ class TwinPassesSeen(Instrument):
             return
         began, data, key = given
         outputs = [
-            (self._tensors.get(each), key_of(row_keys(each) or []))
+            (self._tensors.get(each), key_of(row_keys(each, waits=True) or []))
             for each in passed.outputs
             if has_graph(each) and each.dim()
         ]

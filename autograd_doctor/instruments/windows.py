@@ -17,7 +17,7 @@ from autograd_doctor.reading.losses import REGRESSION
 from autograd_doctor.reading.made import has_graph
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.tensor_facts import readable
+from autograd_doctor.reading.tensor_facts import at_home, is_remote, readable
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -65,7 +65,7 @@ class Windows(Instrument):
             return
         for tensor in began.given:
             if _is_read(tensor) and tensor.dim() in (2, 3) and min(tensor.shape[:2]) >= _LEAST:
-                call = _Call(began.module, began.where, tensor.detach().clone())
+                call = _Call(began.module, began.where, _copied(tensor))
                 self._calls = [*self._calls[1 - _MOST_CALLS :], call]
 
     def _operation_ended(self, operation: Operation) -> None:
@@ -73,7 +73,7 @@ class Windows(Instrument):
         target = next((each for each in pair if not has_graph(each)), None) if pair is not None else None
         if target is None or not _is_read(target) or self._course.running is not None:
             return
-        values = target.detach().double().reshape(target.shape[0] if target.dim() else 1, -1)
+        values = at_home(target).detach().double().reshape(target.shape[0] if target.dim() else 1, -1)
         for call in reversed(self._calls):
             found = _found(call.given, values)
             if found is not None and len(values.unique(dim=0)) >= _LEAST:
@@ -104,7 +104,11 @@ class Windows(Instrument):
 
 def _is_read(tensor: torch.Tensor) -> bool:
     is_small = 0 < tensor.numel() <= _MOST_ELEMENTS
-    return tensor.is_floating_point() and tensor.device.type == "cpu" and is_small and readable(tensor)
+    return tensor.is_floating_point() and is_small and readable(tensor)
+
+
+def _copied(tensor: torch.Tensor) -> torch.Tensor:
+    return at_home(tensor) if is_remote(tensor) else tensor.detach().clone()
 
 
 def _found(given: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, int | None] | None:
@@ -119,7 +123,7 @@ def _found(given: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, int
             continue
         if torch.equal(last, values):
             return windows, None
-        channels = (last == values).all(0) if values.shape[1] == 1 else torch.zeros(0)
+        channels = (last == values).all(0) if values.shape[1] == 1 else torch.zeros(0, device="cpu")
         if bool(channels.any()):
             return windows, int(channels.nonzero()[0])
     return None
@@ -128,7 +132,7 @@ def _found(given: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, int
 def _recurring(windows: torch.Tensor) -> int:
     """How many values stand in several rows; zeros, with which sequences are filled up, do not count."""
     flat = windows.flatten(1)
-    rows = torch.arange(len(flat)).unsqueeze(1).expand_as(flat)
+    rows = torch.arange(len(flat), device="cpu").unsqueeze(1).expand_as(flat)
     pairs = torch.stack([flat.double(), rows.double()], dim=-1).reshape(-1, 2).unique(dim=0)
     values, counts = pairs[:, 0].unique(return_counts=True)
     return int(((counts > 1) & (values != 0)).sum())

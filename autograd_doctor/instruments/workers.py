@@ -91,6 +91,8 @@ class Workers(Instrument):
         if rounds is None or len(rounds.whole) >= _MOST_ROUNDS:
             return
         keys = [row_keys(tensor) for tensor in tensors_in([asked.batch], EVERYTHING)[:_MOST_FIELDS] if tensor.dim()]
+        if not keys or None in keys:
+            return  # what cannot be told apart is not the same for that
         rounds.running.append(hash(tuple(key_of(rows) for rows in keys if rows is not None)))
         if len(rounds.running) == rounds.workers:
             rounds.whole.append(rounds.running)

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 
 from autograd_doctor.events import (
+    DevicesUsed,
     FunctionJudged,
     InstrumentFailed,
     LightStepsCounted,
@@ -50,14 +51,15 @@ def _text(word: str) -> str:
 
 
 def environment(trace: Trace) -> Environment:
-    """The versions and the device that the child stated."""
+    """The versions that the child stated, and the devices of the parameters: the best there is if none was seen."""
     started = next(iter(trace.of(RunStarted)), None)
     if started is None:
         return Environment()
+    used = trace.of(DevicesUsed)
     return Environment(
         python=started.python,
         torch=started.torch,
-        device=started.device,
+        device=" and ".join(used[-1].kinds) if used else started.device,
         packages=dict(started.packages),
         world_size=max((each.world_size for each in trace.of(RecordingStarted)), default=1),
     )

@@ -18,6 +18,7 @@ from torch.autograd.function import BackwardCFunction
 
 from autograd_doctor.reading.low_precision import is_low
 from autograd_doctor.reading.made import leaf_of
+from autograd_doctor.reading.subclasses import node_of
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.reading.torch_versions import packed
 from autograd_doctor.reading.without_running import is_a
@@ -66,8 +67,8 @@ class _Graph:
         self._saved: dict[Node, dict[str, Any]] = {node: dict(_saved_by(node)) for node in self.nodes}
         self._outputs: dict[Node, dict[int, torch.Tensor]] = {node: {} for node in self.nodes}
         for value in (value for saved in self._saved.values() for value in saved.values()):
-            if is_a(value, torch.Tensor) and value.grad_fn in self._outputs:
-                self._outputs[value.grad_fn][value.output_nr] = value
+            if is_a(value, torch.Tensor) and (maker := node_of(value)) in self._outputs:
+                self._outputs[maker][value.output_nr] = value
         self._takers = Counter(source for node in self.nodes for source, _ in node.next_functions)
 
     def visit(self, node: Node) -> Birth | None:
@@ -115,7 +116,9 @@ class _Graph:
         """The tensors that went into a node, by their names; None where nothing holds them any more."""
         saved, operation = self._saved[node], _operation(node)
         if operation is None:
-            return {name: value for name, value in saved.items() if is_a(value, torch.Tensor) and value.grad_fn != node}
+            return {
+                name: value for name, value in saved.items() if is_a(value, torch.Tensor) and node_of(value) != node
+            }
         names = [argument.name for argument in operation._schema.arguments if _takes_tensor(argument)]
         edges = node.next_functions if len(names) == len(node.next_functions) else [(None, 0)] * len(names)
         return {

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from autograd_doctor.reading.tensor_facts import readable
+from autograd_doctor.reading.tensor_facts import at_home, readable
 from autograd_doctor.reading.without_running import is_a
 
 _MOST_FIELDS = 8
@@ -79,7 +79,7 @@ def _row(value: Any, samples: int) -> torch.Tensor | None:
     if isinstance(value, torch.Tensor) and not readable(value):
         return None
     try:
-        row = torch.as_tensor(value).detach().flatten()
+        row = torch.as_tensor(value, device="cpu").detach().flatten()
     except (TypeError, ValueError, RuntimeError):  # strings, and lists of several lengths
         return None
     return row.double() if 0 < row.numel() <= _MOST_ELEMENTS // samples and not row.is_complex() else None
@@ -87,13 +87,14 @@ def _row(value: Any, samples: int) -> torch.Tensor | None:
 
 def _parts(batch: Any) -> list[tuple[str, torch.Tensor]]:
     if isinstance(batch, torch.Tensor):
-        return [("", batch)]
+        return [("", at_home(batch))] if readable(batch) else []
     if is_a(batch, dict):
         named = [(f"[{key!r}]", value) for key, value in batch.items()]
     else:
         named = [(f"[{place}]", value) for place, value in enumerate(batch)] if is_a(batch, (tuple, list)) else []
     tensors = [(name, value) for name, value in named if isinstance(value, torch.Tensor) and readable(value)]
-    return [(name, value) for name, value in tensors if value.dim() and value.numel() <= _MOST_ELEMENTS][:_MOST_FIELDS]
+    small = [(name, value) for name, value in tensors if value.dim() and value.numel() <= _MOST_ELEMENTS]
+    return [(name, at_home(value)) for name, value in small[:_MOST_FIELDS]]
 
 
 def _placements(name: str, tensor: torch.Tensor, fields: Sequence[list[torch.Tensor]]) -> list[_Placed]:

@@ -7,7 +7,7 @@ from functools import cache
 
 import torch
 
-from autograd_doctor.reading.tensor_facts import readable
+from autograd_doctor.reading.tensor_facts import at_home, is_remote, readable
 
 _MOST_ROWS = 4096
 """Of one tensor, the first: batches have fewer samples."""
@@ -19,12 +19,12 @@ _UNEVEN, _DIFFERENT = 2, 12
 _MOST_OF_THEM = 0.9
 
 
-def row_keys(tensor: torch.Tensor) -> list[int] | None:
+def row_keys(tensor: torch.Tensor, *, waits: bool = False) -> list[int] | None:
     """A number for each row, equal where rows are equal bit for bit, and hardly ever elsewhere.
 
-    None where reading it would wait for an accelerator, or where it has no values to read.
+    None where it has no values to read, or where an accelerator would have to be waited for, unless the caller `waits`.
     """
-    if tensor.device.type != "cpu" or not readable(tensor) or tensor.dim() == 0 or tensor.numel() == 0:
+    if (is_remote(tensor) and not waits) or not readable(tensor) or tensor.dim() == 0 or tensor.numel() == 0:
         return None
     words = _words(tensor if len(tensor) <= _MOST_ROWS else tensor[:_MOST_ROWS])
     return words.mv(_weights()[: words.shape[1]]).tolist()
@@ -54,6 +54,7 @@ def _words(tensor: torch.Tensor) -> torch.Tensor:
     rows = tensor if tensor.dim() == 2 else tensor.reshape(tensor.shape[0], -1)
     if rows.shape[1] > _MOST_WORDS:
         rows = rows[:, :: -(-rows.shape[1] // _MOST_WORDS)]
+    rows = at_home(rows)
     if rows.is_floating_point():
         rows = rows.detach().contiguous().view(_WHOLE[rows.dtype.itemsize])
     # Squares tell values apart that differ in their sign or their highest bits only, which products may lose.
@@ -65,4 +66,4 @@ def _words(tensor: torch.Tensor) -> torch.Tensor:
 def _weights() -> torch.Tensor:
     """Odd numbers, by a generator of our own."""
     generator = random.Random(0)
-    return torch.tensor([generator.getrandbits(62) | 1 for _ in range(_MOST_WORDS)])
+    return torch.tensor([generator.getrandbits(62) | 1 for _ in range(_MOST_WORDS)], device="cpu")

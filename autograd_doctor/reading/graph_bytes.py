@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import torch
 
 from autograd_doctor.reading.made import has_graph, leaf_of
-from autograd_doctor.reading.subclasses import is_parameter, storages_of
+from autograd_doctor.reading.subclasses import is_leaf, is_parameter, node_of, storages_of
 from autograd_doctor.reading.torch_versions import Packed, checkpointed, packed
 from autograd_doctor.reading.without_running import attributes, is_a
 
@@ -39,7 +39,7 @@ def saved_bytes(roots: Iterable[torch.Tensor], held_anyway: Iterable[torch.Tenso
     with torch._C.DisableTorchFunction(), torch.no_grad():
         for tensor in held_anyway:
             walk.hold(tensor)
-        walk.run(root.grad_fn for root in roots)
+        walk.run(map(node_of, roots))
     return GraphBytes(walk.total(), len(walk.nodes), walk.freed)
 
 
@@ -92,11 +92,11 @@ class _Walk:
 
     def _count(self, tensor: torch.Tensor) -> None:
         base = tensor._base if tensor._is_view() else tensor
-        if is_parameter(base) or (base is not None and base.is_leaf and base.requires_grad):
+        if is_parameter(base) or (base is not None and base.requires_grad and is_leaf(base)):
             self.exclude(tensor)
             return
         self._sizes.update(storages_of(tensor))
-        self._waiting.append(tensor.grad_fn)
+        self._waiting.append(node_of(tensor))
 
 
 def _saved(node: Any) -> tuple[list[Packed], bool]:

@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch.autograd.graph import get_gradient_edge
 
+from autograd_doctor.reading.subclasses import node_of
+
 _IN_ORDER = 4
 """Of so many, the order counts: there are operations of three tensors, and stacks of as many as a loop happened to run.
 """
@@ -22,7 +24,7 @@ def nodes_of(roots: Iterable[torch.Tensor], inputs: Iterable[Any] = ()) -> list[
     inputs: the tensors, or gradient edges, of a `grad` call. The engine does not go on behind them, but to others of
     them: models whose forward differentiates would have us walk all that came before, over and over.
     """
-    begins = [root.grad_fn for root in roots if root.grad_fn is not None]
+    begins = [node for root in roots if (node := node_of(root)) is not None]
     return _met(begins, {_end_of(each) for each in inputs} - {None})
 
 
@@ -35,8 +37,9 @@ def _end_of(given: Any) -> Any:
     """The node into which the gradient of an input flows; None where none does."""
     if not isinstance(given, torch.Tensor):
         return getattr(given, "node", None)
-    if given.grad_fn is not None or not given.requires_grad:
-        return given.grad_fn
+    node = node_of(given)
+    if node is not None or not given.requires_grad:
+        return node
     return get_gradient_edge(given).node
 
 

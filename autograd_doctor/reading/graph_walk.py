@@ -19,6 +19,7 @@ from autograd_doctor.reading.low_precision import FINITE_SLOPES, is_low, overflo
 from autograd_doctor.reading.made import Made, leaf_of
 from autograd_doctor.reading.own_backward import OwnBackward, Spoiling, is_own
 from autograd_doctor.reading.places import Place, lines_of, locate
+from autograd_doctor.reading.subclasses import node_of
 from autograd_doctor.reading.tensor_facts import describe, extent, is_remote, read_together, readable
 
 NODE_KEY = "autograd_doctor"
@@ -37,7 +38,7 @@ Look = Callable[[], AbstractContextManager[None]]
 
 def mark(output: torch.Tensor, made: Made) -> None:
     """Let the backward node of an output know how it was made; that of a gradient stays known as such."""
-    node: Node = output.grad_fn
+    node: Node = node_of(output)
     if node is not None:
         metadata: dict[str, Any] = node.metadata
         before: Made | None = metadata.get(NODE_KEY)
@@ -77,7 +78,7 @@ class GraphWalk:
             for position, (following, _) in enumerate(node.next_functions):
                 if id(following) in self.nodes:
                     self.consumers.setdefault(id(following), []).append((key, position))
-        begins: list[Node] = [root.grad_fn for root in roots if root.grad_fn is not None]
+        begins: list[Node] = [node for root in roots if (node := node_of(root)) is not None]
         for node in begins:
             node.metadata[ROOT_KEY] = backward
 
@@ -207,7 +208,7 @@ class GradientWatch:
                 return
             with looking():
                 if any(gradient is not None and is_remote(gradient) for gradient in given):
-                    self._put_off(key, node, given)
+                    self._put_off(key, node, given, arrived)
                     return
                 found = [_magnitude(gradient) for gradient in given]
                 if not any(isinstance(gradient, torch.Tensor) for gradient in given):
@@ -217,7 +218,7 @@ class GradientWatch:
                     by_range = overflows_only_by_range(operation_of(node), given)
                     hook = None if all(map(math.isfinite, map(_magnitude, arrived))) else self._hook_before(key)
                     operands = [] if hook else _operands(node, self._made_of)
-                    self.first_bad = BadGradient(node, operands, by_range, hook, inside.found if inside else None)
+                    self.first_bad = BadGradient(node, operands, by_range, hook, inside.found() if inside else None)
 
         return look
 
@@ -229,21 +230,35 @@ class GradientWatch:
         codes = (getattr(hook, "__code__", None) for hook in (hooks or {}).values())
         return next((lines_of(code, code.co_firstlineno) for code in codes if code is not None), None)
 
-    def _put_off(self, key: int, node: Node, given: tuple[torch.Tensor | None, ...]) -> None:
+    def _put_off(
+        self,
+        key: int,
+        node: Node,
+        given: tuple[torch.Tensor | None, ...],
+        arrived: tuple[torch.Tensor | None, ...],
+    ) -> None:
         """Leave the numbers on the accelerator until the backward is over. What nodes have saved is gone by then."""
         by_range = operation_of(node) in FINITE_SLOPES and all(each is None or is_low(each) for each in given)
-        self._waiting.append(_Waiting(key, node, [_left_there(gradient) for gradient in given], by_range))
+        hook = self._hook_before(key)
+        before = [_left_there(gradient) for gradient in arrived] if hook is not None else []
+        self._waiting.append(_Waiting(key, node, [_left_there(gradient) for gradient in given], by_range, hook, before))
 
     def _settle(self) -> None:
         waiting, self._waiting = self._waiting, []
-        numbers = iter(read_together([each for look in waiting for each in look.gradients if each is not None]))
+        left = [[each for each in (*look.gradients, *look.arrived) if each is not None] for look in waiting]
+        numbers = iter(read_together([each for look in left for each in look]))
         for look in waiting:
-            read = [None if each is None else next(numbers) for each in look.gradients]
+            found, before = (
+                [0.0 if each is None else _told_by(*next(numbers)) for each in gradients]
+                for gradients in (look.gradients, look.arrived)
+            )
             if self.first_bad is not None:
                 continue
-            self.magnitudes[look.key] = found = [0.0 if each is None else _told_by(*each) for each in read]
+            self.magnitudes[look.key] = found
             if not all(map(math.isfinite, found)):
-                self.first_bad = BadGradient(look.node, [], look.by_range)
+                hook = None if all(map(math.isfinite, before)) else look.hook
+                inside = self._inside.get(look.key)
+                self.first_bad = BadGradient(look.node, [], look.by_range, hook, inside.found() if inside else None)
 
     def zeroings(self) -> list[tuple[Node, set[int]]]:
         """Nodes that got a nonzero gradient and passed on nothing but zeros, with the leaf nodes below them."""
@@ -277,12 +292,17 @@ def _magnitude(gradient: torch.Tensor | None) -> float:
 
 
 class _Waiting(NamedTuple):
-    """The gradients that a node passed on: norm and largest absolute value of each, on the accelerator."""
+    """The gradients that a node passed on: norm and largest absolute value of each, on the accelerator.
+
+    hook: of the program, on the tensor whose gradients arrived at the node; arrived: these, where there is such a hook.
+    """
 
     key: int
     node: Node
     gradients: list[torch.Tensor | None]
     by_range: bool
+    hook: Location | None
+    arrived: list[torch.Tensor | None]
 
 
 def _left_there(gradient: torch.Tensor | None) -> torch.Tensor | None:
@@ -300,7 +320,7 @@ def _told_by(norm: float, largest: float) -> float:
 
 def reduction_of(root: torch.Tensor) -> Literal["", "mean", "sum"]:
     """How the operation that made a loss reduced its elements; the loss functions of torch store 0, 1 or 2."""
-    node: Node = root.grad_fn
+    node: Node = node_of(root)
     if node is None:
         return ""
     if node_name(node) in ("MeanBackward", "SumBackward"):

@@ -15,7 +15,7 @@ from torch import nn
 
 from autograd_doctor.reading.module_tree import modules_in
 from autograd_doctor.reading.places import Place, place
-from autograd_doctor.reading.tensor_facts import readable
+from autograd_doctor.reading.tensor_facts import read_together, readable
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.trials import TOLERANCE, Undecided, alone, apart, fresh
 
@@ -41,7 +41,10 @@ def is_tokens(tensor: torch.Tensor) -> bool:
         return False
     if tensor.dim() != 2 or min(tensor.shape) < 1:
         return False
-    return max(tensor.shape) > _FURTHEST + 1 and int(tensor.max()) > 1 and int(tensor.min()) >= 0
+    if max(tensor.shape) <= _FURTHEST + 1:
+        return False
+    low, high = read_together(tensor.aminmax())
+    return bool(high > 1 and low >= 0)
 
 
 def shift_of(tokens: torch.Tensor, target: torch.Tensor) -> Shift | None:

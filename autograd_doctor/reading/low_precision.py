@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from autograd_doctor.reading.operation_kinds import changes_input
+from autograd_doctor.reading.tensor_facts import is_remote
 from autograd_doctor.reading.tensors_in import tensors_in
 
 _CASTS = frozenset({"to", "half", "bfloat16", "type", "type_as"})
@@ -47,8 +48,12 @@ def from_range(
         return None
     if name in _CASTS:
         return True
-    devices = [output.device] if output.is_cuda else []
-    with torch.random.fork_rng(devices), torch.autocast(output.device.type, enabled=False), warnings.catch_warnings():
+    kind, devices = output.device.type, [output.device] if is_remote(output) else []
+    with (
+        torch.random.fork_rng(devices, device_type=kind),
+        torch.autocast(kind, enabled=False),
+        warnings.catch_warnings(),
+    ):
         warnings.simplefilter("ignore")  # the program has been given them already
         try:
             result = function(*_widened(args), **_widened(kwargs))

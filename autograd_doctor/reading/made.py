@@ -15,7 +15,7 @@ import torch
 from autograd_doctor.events import Cut, GradSwitch
 from autograd_doctor.reading.origin import Origin
 from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.subclasses import dispatches
+from autograd_doctor.reading.subclasses import dispatches, node_of, version_of
 from autograd_doctor.reading.without_running import is_a
 
 _MOST_CUTS = 8
@@ -79,13 +79,13 @@ class Made:
     made by `.data`, changes of which autograd does not see. `under`: for an inference tensor, what had switched
     inference mode on. `of_gradient`: gradients of leaves have flowed in. `source`: of what a loader draws, the line
     of the data set's code that it came from, or that of the data themselves. `by_library`: that it requires a gradient
-    is the doing of a library.
+    is the doing of a library. `looked_at`: on an accelerator, that values which are not finite would be known of.
     """
 
     __slots__ = (
         "__weakref__", "alias_of", "born", "by_library", "changes", "connected", "created_at", "created_by", "cuts",
-        "guessed", "hidden_alias", "of_backward", "of_gradient", "operation", "order", "origin", "place", "reference",
-        "rewrapped", "rewrapped_by", "shape", "source", "step", "under", "values",
+        "guessed", "hidden_alias", "looked_at", "of_backward", "of_gradient", "operation", "order", "origin", "place",
+        "reference", "rewrapped", "rewrapped_by", "shape", "source", "step", "under", "values",
     )  # fmt: skip
 
     def __init__(self, operation: str, place: Place | None, step: int) -> None:
@@ -111,6 +111,7 @@ class Made:
         self.under: GradSwitch | None = None
         self.source: Place | None = None
         self.by_library = False
+        self.looked_at = False
 
     def take(self, values: int, *, guessed: int = 0) -> None:
         """Let values of parameters flow in, of which some were only guessed to; what was seen once stays seen."""
@@ -176,7 +177,7 @@ class Made:
             self.rewrapped, self.rewrapped_by = other.rewrapped, other.rewrapped_by
 
     def change(self, operation: str, place: Place | None, changed: torch.Tensor) -> None:
-        self.changes = (*self.changes[-_MOST_CHANGES + 1 :], Change(operation, place, changed._version))
+        self.changes = (*self.changes[-_MOST_CHANGES + 1 :], Change(operation, place, version_of(changed)))
         self.shape = () if changed.is_nested else tuple(changed.shape)
 
 
@@ -208,16 +209,8 @@ class Reference(weakref.ref[torch.Tensor]):
 
 
 def has_graph(tensor: torch.Tensor) -> bool:
-    """Whether a tensor has a backward node.
-
-    A view made under `no_grad` refuses to say after an in-place operation; it has none that could be used.
-    """
-    if not tensor.requires_grad:
-        return False
-    try:
-        return tensor.grad_fn is not None
-    except RuntimeError:
-        return False
+    """Whether a tensor has a backward node."""
+    return tensor.requires_grad and node_of(tensor) is not None
 
 
 def leaf_of(node: Any) -> torch.Tensor | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from autograd_doctor.reading.tensor_facts import readable
+from autograd_doctor.reading.tensor_facts import at_home, readable
 
 _MOST_ROWS = 256
 _MOST_FEATURES = 256
@@ -67,7 +67,7 @@ def magnitude_of(tensor: torch.Tensor) -> Magnitude | None:
     else:
         flat = tensor.reshape(-1)
         values = flat[:: -(-len(flat) // _MOST_VALUES)].unsqueeze(1)
-    values = values.detach().abs().double()
+    values = at_home(values).detach().abs().double()
     if not bool(torch.isfinite(values).all()):
         return None
     return Magnitude(values.median(dim=0).values, values.amax(dim=0), len(values))

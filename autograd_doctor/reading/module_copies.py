@@ -18,7 +18,7 @@ from torch.nn.modules import module as torch_module
 from autograd_doctor.reading.module_tree import buffers_in, children_of, modules_in, parameters_in
 from autograd_doctor.reading.places import is_own
 from autograd_doctor.reading.side_effects import first_change
-from autograd_doctor.reading.subclasses import bytes_of
+from autograd_doctor.reading.subclasses import bytes_of, is_leaf
 from autograd_doctor.reading.without_running import attribute, attributes, is_a, unwrapped
 
 _MOST_STATE = 64 * 2**20
@@ -139,7 +139,7 @@ def _inside(thing: Any) -> tuple[list[Any], str]:
     if is_a(thing, nn.Module):
         return [], "modules that it does not register"
     if is_a(thing, torch.Tensor):
-        return [], "" if kind in (torch.Tensor, nn.Parameter) and thing.grad_fn is None else "a tensor with a graph"
+        return [], "" if kind in (torch.Tensor, nn.Parameter) and is_leaf(thing) else "a tensor with a graph"
     if is_a(thing, dict):
         return list(dict.values(thing)), ""
     if kind in _CONTAINERS:

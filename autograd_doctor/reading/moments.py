@@ -30,8 +30,8 @@ class _Sums:
     def __init__(self, dim: int | None) -> None:
         self._dim = dim
         self._count = 0
-        self._sums = self._squares = torch.zeros((), dtype=torch.float64)
-        self._first = torch.zeros(0, 0, dtype=torch.float64)
+        self._sums = self._squares = torch.zeros((), dtype=torch.float64, device="cpu")
+        self._first = torch.zeros(0, 0, dtype=torch.float64, device="cpu")
         self.in_parts = False
 
     def add(self, data: torch.Tensor) -> None:
@@ -48,7 +48,8 @@ class _Sums:
         by_row = data.reshape(len(data), -1, 1)
         if self._dim is not None:
             by_row = data.movedim(self._dim, -1).reshape(len(data), -1, data.shape[self._dim])
-        counts = (self._count + by_row.shape[1] * torch.arange(len(data), dtype=torch.float64))[:, None].clamp_min(1)
+        before = torch.arange(len(data), dtype=torch.float64, device="cpu")
+        counts = (self._count + by_row.shape[1] * before)[:, None].clamp_min(1)
         sums, squares = by_row.sum(1), by_row.square().sum(1)
         means = (self._sums + sums.cumsum(0) - sums) / counts
         squares = (self._squares + squares.cumsum(0) - squares) / counts

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import torch
 
-from autograd_doctor.reading.tensor_facts import readable
+from autograd_doctor.reading.tensor_facts import at_home, readable
 
 _MOST_ELEMENTS = 2**20
 
@@ -24,14 +24,15 @@ def padding_of(tensor: torch.Tensor) -> Padding | None:
     tensor: of whole numbers, (batch, time) or (time, batch); or of features, with an axis more, filled up with zeros.
     Padding is one value that stands nowhere but at the ends, two positions or more, and not as long in each sequence.
     """
-    if tensor.device.type != "cpu" or not readable(tensor) or not 0 < tensor.numel() <= _MOST_ELEMENTS:
+    if not readable(tensor) or not 0 < tensor.numel() <= _MOST_ELEMENTS:
         return None
     if tensor.dim() == 3 and tensor.is_floating_point():
-        candidates = [(tensor == 0).all(dim=2)] * 2
+        candidates = [at_home((tensor == 0).all(dim=2))] * 2
         values = [0.0, 0.0]
     elif tensor.dim() == 2 and tensor.dtype in (torch.int32, torch.int64):
-        values = [float(tensor.select(dim, -1).mode().values) for dim in (0, 1)]
-        candidates = [tensor == value for value in values]
+        near = at_home(tensor)
+        values = [float(near.select(dim, -1).mode().values) for dim in (0, 1)]
+        candidates = [near == value for value in values]
     else:
         return None
     for dim, (mask, value) in enumerate(zip(candidates, values, strict=True)):
@@ -62,4 +63,4 @@ def padded_targets(padding: Padding, target: torch.Tensor) -> torch.Tensor | Non
         for shape, each in shapes.items()
         if target.shape == shape or (target.dim() == 1 and target.numel() == each.numel())
     ]
-    return target.reshape(fitting[0].shape)[fitting[0]] if len(fitting) == 1 else None
+    return at_home(target).reshape(fitting[0].shape)[fitting[0]] if len(fitting) == 1 else None

@@ -15,12 +15,13 @@ import torch
 from autograd_doctor.events import TensorFacts
 from autograd_doctor.reading.made import Made
 from autograd_doctor.reading.origin import Origin
-from autograd_doctor.reading.tensor_facts import extent, read_together, readable
+from autograd_doctor.reading.subclasses import version_of
+from autograd_doctor.reading.tensor_facts import extent, read_together
 
 
 @dataclass(eq=False, slots=True)
 class Look:
-    """An output: how it was made, and of what. given: what no operation had made, by place among those put off.
+    """An output: how it was made, and of what. given: what nobody has looked at, by place among those put off.
 
     is_mark: it writes down values that the program has thought of. moves: it only moves values, and is as finite as
     they are. low_precision: on finite numbers only the range of its dtype can fail it. parameter: the number of one
@@ -50,8 +51,8 @@ class PutOff:
         self._inputs: list[torch.Tensor] = []
 
     def given(self, tensor: torch.Tensor, describe: Callable[[torch.Tensor], TensorFacts]) -> int:
-        """The place of a tensor that no operation has made."""
-        key = hash((id(tensor), tensor.data_ptr(), tensor._version))
+        """The place of a tensor that nobody has looked at."""
+        key = hash((id(tensor), tensor.data_ptr(), version_of(tensor)))
         if key not in self._given:
             self._given[key] = len(self._inputs)
             self._inputs.append(extent(tensor))
@@ -77,11 +78,6 @@ class PutOff:
                 came_in = next((self.facts[place] for place in look.given if not math.isfinite(inputs[place])), None)
                 look.made.origin = _origin(look, came_in, spoiled, is_nan=math.isnan(own))
             yield look, look.made.origin
-
-
-def is_checkable(tensor: torch.Tensor) -> bool:
-    """Whether there are values to look at, which may be NaN or Inf."""
-    return tensor.is_floating_point() and tensor.numel() > 0 and readable(tensor)
 
 
 def _known(look: Look, spoiled: Mapping[int, Origin]) -> Origin | None:

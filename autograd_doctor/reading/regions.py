@@ -38,7 +38,7 @@ class Region(NamedTuple):
         first, last = min(self.offset, other.offset), max(self.end, other.end)
         if last - first > _MOST_MARKED:
             return self._is_whole() and other._is_whole()
-        marks = torch.zeros(last - first, dtype=torch.bool)
+        marks = torch.zeros(last - first, dtype=torch.bool, device="cpu")
         marks.as_strided(self.shape, self.strides, self.offset - first).fill_(True)
         return bool(marks.as_strided(other.shape, other.strides, other.offset - first).any())
 

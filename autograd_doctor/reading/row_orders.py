@@ -52,10 +52,10 @@ def _rows(whole: Any) -> _Rows | None:
     """Of a tensor, or an array of NumPy; None where it is large, or all of its rows are the same."""
     if type(whole).__module__ == "numpy":
         try:
-            whole = torch.as_tensor(whole)
+            whole = torch.as_tensor(whole, device="cpu")
         except (TypeError, ValueError):  # strings, objects, or strides that torch has not
             return None
     if not isinstance(whole, torch.Tensor) or not whole.dim() or whole.numel() * whole.element_size() > _MOST_BYTES:
         return None
-    keys = row_keys(whole) if len(whole) <= _MOST_ROWS else None
+    keys = row_keys(whole, waits=True) if len(whole) <= _MOST_ROWS else None
     return _Rows(sum(keys), key_of(keys)) if keys and len(set(keys)) > 1 else None

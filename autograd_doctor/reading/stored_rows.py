@@ -10,7 +10,7 @@ import torch
 from torch.utils.data import Dataset, Subset
 
 from autograd_doctor.reading.fingerprint import row_keys
-from autograd_doctor.reading.tensor_facts import readable
+from autograd_doctor.reading.tensor_facts import at_home, readable
 from autograd_doctor.reading.without_running import attributes, is_a
 
 _MOST_VALUES = 1024
@@ -81,7 +81,7 @@ def _columns(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 def _is_array(value: Any) -> bool:
     if type(value) is torch.Tensor:
-        return value.dim() > 0 and value.device.type == "cpu" and readable(value)
+        return value.dim() > 0 and readable(value)
     return type(value).__module__ == "numpy" and type(value).__name__ == "ndarray" and value.ndim > 0
 
 
@@ -101,7 +101,7 @@ def _stored(rows: Any, indices: list[int]) -> Stored:
     if not length:
         return _nothing(len(indices))
     spread = rows.reshape(len(rows), length)[:, :: -(-length // _MOST_VALUES)]
-    values = (spread.detach() if isinstance(spread, torch.Tensor) else spread)[indices]
+    values = at_home(spread.detach()[indices]) if isinstance(spread, torch.Tensor) else spread[indices]
     keys = _keys(values)
     return Stored(keys, values) if keys is not None else _nothing(len(indices))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch.nn.parameter import is_lazy
@@ -51,9 +52,25 @@ def plain_parts(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
         yield _detach(tensor)
 
 
+def node_of(tensor: torch.Tensor) -> Any:
+    """The backward node of a tensor, its `grad_fn`; None for a leaf.
+
+    A view made under `no_grad` refuses to say once its base was written to; it has none that could be used.
+    """
+    try:
+        return tensor.grad_fn
+    except RuntimeError:
+        return None
+
+
+def is_leaf(tensor: torch.Tensor) -> bool:
+    """As torch tells it, also of a view that refuses to."""
+    return node_of(tensor) is None
+
+
 def gradient_of(tensor: torch.Tensor) -> torch.Tensor | None:
     """Its `.grad`; torch warns where that of a tensor is asked for that is no leaf, and so has none."""
-    return tensor.grad if tensor.is_leaf else None
+    return tensor.grad if is_leaf(tensor) else None
 
 
 def bytes_of(tensor: torch.Tensor) -> int:
@@ -66,10 +83,15 @@ def bytes_of(tensor: torch.Tensor) -> int:
 
 
 def version_of(tensor: torch.Tensor) -> int:
-    """The version counter; for a tensor that dispatches those of its parts, which frameworks write to behind it."""
+    """The version counter; for a tensor that dispatches those of its parts, which frameworks write to behind it.
+
+    Tensors of inference mode have none.
+    """
+    if tensor.is_inference():
+        return 0
     if type(tensor) in _PLAIN or not dispatches(tensor):
         return tensor._version
-    return sum(part._version for part in plain_parts(tensor))
+    return sum(map(version_of, plain_parts(tensor)))
 
 
 def storages_of(tensor: torch.Tensor) -> Iterator[tuple[int, int]]:

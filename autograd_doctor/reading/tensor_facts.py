@@ -10,7 +10,7 @@ import torch
 
 from autograd_doctor.events import GradSwitch, TensorFacts
 from autograd_doctor.findings import Location
-from autograd_doctor.reading.subclasses import dispatches, plain_parts
+from autograd_doctor.reading.subclasses import dispatches, is_leaf, plain_parts
 
 _LARGEST = 3e38
 """Of float32, about."""
@@ -38,7 +38,7 @@ def describe(
         name=name,
         device=str(tensor.device),
         requires_grad=tensor.requires_grad,
-        is_leaf=tensor.is_leaf,
+        is_leaf=is_leaf(tensor),
         operation=operation,
         made_at=made_at,
         low=low,
@@ -84,6 +84,17 @@ def readable(tensor: torch.Tensor) -> bool:
 def is_remote(tensor: torch.Tensor) -> bool:
     """Whether to read a value of it means to wait for an accelerator: such values are read together."""
     return tensor.device.type != "cpu"
+
+
+def is_checkable(tensor: torch.Tensor) -> bool:
+    """Whether there are values to look at, which may be NaN or Inf."""
+    return tensor.is_floating_point() and tensor.numel() > 0 and readable(tensor)
+
+
+def at_home(tensor: torch.Tensor) -> torch.Tensor:
+    """The values of a tensor where they can be looked at many times: itself, or a copy, for which an accelerator is
+    waited for once. It is for steps that are looked at closely, and for tensors of a few megabytes."""
+    return tensor.detach().cpu() if is_remote(tensor) else tensor
 
 
 def extent(tensor: torch.Tensor) -> torch.Tensor:
@@ -154,8 +165,12 @@ def _squared_bits(values: torch.Tensor) -> torch.Tensor:
 
 
 def read_together(tensors: Sequence[torch.Tensor]) -> list[Any]:
-    """The values of small tensors of one shape and dtype, read back in one go if they lie on one device."""
-    if len({tensor.device for tensor in tensors}) == 1:
-        together: list[Any] = torch.stack(list(tensors)).tolist()
-        return together
-    return [tensor.tolist() for tensor in tensors]
+    """The values of small tensors of one shape and dtype, read back in one go from each device."""
+    by_device: dict[torch.device, list[int]] = {}
+    for position, tensor in enumerate(tensors):
+        by_device.setdefault(tensor.device, []).append(position)
+    found: dict[int, Any] = {}
+    for positions in by_device.values():
+        values = torch.stack([tensors[position] for position in positions]).tolist()
+        found.update(zip(positions, values, strict=True))
+    return [found[position] for position in range(len(tensors))]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 import torch
@@ -22,6 +22,64 @@ CLIPPING = tuple(
     name for name in ("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_") if hasattr(utils, name)
 )
 """The functions that clip gradients; an older torch lacks the last."""
+
+
+def accelerator() -> str | None:
+    """The kind of accelerator that this torch can use, "cuda", whether or not there is one; an older torch is asked for
+    the two that it knows best."""
+    if hasattr(torch, "accelerator"):
+        current = torch.accelerator.current_accelerator()
+        return None if current is None else current.type
+    if torch.backends.mps.is_built():
+        return "mps"
+    return "cuda" if torch.backends.cuda.is_built() else None
+
+
+def accelerator_in_use() -> str | None:
+    """The same, once the program has used it: nothing is set up by asking. An older torch tells it of CUDA alone."""
+    kind = accelerator()
+    if kind == "mps":  # takes nothing to set up
+        return kind if torch.backends.mps.is_available() else None
+    if kind is None or kind == "cuda" or not hasattr(torch._C, "_accelerator_isAllocatorInitialized"):
+        return "cuda" if torch.cuda.is_initialized() else None
+    try:
+        return kind if torch._C._accelerator_isAllocatorInitialized() else None
+    except RuntimeError:  # a kind of which torch does not tell it
+        return None
+
+
+def allocated_bytes() -> int | None:
+    """Bytes of tensors on all accelerators, None if the program uses none, or if torch does not tell."""
+    kind = accelerator_in_use()
+    if kind is None:
+        return None
+    if kind == "mps":
+        return torch.mps.current_allocated_memory()
+    asked: Any = torch.cuda if kind == "cuda" else torch.accelerator
+    return sum(map(asked.memory_allocated, range(asked.device_count()))) if hasattr(asked, "memory_allocated") else None
+
+
+def random_states() -> list[bytes]:
+    """Where torch's generators stand: that of the CPU, and that of the current accelerator if one is in use."""
+    device = getattr(torch, accelerator_in_use() or "cpu")
+    states = [torch.default_generator.get_state()]
+    states += [device.get_rng_state()] if hasattr(device, "get_rng_state") else []
+    return [bytes(state.tolist()) for state in states]
+
+
+def generators_kept() -> AbstractContextManager[None]:
+    """A block after which torch's generators stand where they stood before; no accelerator is set up for that."""
+    kind = accelerator_in_use()
+    devices = range(getattr(torch, kind).device_count()) if kind is not None else ()
+    return torch.random.fork_rng(devices, device_type=kind or "cuda")
+
+
+def seed_generators(seed: int) -> None:
+    """Seed torch's generators: an accelerator that is set up later begins with the program's own seed."""
+    if accelerator_in_use() is not None:
+        torch.manual_seed(seed)
+    else:
+        torch.default_generator.manual_seed(seed)
 
 
 def clones(tensors: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:

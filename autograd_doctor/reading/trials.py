@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from autograd_doctor.reading.mode_stack import default_device, modes_on_stack, restack
+from autograd_doctor.reading.torch_versions import seed_generators
 from autograd_doctor.reading.unnoticed import unnoticed
 
 TOLERANCE = 1e-4
@@ -25,7 +26,7 @@ class Undecided(Exception):
 def alone(seed: int = 0) -> Iterator[None]:
     """A block in which a copy is called: without modes of the program, and with the same random numbers for a seed."""
     with unnoticed(), torch._C._EnableTorchFunction(), _without_modes():
-        torch.manual_seed(seed)
+        seed_generators(seed)
         random.seed(seed)
         if numpy := sys.modules.get("numpy"):
             numpy.random.seed(seed)

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 
 import torch
 
+from autograd_doctor.reading.torch_versions import generators_kept
+
 
 @contextlib.contextmanager
 def unnoticed() -> Iterator[None]:
@@ -20,7 +22,7 @@ def unnoticed() -> Iterator[None]:
     output = io.StringIO()
     try:
         with (
-            torch.random.fork_rng(),
+            generators_kept(),
             torch.enable_grad(),
             warnings.catch_warnings(),
             contextlib.redirect_stdout(output),

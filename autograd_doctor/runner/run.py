@@ -33,6 +33,7 @@ from autograd_doctor.events import (
 )
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
+from autograd_doctor.instruments.devices import Devices
 from autograd_doctor.instruments.functions import Functions
 from autograd_doctor.instruments.gradient_norms import GradientNorms
 from autograd_doctor.instruments.light_steps import LightSteps
@@ -64,7 +65,7 @@ from autograd_doctor.signals.patches import Patches
 
 Reason = Literal["finished", "steps", "time", "hung", "exited", "raised", "interrupted"]
 
-ALWAYS = (LightSteps, Loaders, OptimizerSteps, Lineage, TorchWarnings, GradientNorms, Memory)
+ALWAYS = (LightSteps, Loaders, OptimizerSteps, Lineage, TorchWarnings, GradientNorms, Memory, Devices)
 """Without them a run can neither count steps, taken by optimizers or by hand, nor cut passes, nor be drawn."""
 EMITS: tuple[type[Event], ...] = (
     *(RecordingStarted, InstrumentAttached),

@@ -10,6 +10,7 @@ import torch
 
 from autograd_doctor.events import RunStarted
 from autograd_doctor.plan import Target
+from autograd_doctor.reading.torch_versions import accelerator
 
 _PACKAGES = (
     "torch",
@@ -38,9 +39,10 @@ def started(target: Target) -> RunStarted:
 
 def _device() -> str:
     """The best device there is, found without initialising it: a program that forks must do that itself."""
-    if torch.backends.mps.is_available():
-        return "mps"
-    return "cuda" if torch.cuda.device_count() else "cpu"
+    kind = accelerator()
+    if kind is None or not getattr(torch, kind).device_count():
+        return "cpu"
+    return kind
 
 
 def _versions() -> list[tuple[str, str]]:

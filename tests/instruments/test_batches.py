@@ -196,3 +196,15 @@ def test_workers_that_do_not(workers, values):
         drawn(run, loader(num_workers=workers), *(torch.full((4, 1), float(value)) for value in values))
         run.find(Workers).finish()
         assert run.of(WorkersAlike) == []
+
+
+def test_batches_that_cannot_be_told_apart_are_not_the_same_for_that():
+    """Each round has labels of its own, and each worker images that cannot be read."""
+    with inventing(Workers) as run:
+        iterator: Any = Iterator()
+        run.signals.loaders.began.send(PassBegan(loader(num_workers=2), iterator))
+        for number in range(8):
+            images, labels = (torch.eye(4) * (number + 1)).to_sparse(), torch.full((4, 1), float(number // 2))
+            run.signals.loaders.drawn.send(BatchAsked(iterator, batch=[images, labels]))
+        run.find(Workers).finish()
+        assert run.of(WorkersAlike) == []

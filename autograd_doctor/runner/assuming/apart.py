@@ -13,6 +13,8 @@ from typing import Any
 
 import torch
 
+from autograd_doctor.reading.torch_versions import generators_kept
+
 _PATIENCE = 30.0
 """Seconds for something of the program's that may never come back."""
 
@@ -52,7 +54,7 @@ def _unnoticed() -> Iterator[None]:
     state, drawn = random.getstate(), numpy.random.get_state() if numpy is not None else None
     grad, kind = torch.is_grad_enabled(), torch.get_default_dtype()
     try:
-        with torch.random.fork_rng(), torch.enable_grad(), redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+        with generators_kept(), torch.enable_grad(), redirect_stdout(StringIO()), redirect_stderr(StringIO()):
             yield
     finally:
         torch.set_grad_enabled(grad)

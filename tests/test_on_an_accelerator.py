@@ -1,0 +1,255 @@
+"""Programs that train on an accelerator, by a stand-in for one: what is found there, and what is said not to be."""
+
+from __future__ import annotations
+
+import os
+from textwrap import dedent
+from zlib import crc32
+
+import pytest
+
+from autograd_doctor.report import Report
+from autograd_doctor.rules import Example, Rule, all_rules
+from tests.harness import assert_healthy, body_of, check_program, marks, summary
+from tests.stand_in.building import lacking
+
+pytestmark = [
+    pytest.mark.skipif(lacking() is not None, reason=f"the stand-in cannot be compiled: {lacking()}"),
+    pytest.mark.needs_torch("2.13", "the headers that the stand-in is compiled with"),
+]
+
+EVERY = int(os.environ.get("ACCELERATOR_EVERY", "16"))
+"""Of the examples of the rules, one in so many: all of them, with 1, take a quarter of an hour."""
+NEEDS_THE_HOST = {
+    ("AD403", "bad"),
+    ("AD403", "good"),
+    ("AD617", "good_channels_first"),
+    ("AD705", "bad"),
+    ("AD705", "good"),
+    ("AD708", "good_sorted_together"),
+}
+"""Examples that fail of themselves where all tensors are made on a device: they take arrays, or lengths on the CPU, or
+have workers make them."""
+ON_IT = "from tests.stand_in import device as _\n"
+ALL_ON_IT = ON_IT + "import torch\ntorch.set_default_device('stand_in')\n"
+
+
+def check(source: str, *, before: str = ON_IT) -> Report:
+    """A program that has the device `stand_in`."""
+    return check_program(before + dedent(source))
+
+
+# ----------------------------------------------------------------------------------------------------- healthy programs
+
+
+def test_an_evaluation_in_inference_mode_is_healthy() -> None:
+    report = check("""
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        device = "stand_in"
+        features, labels = torch.randn(256, 8), torch.randint(0, 3, (256,))
+        centres = torch.randn(3, 8) * 3
+        features = features + centres[labels]
+        model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 3)).to(device)
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+        for epoch in range(4):
+            model.train()
+            for rows in torch.randperm(192).split(32):
+                x, y = features[rows].to(device), labels[rows].to(device)
+                optimizer.zero_grad()
+                loss = nn.functional.cross_entropy(model(x), y)
+                loss.backward()
+                optimizer.step()
+            model.eval()
+            with torch.inference_mode():
+                right = model(features[192:].to(device)).argmax(1).cpu() == labels[192:]
+                print(epoch, right.float().mean().item())
+    """)
+    assert_healthy(report)
+    assert report.environment.device == "stand_in"
+
+
+def test_a_padding_row_that_is_filled_without_gradients_is_healthy() -> None:
+    report = check("""
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        device = "stand_in"
+
+        class Tagger(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.embedding = nn.Embedding(30, 16, padding_idx=0, device=device)
+                self.scale = nn.Parameter(torch.randn(4, 16, device=device))
+                with torch.no_grad():
+                    self.scale[0].fill_(0.5)
+                self.head = nn.Linear(16, 2, device=device)
+
+            def forward(self, words):
+                return self.head((self.embedding(words) * self.scale.mean(0)).mean(1))
+
+        model = Tagger()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+        for step in range(40):
+            words = torch.randint(1, 30, (32, 6))
+            answers = (words < 15).float().mean(1).gt(0.5).long().to(device)
+            optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(model(words.to(device)), answers)
+            loss.backward()
+            optimizer.step()
+    """)
+    assert_healthy(report)
+
+
+# ------------------------------------------------------------------------------------------------------ what is told
+
+TRAINING = """
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    device = "stand_in"
+    data = torch.randn(64, 6, generator=torch.Generator().manual_seed(1))
+    model = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 1)).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for step in range(30):
+        x = data[torch.randint(0, 64, (16,))].to(device)
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def test_a_light_step_waits_once() -> None:
+    """The program says so itself: it would crash otherwise."""
+    counting = """
+        waits.append(stand_in.sync_count())
+        if step == 25:
+            light = sorted(after - before for before, after in zip(waits[10:], waits[11:]))
+            assert light[len(light) // 2] <= 1, light
+    """
+    source = TRAINING.replace(
+        "    for step", "    from tests.stand_in import device as stand_in\n    waits = []\n    for step"
+    )
+    report = check(source + counting.removeprefix("\n").rstrip() + "\n")
+    assert_healthy(report)
+    assert report.run.steps > 25
+
+
+@pytest.mark.parametrize(("code", "name"), [("AD701", "bad"), ("AD704", "bad"), ("AD710", "bad_buffers_left_behind")])
+def test_what_cannot_be_told_there_is_said_not_to_have_been_checked(code: str, name: str) -> None:
+    rule = next(rule for rule in all_rules() if rule.code == code)
+    source = body_of(next(example for example in rule.bad if example.__name__ == name))
+    report = check_program(ALL_ON_IT + source)
+    assert code not in {finding.code for finding in report.findings}
+    assert "on an accelerator" in report.checks.skipped[code]
+
+
+def test_the_memory_of_the_accelerator_is_drawn() -> None:
+    report = check(TRAINING)
+    assert_healthy(report)
+    drawn = next(series for series in report.course.series if series.name == "tensors on accelerators")
+    assert min(map(float, drawn.values)) > 4 * (6 * 16 + 16 + 16 + 1)
+
+
+def test_who_trains_on_the_cpu_beside_an_accelerator_is_told_so() -> None:
+    report = check(TRAINING.replace('device = "stand_in"', 'device = "cpu"'))
+    assert_healthy(report)
+    assert report.environment.device == "cpu"
+
+
+def test_nan_in_data_is_not_blamed_on_what_moves_or_uses_them() -> None:
+    source = TRAINING.replace("model = nn", "data[:, 3] = torch.nan\n    model = nn")
+    report = check(source.replace(".to(device)\n        loss", ".to(device).view(16, 6)[:, :]\n        loss"))
+    assert [finding.code for finding in report.findings][:1] == ["AD403"], summary(report)
+
+
+def test_a_loader_that_collates_onto_the_accelerator_is_healthy() -> None:
+    report = check("""
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset, default_collate
+
+        torch.manual_seed(0)
+        x = torch.randn(96, 6)
+        loader = DataLoader(
+            TensorDataset(x, x.sum(1, keepdim=True)),
+            batch_size=16,
+            shuffle=True,
+            collate_fn=lambda samples: [part.to("stand_in") for part in default_collate(samples)],
+        )
+        model = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 1)).to("stand_in")
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        for epoch in range(5):
+            for given, wanted in loader:
+                optimizer.zero_grad()
+                nn.functional.mse_loss(model(given), wanted).backward()
+                optimizer.step()
+    """)
+    assert_healthy(report)
+    assert "AD704" in report.checks.skipped
+    assert "AD701" in report.checks.ran
+
+
+SLICES = """
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(160, 8, device="stand_in")
+    y = x.sum(1, keepdim=True)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1)).to("stand_in")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    begin, size = 0, 16
+    for _ in range(20):
+        inputs = x[begin : begin + size]
+        loss = nn.functional.mse_loss(model(inputs), y[begin : begin + size])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def test_a_slice_of_a_tensor_there_that_is_the_batch_of_each_step_is_found() -> None:
+    report = check(SLICES)
+    assert [finding.code for finding in report.findings] == ["AD701"], summary(report)
+
+
+@pytest.mark.parametrize("change", ["x.normal_()", "x.normal_(); y = x.sum(1, keepdim=True)", "begin = 16 * (_ % 10)"])
+def test_a_slice_that_is_another_or_was_written_to_is_another_batch(change: str) -> None:
+    report = check(SLICES.replace("        inputs =", f"        {change}\n        inputs ="))
+    assert "AD701" not in {finding.code for finding in report.findings}, summary(report)
+
+
+# --------------------------------------------------------------------------------------------------- examples of rules
+
+
+def _drawn(kind: str) -> list[object]:
+    return [
+        pytest.param(rule, example, id=f"{rule.code}-{example.__name__}")
+        for rule in all_rules()
+        for example in getattr(rule, kind)
+        if crc32(f"{rule.code} {example.__name__}".encode()) % EVERY == 0
+        and (rule.code, example.__name__) not in NEEDS_THE_HOST
+    ]
+
+
+@pytest.mark.parametrize(("rule", "example"), _drawn("bad"))
+def test_a_fault_is_found_or_said_not_to_have_been_looked_for(rule: Rule, example: Example) -> None:
+    source = ALL_ON_IT + body_of(example)
+    report = check_program(source)
+    found = {(finding.code, finding.location.line) for finding in report.findings if finding.location}
+    is_found = set(marks(source)) <= found
+    assert is_found or rule.code in report.checks.skipped, summary(report)
+    assert report.verdict != "not-judged", report.exit_reason
+
+
+@pytest.mark.parametrize(("rule", "example"), _drawn("good"))
+def test_a_healthy_example_is_healthy(rule: Rule, example: Example) -> None:
+    report = check_program(ALL_ON_IT + body_of(example))
+    assert not report.findings, summary(report)
+    assert report.verdict != "not-judged", report.exit_reason

@@ -40,7 +40,7 @@ _QUANTITIES = {
 def page(report: Report) -> str:
     """One file of HTML that loads nothing: styles, scripts and data lie in it, and nothing else may run."""
     style = Markup(_asset("uplot/uPlot.min.css") + _asset("report.css"))
-    scripts = [Markup(_asset(name)) for name in ("uplot/uPlot.iife.min.js", "report.js")]
+    scripts = [Markup(_asset(name)) for name in ("uplot/uPlot.iife.min.js", "axis.js", "report.js")]
     text: str = (
         _environment()
         .get_template("report.html")

@@ -193,9 +193,11 @@ def missing(trace: Trace) -> list[str]:
     for rank in sorted({event.rank for event in trace.events}):
         of_rank = f" of rank {rank}" if rank else ""
         own = [event for event in trace.events if event.rank == rank]
-        lost = _gaps([event.sequence for event in own if event.sequence])
-        if lost:
+        numbers = [event.sequence for event in own if event.sequence]
+        if lost := _gaps(numbers):
             lacks.append(f"the recording{of_rank} lacks {plural(lost, 'event')}")
+        if numbers != sorted(set(numbers)):
+            lacks.append(f"the events of the recording{of_rank} are not in the order in which they were recorded")
         if not any(isinstance(event, RunEnded | RecordingDamaged) for event in own):
             lacks.append(f"the end of the run{of_rank} was not recorded")
     return [*lacks, *_absent_ranks(trace)] if trace.events else ["nothing was recorded"]

@@ -421,9 +421,8 @@ def _brought_up_to_date(report: Report, shelf: Shelf, asked: Invocation) -> Shel
 
 
 def exit_code(judged: Report, exit_zero: bool) -> int:
-    """What the shell is told: `--exit-zero` hides findings, but no failure of ours and no Ctrl-C."""
-    keeps = (ExitCode.USAGE, ExitCode.INTERRUPTED)
-    return 0 if exit_zero and judged.exit_code not in keeps else judged.exit_code
+    """What the shell is told: `--exit-zero` lets findings pass, and nothing else."""
+    return 0 if exit_zero and judged.exit_code == ExitCode.FINDINGS else judged.exit_code
 
 
 def _refused(run: launch.Recording, what: Target) -> bool:

@@ -179,7 +179,10 @@ class BaselineFacts(Struct, frozen=True, kw_only=True):
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """One judged run. Findings come most important first, in an order that depends on nothing but the trace."""
+    """One judged run. Findings come most important first, in an order that depends on nothing but the trace.
+
+    `advice` is what to do next, each a sentence or a command.
+    """
 
     schema_version: int
     tool: Tool
@@ -195,6 +198,7 @@ class Report(Struct, frozen=True, kw_only=True):
     checks: Checks
     statistics: Statistics
     notes: list[str]
+    advice: list[str] = []
     baseline: BaselineFacts | None = None
     course: Course = Course()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pkgutil
+import shlex
 import sys
 import warnings
 import zipfile
@@ -88,7 +89,8 @@ def find_module(name: str) -> ModuleSpec:
         full = ".".join(parts[:depth])
         spec = _find_spec(full, folders)
         if spec is None or (depth < len(parts) and spec.submodule_search_locations is None):
-            raise Mistake(f"{name}: no such module{_nearest_module(parts[: depth - 1], parts[depth - 1], folders)}")
+            where = _in_src(name) or _nearest_module(parts[: depth - 1], parts[depth - 1], folders)
+            raise Mistake(f"{name}: no such module{where}")
         folders = list(spec.submodule_search_locations or [])
     assert spec is not None
     return spec
@@ -167,6 +169,16 @@ def _on_path(name: str, folders: list[str]) -> ModuleSpec | None:
 def _nearest_module(package: list[str], part: str, folders: list[str] | None) -> str:
     beside = [entry.name for entry in pkgutil.iter_modules(folders or [os.getcwd(), *sys.path])]
     return nearest(".".join([*package, part]), [".".join([*package, name]) for name in beside])
+
+
+def _in_src(name: str) -> str:
+    """A project that keeps its packages in `src/` has them installed; from the folder itself, Python finds none."""
+    package = Path("src", *name.split("."))
+    path = next((each for each in (package.with_suffix(".py"), package) if each.exists()), None)
+    if path is None:
+        return ""
+    install = f"`{shlex.quote(sys.executable)} -m pip install -e .`"
+    return f", but {path} is there: install your project ({install}), or put `PYTHONPATH=src` before the command"
 
 
 def _code_frame(error: SyntaxError) -> str:

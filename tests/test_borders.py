@@ -141,7 +141,7 @@ MAY_IMPORT = {
         "rules",
         "target",
     },
-    "launch": {"events", "interrupts", "keeping", "plan", "recording", "screen", "trace"},
+    "launch": {"events", "interrupts", "keeping", "mistakes", "plan", "recording", "screen", "trace"},
     "command": {
         *("accepted", "config", "config_file", "engine", "events", "findings", "interrupts", "launch", "mistakes"),
         *("plan", "recording"),

@@ -353,7 +353,9 @@ def _folders(what: Target) -> list[str]:
 def _put_abandoned_back(request: Request) -> None:
     for done in launch.abandoned():
         paths = [*done.restored, *done.removed]
-        said = f"an earlier check was killed; {len(paths)} paths that its program had changed were put back"
+        said = (
+            f"an earlier check was killed, and what its program had changed was put back, {plural(len(paths), 'path')}"
+        )
         _note(request, f"{said}: {', '.join(paths[:3])}{' …' * (len(paths) > 3)}")
         for path in done.wrote:
             _note(request, f"{path} was left as it is: somebody else has written it since")

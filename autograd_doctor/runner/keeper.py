@@ -37,6 +37,7 @@ from autograd_doctor.keeping.journal import (
     State,
     Temporary,
 )
+from autograd_doctor.recording import last_word
 from autograd_doctor.runner.stashes import Stashes, copied
 
 _SYSTEM = ("/dev/", "/proc/", "/sys/")
@@ -65,15 +66,15 @@ class Refused(PermissionError):
 class Keeper:
     """Takes paths that lead to the thing itself: only the last part may be a link.
 
-    `own` are files of ours, of which nothing is kept. Nothing here is for a process or thread of its own: forked
-    processes go on with what they know, and write into the same journal.
+    `own` is the trace, of which nothing is kept, nor of its last word. Nothing here is for a process or thread of its
+    own: forked processes go on with what they know, and write into the same journal.
     """
 
     def __init__(self, scratch: Path, own: Path) -> None:
         self._journal = Journal(scratch)
         self._book = Book()
         self._stashes = Stashes(self._journal)
-        self._own = os.path.realpath(own)
+        self._own = {os.path.realpath(each) for each in (own, last_word(own))}
         self._scratch = os.path.realpath(scratch)
         self._caches = tuple(_caches())
         self._in_hand: dict[str, dict[int, float]] = {}
@@ -187,7 +188,7 @@ class Keeper:
 
     def _concerns(self, path: str, in_caches: bool) -> bool:
         """Whether it is a file of the person's. Caches are there to be filled, though not to be removed."""
-        if path == self._own or "/__pycache__/" in f"{path}/":
+        if path in self._own or "/__pycache__/" in f"{path}/":
             return False
         if path.startswith(_SYSTEM) and not path.startswith(_IN_MEMORY):
             return False

@@ -18,6 +18,7 @@ from autograd_doctor.wording import plural
 _USAGE = 2
 """What programs exit with that were given wrong arguments, as `argparse`, `click` and `typer` do."""
 _NAMED = 4
+_WITH_ARGUMENTS = 2
 
 
 def advice(report: Report, trace: Trace) -> list[str]:
@@ -49,13 +50,15 @@ def _unjudged(report: Report, trace: Trace) -> Iterator[str]:
         return
     elif run.processes_started:
         yield "have the program train in one process"
-    elif report.target.block is not UNSET:
-        yield "take the steps within the block: nothing else is watched"
     elif run.stopped_by in ("hung", "timeout"):
         yield "if the program is only slow to begin with its training, raise `--timeout`"
+    elif trace.end is None:
+        return
+    elif report.target.block is not UNSET:
+        yield "take the steps within the block: nothing else is watched"
     elif run.micro_batches:
         yield f"have an optimizer step: {plural(run.micro_batches, 'backward')} ran, and what is judged are steps"
-    elif trace.end is not None:
+    else:
         yield from _untrained(report)
 
 
@@ -63,13 +66,16 @@ def _untrained(report: Report) -> Iterator[str]:
     """The program came to its end by itself, and trained nothing on the way."""
     name = report.target.script if report.target.script is not UNSET else ""
     functions = _functions(Path(report.target.cwd, name)) if name.endswith(".py") else []
-    if functions:
+    if report.run.optimizers:
+        first = report.run.optimizers[0]
+        yield f"the program ended by itself before it took a step of `{first.name or first.kind}`: see why"
+    elif functions:
         yield f"the program ended by itself, and trained nothing; {_call(name, functions)}"
     else:
         yield "the program ended by itself, and trained nothing: name the one that trains"
     if functions and _is_for_pytest(name, functions):
         yield "pytest runs such a file: there, the fixture `doctor` judges a training (`doctor.assert_healthy(train)`)"
-    elif said := _arguments(report):
+    elif len(report.target.argv) < _WITH_ARGUMENTS and (said := _arguments(report)):
         yield f"if it trains only when it is asked to, {said}"
 
 

@@ -48,7 +48,7 @@ def _seen(finding: ReportedFinding, run: Run) -> str:
     """In which steps: most rules look at those that were recorded in full, which others may have been like."""
     first = f"first in step {finding.step_first}"
     if finding.step_count <= run.steps_in_full < run.steps:
-        recorded = f"{run.steps_in_full} of {plural(run.steps, 'step')} were recorded in full"
+        recorded = f"{run.steps_in_full:,} of {run.steps:,} recorded in full"
         return f"in at least {plural(finding.step_count, 'step')}, {first} ({recorded})"
     return f"in {plural(finding.step_count, 'step')}, {first}"
 

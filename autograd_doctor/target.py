@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pkgutil
 import shlex
+import shutil
 import sys
 import warnings
 import zipfile
@@ -23,6 +24,10 @@ _NOT_PYTHON = {
     ".yaml": "a settings file, not a Python program (give it with `--config`)",
     ".yml": "a settings file, not a Python program (give it with `--config`)",
     ".pyc": "compiled Python, and findings need the source",
+    **dict.fromkeys((".pt", ".pth", ".ckpt", ".safetensors"), "saved weights, not a program that trains"),
+    **dict.fromkeys((".csv", ".json", ".md", ".toml", ".txt"), "not a Python program"),
+    ".sh": "a shell script, not a Python program (give the program that it runs)",
+    ".trace": "a saved trace, not a Python program (`doctor report` judges it again)",
 }
 
 
@@ -38,12 +43,13 @@ def script(name: str, arguments: Sequence[str]) -> Target:
             raise Mistake(f"{name}: the folder holds no `{_MAIN}`{nearest_script(path / 'train.py')}")
         compiled(main.read_bytes(), str(main))
     elif not path.is_file():
-        raise Mistake(f"{name}: no such file{_module_hint(name) or nearest_script(path)}")
+        hint = _module_hint(name) or _runner_hint(name, arguments) or nearest_script(path)
+        raise Mistake(f"{name}: no such file{hint}")
+    elif path.suffix in _NOT_PYTHON:
+        raise Mistake(f"{name}: {_NOT_PYTHON[path.suffix]}")
     elif zipfile.is_zipfile(path):
         _check_zip(path)
     else:
-        if path.suffix in _NOT_PYTHON:
-            raise Mistake(f"{name}: {_NOT_PYTHON[path.suffix]}")
         compiled(read(path), name)
     return Target(kind="script", name=name, arguments=list(arguments))
 
@@ -131,6 +137,13 @@ def _module_hint(name: str) -> str:
     except Mistake:
         return ""
     return f"; did you mean `-m {name}`?"
+
+
+def _runner_hint(name: str, arguments: Sequence[str]) -> str:
+    """ "python train.py": what would run the program is no part of it."""
+    if not arguments or not Path(arguments[0]).is_file() or shutil.which(name) is None:
+        return ""
+    return f"; leave it out: `doctor check {shlex.join(arguments)}`"
 
 
 def _check_zip(path: Path) -> None:

@@ -6,6 +6,7 @@ import os
 import resource
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,34 @@ def test_an_import_error_of_the_programs_own_is_as_it_was(home: Path) -> None:
     assert "follow the calls" in check("train.py")[1]
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["model.pt"], "model.pt: saved weights, not a program that trains"),
+        (["run.sh"], "run.sh: a shell script, not a Python program (give the program that it runs)"),
+        (["data.csv"], "data.csv: not a Python program"),
+        (["run.trace"], "run.trace: a saved trace, not a Python program (`doctor report` judges it again)"),
+        (["env", "train.py", "--lr", "3"], "env: no such file; leave it out: `doctor check train.py --lr 3`"),
+        (["env", "gone.py"], "env: no such file"),
+        (
+            ["train.py:main", "--max-epochs", "3"],
+            "--max-epochs: no such option of the doctor; a function is given its arguments as in `--set max_epochs=",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_is_no_program(home: Path, words: list[str], said: str) -> None:
+    for name in ("run.sh", "data.csv", "train.py"):
+        write(name, "def main(max_epochs=1): ...\n")
+    for name in ("model.pt", "run.trace"):
+        with zipfile.ZipFile(name, "w") as archive:
+            archive.writestr("data.pkl", "")
+    code, out, err = check(*words)
+    assert (code, out) == (2, "")
+    assert said in err
+    assert err.startswith("error: ")
+
+
 # -------------------------------------------------------------------------------------------------- nothing was trained
 
 _REQUIRED = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--data', required=True)\np.parse_args()\n"
@@ -138,6 +167,11 @@ def test_a_program_that_comes_to_no_step_is_told_so(home: Path) -> None:
 def test_a_function_that_needs_arguments_is_told_with_them(home: Path) -> None:
     write("tools.py", "import torch\ndef train(epochs): ...\nprint('use me')\n")
     assert "`doctor check tools.py:train --set epochs=…`" in check("tools.py")[1]
+
+
+def test_a_custom_function_is_told_of_its_own_check(home: Path) -> None:
+    write("ops.py", "import torch\nclass Twice(torch.autograd.Function):\n    pass\nprint('defined')\n")
+    assert "a custom function is checked by itself: `doctor gradcheck ops.py:Twice`" in check("ops.py")[1]
 
 
 def test_a_file_for_pytest_is_told_of_the_fixture(home: Path) -> None:

@@ -65,12 +65,17 @@ def _unjudged(report: Report, trace: Trace) -> Iterator[str]:
 def _untrained(report: Report) -> Iterator[str]:
     """The program came to its end by itself, and trained nothing on the way."""
     name = report.target.script if report.target.script is not UNSET else ""
-    functions = _functions(Path(report.target.cwd, name)) if name.endswith(".py") else []
+    body = _body(Path(report.target.cwd, name)) if name.endswith(".py") else []
+    functions = [each for each in body if isinstance(each, ast.FunctionDef) and not each.name.startswith("_")]
+    customs = [each.name for each in body if isinstance(each, ast.ClassDef) and _is_custom(each)]
     if report.run.optimizers:
         first = report.run.optimizers[0]
         yield f"the program ended by itself before it took a step of `{first.name or first.kind}`: see why"
     elif functions:
         yield f"the program ended by itself, and trained nothing; {_call(name, functions)}"
+    elif customs:
+        yield f"a custom function is checked by itself: `doctor gradcheck {shlex.quote(name)}:{customs[0]}`"
+        return
     else:
         yield "the program ended by itself, and trained nothing: name the one that trains"
     if functions and _is_for_pytest(name, functions):
@@ -88,13 +93,19 @@ def _call(name: str, functions: list[ast.FunctionDef]) -> str:
     return f"a function of it can be checked: `doctor check {shlex.quote(name)}:{chosen.name}{sets}`{also}"
 
 
-def _functions(path: Path) -> list[ast.FunctionDef]:
-    """Those at the top level of a file that are there for others to call."""
+def _body(path: Path) -> list[ast.stmt]:
+    """What stands at the top level of a file."""
     try:
-        body = ast.parse("\n".join(source.lines(path))).body
+        return ast.parse("\n".join(source.lines(path))).body
     except (SyntaxError, ValueError):
         return []
-    return [each for each in body if isinstance(each, ast.FunctionDef) and not each.name.startswith("_")]
+
+
+def _is_custom(defined: ast.ClassDef) -> bool:
+    """Whether a class is an `autograd.Function`, as far as its source tells."""
+    return any(
+        ast.unparse(base) in ("Function", "autograd.Function", "torch.autograd.Function") for base in defined.bases
+    )
 
 
 def _required(function: ast.FunctionDef) -> list[str]:

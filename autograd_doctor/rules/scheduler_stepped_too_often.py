@@ -80,8 +80,8 @@ def _collapsed(calls: Calls, last: int, tunables: Tunables) -> str:
             comes_back = calls[0].length is None and max(rates[position:]) > rate / tunables["small_fraction"] / 2
             if 0 < before <= after and not comes_back:
                 return (
-                    f"the rate fell from {peak:g} to {rate:g} within {plural(before, 'step')}, and {after} more "
-                    f"{'was' if after == 1 else 'were'} taken after that{_length(calls)}"
+                    f"the rate fell from {peak:g} to {rate:g} within {plural(before, 'step')}, and "
+                    f"{plural(after, 'more step')} {'was' if after == 1 else 'were'} taken after that{_length(calls)}"
                 )
             return ""
     return ""

@@ -13,16 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
 
-from autograd_doctor.course import Flow, FlowRow, Series, told
 from autograd_doctor.renderers import render
 from autograd_doctor.report import Report
 from tests.harness import PATIENCE, ROOT
-from tests.pages import HOSTILE, crowded, saying
+from tests.pages import HOSTILE, crowded, curves, drawing, saying
 from tests.reports import REPORTS
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
@@ -125,36 +122,13 @@ def test_words_of_a_program_run_nowhere(chromium: Any, tmp_path: Path, width: in
         assert page.run("window.hostile") is None
 
 
-_LIMITS = [0.0, 5e-324, 1e-310, 1e-53, 1e-31, 1e-23, 1.0, 1.001, 1e23, 1e300, 1.797e308]
-_numbers = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([*_LIMITS, *(-at for at in _LIMITS)])
-_falling = st.tuples(st.floats(-320, 308), st.floats(-320, 308), st.integers(2, 60)).map(
-    lambda ends: [10.0 ** (ends[0] + (ends[1] - ends[0]) * at / (ends[2] - 1)) for at in range(ends[2])]
-)
-_curves = (
-    _falling
-    | st.lists(st.floats(0.999, 1.001), min_size=1, max_size=9)
-    | st.lists(_numbers | st.sampled_from([float("nan"), float("inf"), -float("inf")]), min_size=1, max_size=9)
-    | st.tuples(_numbers, st.integers(1, 40)).map(lambda each: [each[0]] * each[1])
-)
-
-
-def drawing(curve: list[float]) -> Report:
-    """A report in which every plot has this curve, and the gradients of a layer."""
-    values, steps = [told(value) for value in curve], list(range(1, len(curve) + 1))
-    quantities = ("loss", "gradient norm", "update ratio", "learning rate", "memory")
-    series = [Series(quantity=each, name="curve", steps=steps, values=values) for each in quantities]  # type: ignore[arg-type]
-    flow = Flow(steps=steps, rows=[FlowRow(name="layer", parameters=1, norms=[told(abs(value)) for value in curve])])
-    report = crowded()
-    return msgspec.structs.replace(report, course=msgspec.structs.replace(report.course, series=series, flow=flow))
-
-
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @example([10.0 ** (-31 * at / 55) for at in range(56)])
 @example([10.0 ** (-53 * at / 55) for at in range(56)])
 @example([10.0 ** (-323 + 631 * at / 55) for at in range(56)])
 @example([1.797e308, -1.797e308])
 @example([5e-324])
-@given(_curves)
+@given(curves)
 def test_any_curve_is_drawn_on_both_scales(chromium: Any, tmp_path: Path, curve: list[float]) -> None:
     page = Opened(chromium, written(tmp_path, drawing(curve)), DESKTOP)
     assert page.is_fine()

@@ -70,6 +70,11 @@ class _Check(TyperCommand):
         if not after or ctx.params.get("is_module") or not _has_no_arguments(target):
             _warn_of_mislaid(target, given[len(given) - after :], {word for each in self.params for word in each.opts})
             return rest
+        known = {word for each in self.get_params(ctx) for word in (*each.opts, *each.secondary_opts)}
+        for word in (argument.partition("=")[0] for argument in given[-after:]):
+            if ":" in str(target) and word.startswith("--") and word not in known:
+                said = f"a function is given its arguments as in `--set {word.strip('-').replace('-', '_')}=VALUE`"
+                raise Mistake(f"{word}: no such option of the doctor; {said}")
         rest = super().parse_args(ctx, [*typed[: -after - 1], *typed[-after:], typed[-after - 1]])
         if ctx.params.get("target") != target and ":" in str(target):
             raise Mistake(f"{target}: a function is given its arguments with `--set NAME=VALUE`")

@@ -100,7 +100,8 @@ class Course(Struct, frozen=True, kw_only=True):
 
 
 def told(value: float) -> Measured:
-    """A number as JSON can hold it, to four digits."""
+    """A number as JSON can hold it, to four digits. The largest there are would become infinite by rounding."""
     if not math.isfinite(value):
         return str(value)
-    return float(f"{value:.4g}")
+    rounded = float(f"{value:.4g}")
+    return rounded if math.isfinite(rounded) else value

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from autograd_doctor import __version__
 from autograd_doctor.accepted import Accepted
 from autograd_doctor.findings import ExitCode, Finding, Number
 from autograd_doctor.judging import facts
+from autograd_doctor.judging.advice import advice
 from autograd_doctor.judging.consequences import PROGRAM_CRASHED, Case, cases
 from autograd_doctor.judging.course import course
 from autograd_doctor.judging.examination import examine
@@ -83,7 +86,7 @@ def judge(
         notes=[*map(presenter.text, facts.notes(trace, outcome)), *silence.notes(trace, rules, examination, presenter)],
         course=course(trace, presenter),
     )
-    return writable(report)
+    return writable(msgspec.structs.replace(report, advice=advice(report, trace)))
 
 
 def _reported(case: Case, silence: Silence, presenter: Presenter) -> ReportedFinding:

@@ -49,9 +49,13 @@ class RecordingStarted(Event, frozen=True):
 
 
 class RecordingDamaged(Event, frozen=True):
-    """Stated by whoever reads a trace: from here on it cannot be read, and what followed is lost."""
+    """Stated by whoever reads a trace: from here on it cannot be read, and what followed is lost.
+
+    full: because there was no more room for it where it was written.
+    """
 
     reason: str
+    full: bool = False
 
 
 class RunStarted(Event, frozen=True):
@@ -223,10 +227,24 @@ class StackFrame(Struct, frozen=True):
     tensors: list[TensorFacts] = []
 
 
+class MissingModule(Struct, frozen=True):
+    """A module that an import did not find.
+
+    python: the Python that looked for it. folder: one of the project that holds it, and where Python does not look.
+    package: the file of the package, or of the module of that name, which was found and has no such module.
+    """
+
+    name: str
+    python: str
+    folder: str = ""
+    package: str = ""
+
+
 class ProgramRaised(Event, frozen=True):
     """The program died of an exception. Frames go from the outermost to the one that raised.
 
     caught: the program caught it, and then ended by itself with an exit code other than 0.
+    missing: the module that an import did not find.
     """
 
     kind: str
@@ -234,6 +252,7 @@ class ProgramRaised(Event, frozen=True):
     frames: list[StackFrame]
     in_backward: bool = False
     caught: bool = False
+    missing: MissingModule | None = None
 
 
 # ------------------------------------------------------------------------------- parameters, modules and optimizers

@@ -23,9 +23,10 @@ from autograd_doctor.keeping.listing import Listing
 from autograd_doctor.keeping.put_back import put_back
 from autograd_doctor.keeping.told import told
 from autograd_doctor.keeping.workspace import Workspace, abandoned, workspace
+from autograd_doctor.mistakes import Mistake
 from autograd_doctor.own_python import own_python
 from autograd_doctor.plan import STACKS, Outcome, Plan
-from autograd_doctor.recording import TraceReader
+from autograd_doctor.recording import TraceReader, make_room
 from autograd_doctor.screen import Screen
 from autograd_doctor.trace import Trace
 
@@ -143,7 +144,13 @@ class Child:
 
     def _give(self, plan: Plan) -> None:
         trace = Path(plan.trace)
-        trace.touch()
+        try:
+            trace.touch()
+            make_room(trace)
+        except OSError as error:
+            raise Mistake(
+                f"{trace.parent}: cannot be written, and what is seen is recorded there: {error.strerror}"
+            ) from None
         self._reader = TraceReader(trace)
         # A child that is dead already says so by its exit code.
         with suppress(BrokenPipeError), self._plan_pipe:

@@ -7,9 +7,12 @@ length and content, and one event in MessagePack, which keeps NaN and Inf apart.
 
 from __future__ import annotations
 
+import errno
 import heapq
+import os
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import reduce
 from operator import or_
 from pathlib import Path
@@ -37,6 +40,37 @@ _LENGTH = 4
 _HEAD = 2 * _LENGTH
 _LONGEST_LINE = 64
 _encoder = msgspec.msgpack.Encoder()
+
+
+_ROOM = 400
+
+
+def last_word(trace: Path) -> Path:
+    """Where a recorder that cannot go on says why: a file of blanks, so that a word finds room on a full disk."""
+    return trace.with_name(f"{trace.name}.last-word")
+
+
+def make_room(trace: Path) -> None:
+    """What must be there for a recorder to leave a last word. Raises `OSError`."""
+    last_word(trace).write_bytes(b" " * _ROOM)
+
+
+def leave_word(trace: Path, error: OSError) -> None:
+    """Say why the recording does not go on. Where there is no room for it, the recording merely lacks its end."""
+    reason = RecordingDamaged(
+        reason=f"it could not go on in {trace.parent}: {error.strerror}",
+        full=error.errno in (errno.ENOSPC, errno.EDQUOT),
+    )
+    with suppress(OSError):
+        descriptor = os.open(last_word(trace), os.O_WRONLY | os.O_CLOEXEC)
+        os.write(descriptor, msgspec.json.encode(reason)[:_ROOM])
+        os.close(descriptor)
+
+
+def _word_left(trace: Path) -> RecordingDamaged | None:
+    with suppress(OSError, msgspec.MsgspecError):
+        return msgspec.json.decode(last_word(trace).read_bytes(), type=RecordingDamaged)
+    return None
 
 
 class TraceError(Exception):
@@ -104,8 +138,10 @@ class TraceReader:
     def ended(self) -> Iterator[Event]:
         """The events that are left, now that nothing will be added, and whether the file ends within a record."""
         yield from self.new_events()
-        if self._damage is None and (rest := self._rest()):
-            yield self._damaged(f"it is cut off in the middle of a record, {len(rest)} bytes into it")
+        if self._damage is None and (word := _word_left(self._path)):
+            yield word
+        elif self._damage is None and (rest := self._rest()):
+            yield self._damaged(f"it is cut off in the middle of a record, {plural(len(rest), 'byte')} into it")
 
     def _rest(self) -> memoryview:
         with self._path.open("rb") as file:
@@ -193,9 +229,11 @@ def missing(trace: Trace) -> list[str]:
     for rank in sorted({event.rank for event in trace.events}):
         of_rank = f" of rank {rank}" if rank else ""
         own = [event for event in trace.events if event.rank == rank]
-        lost = _gaps([event.sequence for event in own if event.sequence])
-        if lost:
+        numbers = [event.sequence for event in own if event.sequence]
+        if lost := _gaps(numbers):
             lacks.append(f"the recording{of_rank} lacks {plural(lost, 'event')}")
+        if numbers != sorted(set(numbers)):
+            lacks.append(f"the events of the recording{of_rank} are not in the order in which they were recorded")
         if not any(isinstance(event, RunEnded | RecordingDamaged) for event in own):
             lacks.append(f"the end of the run{of_rank} was not recorded")
     return [*lacks, *_absent_ranks(trace)] if trace.events else ["nothing was recorded"]

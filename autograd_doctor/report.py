@@ -2,20 +2,28 @@
 
 `schema_version` grows when a field changes its meaning or goes away; new fields do not change it. Paths are POSIX and
 relative to `target.cwd` where they lie below it; NaN and infinities are the strings "nan", "inf" and "-inf".
+
+The JSON of a report carries a checksum of all the rest, by which one that was edited is told. It is no signature: who
+wants to forge a report can compute it.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+import hashlib
+import json
+from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from autograd_doctor.course import Course
-from autograd_doctor.findings import Fault, Severity
+from autograd_doctor.findings import SEVERITIES, ExitCode, Fault, Severity
 from autograd_doctor.surrogates import spelt_out
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+WITHOUT_CHECKSUM = 1
+"""The version of reports that a doctor wrote before there was a checksum; they are read all the same."""
+CHECKSUM = "checksum"
 
 Verdict = Literal["passed", "faults", "doctor-failed", "program-failed", "not-judged", "interrupted"]
 StoppedBy = Literal[
@@ -175,7 +183,10 @@ class BaselineFacts(Struct, frozen=True, kw_only=True):
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """One judged run. Findings come most important first, in an order that depends on nothing but the trace."""
+    """One judged run. Findings come most important first, in an order that depends on nothing but the trace.
+
+    `advice` is what to do next, each a sentence or a command.
+    """
 
     schema_version: int
     tool: Tool
@@ -191,6 +202,7 @@ class Report(Struct, frozen=True, kw_only=True):
     checks: Checks
     statistics: Statistics
     notes: list[str]
+    advice: list[str] = []
     baseline: BaselineFacts | None = None
     course: Course = Course()
 
@@ -206,22 +218,69 @@ class _Head(Struct):
 def to_json(report: Report) -> bytes:
     """The report as indented JSON, but for the course of the run: thousands of numbers, which stay on one line."""
     everything = msgspec.to_builtins(report)
+    if report.schema_version > WITHOUT_CHECKSUM:
+        everything[CHECKSUM] = _checksum(msgspec.json.encode(report))
     course = msgspec.json.encode(everything.pop("course"))
     indented = msgspec.json.format(msgspec.json.encode(everything), indent=2)
     return b'%s,\n  "course": %s\n}' % (indented.removesuffix(b"\n}"), course)
 
 
 def from_json(data: bytes) -> Report:
-    """The report that `to_json` wrote, with any fields that it does not know left out. Raises `ReportError`."""
+    """The report that `to_json` wrote, with any fields that it does not know left out.
+
+    Raises `ReportError`, also if the report is not as it was written.
+    """
     try:
         version = msgspec.json.decode(data, type=_Head).schema_version
-        if version != SCHEMA_VERSION:
+        if version not in (WITHOUT_CHECKSUM, SCHEMA_VERSION):
             raise ReportError(f"a report of version {version}, and this doctor reads version {SCHEMA_VERSION}")
-        return msgspec.json.decode(data, type=Report)
+        report = msgspec.json.decode(data, type=Report)
+        if version == WITHOUT_CHECKSUM:
+            _check_coherent(report)
+        elif msgspec.json.decode(data).get(CHECKSUM) != _checksum(data):
+            raise ReportError("changed after it was written: its `checksum` is not that of what it holds")
     except msgspec.ValidationError as error:
         raise ReportError(f"not a saved report: {error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ReportError(f"not a saved report: its JSON is broken ({error})") from None
+    return report
+
+
+def _checksum(data: bytes) -> str:
+    """Of what a report holds, however it is laid out; other programs write 1.0 as 1."""
+    held = msgspec.json.decode(data)
+    held.pop(CHECKSUM, None)
+    text = json.dumps(_plainly(held), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _plainly(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plainly(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_plainly(inner) for inner in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+_EXIT_CODES: dict[Verdict, ExitCode] = {
+    "passed": ExitCode.OK,
+    "faults": ExitCode.FINDINGS,
+    "doctor-failed": ExitCode.USAGE,
+    "program-failed": ExitCode.PROGRAM_FAILED,
+    "not-judged": ExitCode.NOT_JUDGED,
+    "interrupted": ExitCode.INTERRUPTED,
+}
+
+
+def _check_coherent(report: Report) -> None:
+    """What can be told of a report without a checksum: whether its parts say the same."""
+    expected = _EXIT_CODES[report.verdict]
+    if report.exit_code != expected:
+        said = f"its `exit_code` is {report.exit_code}, and that of the verdict `{report.verdict}` is {expected.value}"
+        raise ReportError(f"changed after it was written: {said}")
+    counted = {severity: sum(each.severity == severity for each in report.findings) for severity in SEVERITIES}
+    if report.statistics.by_severity != counted:
+        raise ReportError("changed after it was written: its `statistics` are not those of its findings")
 
 
 def writable(report: Report) -> Report:

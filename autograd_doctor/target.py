@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pkgutil
+import shlex
+import shutil
 import sys
 import warnings
 import zipfile
@@ -22,6 +24,10 @@ _NOT_PYTHON = {
     ".yaml": "a settings file, not a Python program (give it with `--config`)",
     ".yml": "a settings file, not a Python program (give it with `--config`)",
     ".pyc": "compiled Python, and findings need the source",
+    **dict.fromkeys((".pt", ".pth", ".ckpt", ".safetensors"), "saved weights, not a program that trains"),
+    **dict.fromkeys((".csv", ".json", ".md", ".toml", ".txt"), "not a Python program"),
+    ".sh": "a shell script, not a Python program (give the program that it runs)",
+    ".trace": "a saved trace, not a Python program (`doctor report` judges it again)",
 }
 
 
@@ -37,12 +43,13 @@ def script(name: str, arguments: Sequence[str]) -> Target:
             raise Mistake(f"{name}: the folder holds no `{_MAIN}`{nearest_script(path / 'train.py')}")
         compiled(main.read_bytes(), str(main))
     elif not path.is_file():
-        raise Mistake(f"{name}: no such file{_module_hint(name) or nearest_script(path)}")
+        hint = _module_hint(name) or _runner_hint(name, arguments) or nearest_script(path)
+        raise Mistake(f"{name}: no such file{hint}")
+    elif path.suffix in _NOT_PYTHON:
+        raise Mistake(f"{name}: {_NOT_PYTHON[path.suffix]}")
     elif zipfile.is_zipfile(path):
         _check_zip(path)
     else:
-        if path.suffix in _NOT_PYTHON:
-            raise Mistake(f"{name}: {_NOT_PYTHON[path.suffix]}")
         compiled(read(path), name)
     return Target(kind="script", name=name, arguments=list(arguments))
 
@@ -88,7 +95,8 @@ def find_module(name: str) -> ModuleSpec:
         full = ".".join(parts[:depth])
         spec = _find_spec(full, folders)
         if spec is None or (depth < len(parts) and spec.submodule_search_locations is None):
-            raise Mistake(f"{name}: no such module{_nearest_module(parts[: depth - 1], parts[depth - 1], folders)}")
+            where = _in_src(name) or _nearest_module(parts[: depth - 1], parts[depth - 1], folders)
+            raise Mistake(f"{name}: no such module{where}")
         folders = list(spec.submodule_search_locations or [])
     assert spec is not None
     return spec
@@ -131,6 +139,13 @@ def _module_hint(name: str) -> str:
     return f"; did you mean `-m {name}`?"
 
 
+def _runner_hint(name: str, arguments: Sequence[str]) -> str:
+    """ "python train.py": what would run the program is no part of it."""
+    if not arguments or not Path(arguments[0]).is_file() or shutil.which(name) is None:
+        return ""
+    return f"; leave it out: `doctor check {shlex.join(arguments)}`"
+
+
 def _check_zip(path: Path) -> None:
     with zipfile.ZipFile(path) as archive:
         if _MAIN not in archive.namelist():
@@ -167,6 +182,16 @@ def _on_path(name: str, folders: list[str]) -> ModuleSpec | None:
 def _nearest_module(package: list[str], part: str, folders: list[str] | None) -> str:
     beside = [entry.name for entry in pkgutil.iter_modules(folders or [os.getcwd(), *sys.path])]
     return nearest(".".join([*package, part]), [".".join([*package, name]) for name in beside])
+
+
+def _in_src(name: str) -> str:
+    """A project that keeps its packages in `src/` has them installed; from the folder itself, Python finds none."""
+    package = Path("src", *name.split("."))
+    path = next((each for each in (package.with_suffix(".py"), package) if each.exists()), None)
+    if path is None:
+        return ""
+    install = f"`{shlex.quote(sys.executable)} -m pip install -e .`"
+    return f", but {path} is there: install your project ({install}), or put `PYTHONPATH=src` before the command"
 
 
 def _code_frame(error: SyntaxError) -> str:

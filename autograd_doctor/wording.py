@@ -42,8 +42,8 @@ def operation(facts: TensorFacts) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """ "1 step", "2 steps", "1,024 tensors"."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    """ "1 step", "2 steps", "1,024 batches"."""
+    return f"{count:,} {noun}{'' if count == 1 else 'es' if noun.endswith(('tch', 's', 'x')) else 's'}"
 
 
 def value_range(facts: TensorFacts) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+from hypothesis import strategies as st
 
-from autograd_doctor.course import Course, Flow, FlowRow, Lane, ModuleRow, Moment, Series, Timeline
+from autograd_doctor.course import Course, Flow, FlowRow, Lane, ModuleRow, Moment, Series, Timeline, told
 from autograd_doctor.findings import Edit, Fix
 from autograd_doctor.report import Assumed, OptimizerFacts, Report, Suppression
 from tests.reports import sick
@@ -92,6 +93,29 @@ def crowded() -> Report:
         suppressed=[msgspec.structs.replace(report.findings[1], suppressed=Suppression("comment", "as meant"))],
         course=course(),
     )
+
+
+_LIMITS = [0.0, 5e-324, 1e-310, 1e-53, 1e-31, 1e-23, 1.0, 1.001, 1e23, 1e300, 1.797e308]
+_numbers = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([*_LIMITS, *(-at for at in _LIMITS)])
+_falling = st.tuples(st.floats(-320, 308), st.floats(-320, 308), st.integers(2, 60)).map(
+    lambda ends: [10.0 ** (ends[0] + (ends[1] - ends[0]) * at / (ends[2] - 1)) for at in range(ends[2])]
+)
+curves = (
+    _falling
+    | st.lists(st.floats(0.999, 1.001), min_size=1, max_size=9)
+    | st.lists(_numbers | st.sampled_from([float("nan"), float("inf"), -float("inf")]), min_size=1, max_size=9)
+    | st.tuples(_numbers, st.integers(1, 40)).map(lambda each: [each[0]] * each[1])
+)
+
+
+def drawing(curve: list[float]) -> Report:
+    """A report in which every plot has this curve, and the gradients of a layer."""
+    values, steps = [told(value) for value in curve], list(range(1, len(curve) + 1))
+    quantities = ("loss", "gradient norm", "update ratio", "learning rate", "memory")
+    series = [Series(quantity=each, name="curve", steps=steps, values=values) for each in quantities]  # type: ignore[arg-type]
+    flow = Flow(steps=steps, rows=[FlowRow(name="layer", parameters=1, norms=[told(abs(value)) for value in curve])])
+    report = crowded()
+    return msgspec.structs.replace(report, course=msgspec.structs.replace(report.course, series=series, flow=flow))
 
 
 def saying(words: str, report: Report) -> Report:

@@ -155,7 +155,9 @@ MAY_IMPORT = {
         "rules",
         "target",
     },
-    "launch": {"events", "interrupts", "keeping", "own_python", "plan", "recording", "screen", "trace"},
+    "launch": {
+        *("events", "interrupts", "keeping", "mistakes", "own_python", "plan", "recording", "screen", "trace"),
+    },
     "command": {
         *("accepted", "config", "config_file", "engine", "events", "findings", "interrupts", "launch", "mistakes"),
         *("plan", "ranks", "recording"),

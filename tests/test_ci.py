@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 import yaml
 from harness import PATIENCE, ROOT
+from reports import REPORTS
 
 from autograd_doctor import config_file
 from autograd_doctor.command import starting
 from autograd_doctor.mistakes import Mistake
-from autograd_doctor.renderers import formats
+from autograd_doctor.renderers import formats, render
 
 SICK = """import sys, torch
 from torch import nn
@@ -31,7 +32,8 @@ for _ in range(6):
 """
 DEFINES = "import torch\nclass Net(torch.nn.Module): ...\n"
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
-MATCHER = json.loads((ROOT / ".github" / "problem-matcher.json").read_text(encoding="utf-8"))["problemMatcher"][0]
+MATCHERS = json.loads((ROOT / ".github" / "problem-matcher.json").read_text(encoding="utf-8"))["problemMatcher"]
+MATCHER = MATCHERS[0]
 HOOK = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))[0]
 PINNED = re.compile(r"[\w-]+(/[\w-]+)+@[0-9a-f]{40}")
 
@@ -322,11 +324,51 @@ def test_the_hook_runs_in_the_environment_of_the_program() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "train.ipynb:cell 3:9:9: AD301 a container",
+        "train.py:3:1: AD301 a container",
+        "train.py:3:1: AD301 a container [fatal]",
         "1 error in 40 steps of training, 2.8 s",
         "note: assumed model: `Classifier()`",
         "Error: train.py:3:1: something else",
     ],
 )
 def test_the_matcher_takes_nothing_else(line: str) -> None:
-    assert not re.match(MATCHER["pattern"][0]["regexp"], line)
+    assert _taken(line) == []
+
+
+def _taken(line: str) -> list[dict[str, str | None]]:
+    """What the matchers make of a line, of each that takes it."""
+    found = []
+    for matcher in MATCHERS:
+        (pattern,) = matcher["pattern"]
+        if match := re.match(pattern["regexp"], line):
+            fields = {name: match[group] for name, group in pattern.items() if name != "regexp"}
+            found.append({"severity": matcher.get("severity"), **fields})
+    return found
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_the_matcher_takes_every_finding_as_severe_as_it_is(name: str) -> None:
+    report = REPORTS[name]()
+    *lines, last = render("concise", report).splitlines()
+    assert _taken(last) == []
+    for line, finding in zip(lines, report.findings, strict=True):
+        (taken,) = _taken(line)
+        place = finding.location
+        assert taken["severity"] == finding.severity.replace("info", "notice")
+        assert (taken["code"], taken["file"]) == (finding.code, place.path if place else report.target.name)
+        in_file = place is not None and not place.cell
+        assert (taken["line"], taken["column"]) == ((str(place.line), str(place.column)) if in_file else (None, None))
+        cell = f"cell {place.cell}:{place.line}:{place.column}: " if place and place.cell else ""
+        assert taken["message"] == f"{cell}{finding.code} {' '.join(finding.message.split())}"
+
+
+def test_the_reports_of_the_matcher_are_of_all_kinds() -> None:
+    found = [finding for made in REPORTS.values() for finding in made().findings]
+    assert {finding.severity for finding in found} == {"error", "warning", "info"}
+    assert {bool(finding.location and finding.location.cell) for finding in found} == {True, False}
+    assert any(finding.location is None for finding in found)
+
+
+def test_the_action_takes_each_matcher_back() -> None:
+    run = ACTION["runs"]["steps"][1]["run"]
+    assert [f"owner={matcher['owner']}::" in run for matcher in MATCHERS] == [True] * len(MATCHERS)

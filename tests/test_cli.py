@@ -327,6 +327,21 @@ def test_a_sick_program_from_check_to_report(doctor: Doctor) -> None:
     assert doctor("report", "--min-steps", "100", "--select", "AD1", "--ignore", "AD101", "t.trace").code == 4
 
 
+@pytest.mark.parametrize("option", ["--exit-zero", "--fail-on=never"])
+@pytest.mark.parametrize(
+    ("program", "code"),
+    [
+        ("import torch", 4),
+        ("raise RuntimeError('no data')", 3),
+        ("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)", 3),
+        ("def (", 2),
+    ],
+)
+def test_only_findings_are_let_pass(doctor: Doctor, option: str, program: str, code: int) -> None:
+    Path("train.py").write_text(program)
+    assert doctor("check", option, "train.py").code == code
+
+
 def test_a_healthy_program_keeps_standard_output(doctor: Doctor) -> None:
     Path("train.py").write_text(HEALTHY)
     Path("autograd_doctor.yaml").write_text("steps: 2\nseconds: 0\nselect: [AD1]")

@@ -10,13 +10,14 @@ from html.parser import HTMLParser
 
 import msgspec
 import pytest
+from hypothesis import example, given, settings
 
 from autograd_doctor.course import Course
 from autograd_doctor.renderers import render
 from autograd_doctor.renderers.printable import printable
 from autograd_doctor.renderers.wording import summary
 from autograd_doctor.report import Report
-from tests.pages import HOSTILE, crowded, saying
+from tests.pages import HOSTILE, crowded, curves, drawing, saying
 from tests.reports import REPORTS, healthy
 
 _TEXT_ONLY = ("script", "style", "title")
@@ -144,6 +145,18 @@ def test_a_report_of_a_version_without_a_course_is_drawn_all_the_same() -> None:
 def test_what_was_saved_as_json_gives_the_same_page() -> None:
     report = crowded()
     assert render("html", msgspec.json.decode(render("json", report), type=Report)) == render("html", report)
+
+
+@settings(max_examples=40, deadline=None)
+@example([1.7976e308, -1.7976e308])
+@given(curves)
+def test_any_curve_has_its_place_on_the_page(curve: list[float]) -> None:
+    made = page(drawing(curve))
+    course = json.loads(made.contents["script"][0], parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))[
+        "course"
+    ]
+    assert [len(each["values"]) for each in course["series"]] == [len(curve)] * 5
+    assert "data-quantity" in [name for _, name, _ in made.attributes]
 
 
 def test_the_page_is_small() -> None:

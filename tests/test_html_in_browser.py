@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, example, given, settings
 
 from autograd_doctor.renderers import render
 from autograd_doctor.report import Report
 from tests.harness import PATIENCE, ROOT
-from tests.pages import HOSTILE, crowded, saying
+from tests.pages import HOSTILE, crowded, curves, drawing, saying
 from tests.reports import REPORTS
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
@@ -33,17 +34,26 @@ pytestmark = [
     pytest.mark.skipif(not (_CHROMIUM and _DRIVER), reason="Chromium or its driver is not installed"),
 ]
 DESKTOP, PHONE = 1280, 390
+LOADING = 20.0
+"""Seconds after which a page that is still drawn hangs."""
 
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
     options = webdriver.ChromeOptions()
     options.binary_location = _CHROMIUM
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+    for argument in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--disable-background-networking",
+    ):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     browser = webdriver.Chrome(options=options, service=service.Service(_DRIVER))
-    browser.set_page_load_timeout(PATIENCE)
+    browser.set_page_load_timeout(LOADING)
+    browser.set_script_timeout(LOADING)
     yield browser
     browser.quit()
 
@@ -110,6 +120,46 @@ def test_words_of_a_program_run_nowhere(chromium: Any, tmp_path: Path, width: in
         for box in page.all("details > summary"):
             box.click()
         assert page.run("window.hostile") is None
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example([10.0 ** (-31 * at / 55) for at in range(56)])
+@example([10.0 ** (-53 * at / 55) for at in range(56)])
+@example([10.0 ** (-323 + 631 * at / 55) for at in range(56)])
+@example([1.797e308, -1.797e308])
+@example([5e-324])
+@given(curves)
+def test_any_curve_is_drawn_on_both_scales(chromium: Any, tmp_path: Path, curve: list[float]) -> None:
+    page = Opened(chromium, written(tmp_path, drawing(curve)), DESKTOP)
+    assert page.is_fine()
+    for scale in page.all(".plot button"):
+        before = scale.text
+        scale.click()
+        assert {before, scale.text} == {"log", "linear"}
+    assert page.is_fine()
+    asked = "JSON.parse(document.getElementById('data').textContent).course.series[0].values"
+    finite = f"{asked}.filter((value) => typeof value === 'number')"
+    for kind in (f"Axis.linear({finite})", f"Axis.linear({finite}, 1024)", "Axis.logarithmic()"):
+        _axis_is_fit(page, kind, finite)
+
+
+def _axis_is_fit(page: Opened, kind: str, finite: str) -> None:
+    """All values have their place between the ends of the axis, in their order, and it bears a few marks in order."""
+    if kind.startswith("Axis.log"):
+        finite = f"{finite}.filter((value) => value > 0)"
+    values, places, ends, marks = page.run(
+        f"(() => {{ const axis = {kind}, values = {finite}, places = values.map(axis.place); if (!values.length) return"
+        " [[], [], [0, 1], [0, 1]]; const ends = axis.range(Math.min(...places), Math.max(...places)); return [values,"
+        " places, ends, axis.marks(...ends)]; })()"
+    )
+    low, high = ends
+    assert low < high
+    assert all(low <= place <= high and abs(place) < 1100 for place in places)
+    by_value = [place for _, place in sorted(zip(values, places, strict=True))]
+    assert by_value == sorted(places)
+    assert 2 <= len(marks) <= 7
+    assert marks == sorted(set(marks))
+    assert all(low <= mark <= high for mark in marks)
 
 
 def test_from_the_check_to_the_last_click(chromium: Any, tmp_path: Path) -> None:

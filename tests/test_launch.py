@@ -314,6 +314,10 @@ def test_progress_says_step_phase_and_loss() -> None:
     assert progress.line().startswith("step 12 of 30 · training · loss 0.7341 · ")
     progress(ForwardRan(step=12, module=0, location=None, training=False, grad_enabled=False))
     assert progress.line().startswith("step 12 of 30 · evaluation · ")
+    progress(OptimizerStepped(step=29, optimizer=0, location=None))
+    assert progress.line().startswith("step 30 of 30 · ")
+    progress(OptimizerStepped(step=161, optimizer=0, location=None))
+    assert progress.line().startswith("step 162 · ")
 
 
 # -------------------------------------------------------------------------------------------------------- for real

@@ -267,3 +267,35 @@ def test_a_trace_that_was_cut_is_never_green(end: int) -> None:
 @given(st.integers(0, len(SAVED) - 1), st.binary(min_size=1, max_size=40))
 def test_bytes_in_between_are_never_green(position: int, more: bytes) -> None:
     _is_never_green(SAVED[:position] + more + SAVED[position:])
+
+
+def _records(data: bytes) -> list[bytes]:
+    """The records of a trace, each whole."""
+    rest, found = data[len(FORMAT_LINE) :], []
+    while rest:
+        end = 8 + int.from_bytes(rest[:4], "little")
+        found.append(rest[:end])
+        rest = rest[end:]
+    return found
+
+
+*RECORDS, CHECK_ENDED = _records(SAVED)
+"""What the program's process wrote, and what the check added to it, which has no number."""
+_positions = st.integers(0, len(RECORDS) - 1)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.permutations(RECORDS), _positions, _positions)
+def test_records_left_out_doubled_or_in_another_order_are_never_green(order: list[bytes], one: int, other: int) -> None:
+    swapped = list(RECORDS)
+    swapped[one], swapped[other] = RECORDS[other], RECORDS[one]
+    for records in (
+        [*RECORDS[:one], *RECORDS[one + 1 :]],
+        [*RECORDS[:one], *RECORDS[one + 1 : other]],
+        [*RECORDS[: one + 1], RECORDS[one], *RECORDS[one + 1 :]],
+        order,
+        swapped,
+    ):
+        if records != RECORDS:
+            _is_never_green(FORMAT_LINE + b"".join([*records, CHECK_ENDED]))
+    _is_never_green(FORMAT_LINE + b"".join(RECORDS))

@@ -27,6 +27,7 @@ from autograd_doctor.events import BackwardRan, RunEnded
 from autograd_doctor.findings import ExitCode, Related
 from autograd_doctor.renderers import catalogue, formats, render, shows_unicode
 from autograd_doctor.renderers.json_ import schema
+from autograd_doctor.renderers.remarks import doubts
 from autograd_doctor.report import Place, Report, ReportedFinding, Run, Verdict
 
 SCHEMA = Path(renderers.__file__).parent / "report.schema.json"
@@ -268,3 +269,18 @@ def test_any_finding_renders_at_any_width(
     assert all(f"m{number}q" in plain for number in range(len(found)))
     for line in plain.split("\n"):
         assert cell_len(line) <= max(width, 40) or "-->" in line or ":::" in line
+
+
+@pytest.mark.parametrize(
+    ("count", "in_full", "steps", "said"),
+    [
+        (4, 12, 80, "in at least 4 steps, first in step 2 (12 of 80 recorded in full)"),
+        (40, 12, 80, "in 40 steps, first in step 2"),
+        (4, 80, 80, "in 4 steps, first in step 2"),
+    ],
+)
+def test_a_claim_says_of_which_steps_it_is(count: int, in_full: int, steps: int, said: str) -> None:
+    report = sick()
+    run = msgspec.structs.replace(report.run, steps=steps, steps_in_full=in_full)
+    finding = msgspec.structs.replace(report.findings[0], step_count=count)
+    assert ("seen", said) in list(doubts(finding, run))

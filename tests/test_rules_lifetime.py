@@ -333,7 +333,7 @@ def test_numbers_in_a_module_are_records_whatever_their_storage() -> None:
 def test_tensors_without_a_graph_that_fill_the_memory() -> None:
     (finding,) = findings(AD307, *censuses(*activations(has_graph=False), epoch=1000))
     assert finding.severity == "warning"
-    assert finding.notes == ("an epoch of 1000 steps would add 95.4 MiB",)
+    assert finding.notes == ("an epoch of 1,000 steps would add 95.4 MiB",)
 
 
 @pytest.mark.parametrize(

@@ -385,7 +385,9 @@ def _folders(what: Target) -> list[str]:
 def _put_abandoned_back(request: Request) -> None:
     for done in launch.abandoned():
         paths = [*done.restored, *done.removed]
-        said = f"an earlier check was killed; {len(paths)} paths that its program had changed were put back"
+        said = (
+            f"an earlier check was killed, and what its program had changed was put back, {plural(len(paths), 'path')}"
+        )
         _note(request, f"{said}: {', '.join(paths[:3])}{' …' * (len(paths) > 3)}")
         for path in done.wrote:
             _note(request, f"{path} was left as it is: somebody else has written it since")
@@ -454,9 +456,8 @@ def _brought_up_to_date(report: Report, shelf: Shelf, asked: Invocation) -> Shel
 
 
 def exit_code(judged: Report, exit_zero: bool) -> int:
-    """What the shell is told: `--exit-zero` hides findings, but no failure of ours and no Ctrl-C."""
-    keeps = (ExitCode.USAGE, ExitCode.INTERRUPTED)
-    return 0 if exit_zero and judged.exit_code not in keeps else judged.exit_code
+    """What the shell is told: `--exit-zero` lets findings pass, and nothing else."""
+    return 0 if exit_zero and judged.exit_code == ExitCode.FINDINGS else judged.exit_code
 
 
 def _refused(run: launch.Recording, what: Target) -> bool:

@@ -64,7 +64,9 @@ FailOn = Annotated[
 MinSteps = Annotated[
     int | None, Option(help="Training steps that must be seen; otherwise exit with 4.", rich_help_panel=WHAT)
 ]
-ExitZero = Annotated[bool | None, Option("--exit-zero", help="Exit with 0 whatever was found.", rich_help_panel=WHAT)]
+ExitZero = Annotated[
+    bool | None, Option("--exit-zero", help="Exit with 0 instead of 1, whatever was found.", rich_help_panel=WHAT)
+]
 NoIgnores = Annotated[
     bool | None,
     Option(

@@ -32,8 +32,9 @@ class Progress:
             self._phase = "evaluation"
 
     def line(self) -> str:
-        """ "step 12 of 30 · training · loss 0.7341 · 3 s"."""
-        parts = [f"step {self._taken} of {self._wanted}"] if self._taken else []
+        """ "step 12 of 30 · training · loss 0.7341 · 3 s"; "step 162 · …" of one that goes on until its time is up."""
+        more = f" of {self._wanted}" if self._taken <= self._wanted else ""
+        parts = [f"step {self._taken}{more}"] if self._taken else []
         parts.append(self._phase)
         if self._loss is not None:
             parts.append(f"loss {self._loss:.4g}")

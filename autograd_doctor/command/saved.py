@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from autograd_doctor.command import checking, outputs
 from autograd_doctor.command.checking import Request
 from autograd_doctor.mistakes import Mistake, nearest_file
-from autograd_doctor.report import Report, ReportError, from_json
+from autograd_doctor.report import WITHOUT_CHECKSUM, Report, ReportError, from_json
 
 _JUDGES = ("select", "extend_select", "ignore", "fail_on", "min_steps", "baseline", "strict_baseline")
 _ACCEPTS = ("no_ignores", "write_baseline", "prune_baseline")
@@ -38,9 +39,14 @@ def _is_json(path: Path, data: bytes) -> bool:
 
 def _report(path: Path, data: bytes) -> Report:
     try:
-        return from_json(data)
+        report = from_json(data)
     except ReportError as error:
         raise Mistake(f"{path}: {error}") from None
+    if report.schema_version == WITHOUT_CHECKSUM:
+        print(
+            f"note: {path}: without a checksum, as an older doctor wrote it: an edit would not be seen", file=sys.stderr
+        )
+    return report
 
 
 def _render(request: Request, saved: Report) -> int:

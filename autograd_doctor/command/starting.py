@@ -143,4 +143,5 @@ def _said(folder: Path, files: list[str], ci: str, programs: list[str]) -> Itera
     if ci == "gitlab":
         yield f"  take it in with `include: [{{local: {WORKFLOWS[ci]}}}]` in .gitlab-ci.yml"
     if not (folder / ".git").exists():
-        yield f"  move {WORKFLOWS[ci]} to the root of your repository, which this folder is not"
+        top = WORKFLOWS[ci].partition("/")[0]
+        yield f"  {top}/ belongs into the root of your repository, which this folder is not: move it there"

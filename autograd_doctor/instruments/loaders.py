@@ -26,6 +26,7 @@ from autograd_doctor.reading.places import here
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.loaders import BatchAsked, LengthAsked, Loader, PassBegan
+from autograd_doctor.wording import plural
 
 _STEPS_TO_SHOW = 2
 """Steps of a pass that show its period: the batches from one to the next."""
@@ -223,7 +224,7 @@ class Loaders(Instrument):
         self._said_cut.add(cut.loader)
         name = f"`{cut.name}`" if cut.name else "a `DataLoader`"
         of = f" of {cut.length}, and then given its last one" if cut.length is not None else ""
-        text = f"passes over {name} that train were cut: the first after {cut.batches} batches{of}"
+        text = f"passes over {name} that train were cut: the first after {plural(cut.batches, 'batch')}{of}"
         self.emit(Noted(step=self._course.steps, text=text))
 
     def _emit(self, drawn_from: _Pass) -> None:

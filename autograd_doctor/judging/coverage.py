@@ -10,6 +10,7 @@ from autograd_doctor.events import (
     InstrumentAttached,
     InstrumentFailed,
     InstrumentLimited,
+    RecordingDamaged,
     RecordingStarted,
 )
 from autograd_doctor.rules import Rule
@@ -34,12 +35,15 @@ class Coverage:
     def __init__(self, trace: Trace) -> None:
         ranks = sorted({event.rank for event in trace.events})
         self._ranks = [_Rank([event for event in trace.events if event.rank == rank]) for rank in ranks]
+        self._is_damaged = bool(trace.of(RecordingDamaged))
         self._selected = {code for started in trace.of(RecordingStarted) for code in started.rules}
 
     def obstacle(self, rule: Rule) -> Obstacle | None:
         """What kept a rule from judging, None if all that it needs had watched."""
         obstacles = [obstacle for rank in self._ranks for obstacle in rank.obstacles(rule)]
         worst = max(obstacles, key=lambda obstacle: (obstacle.blind, obstacle.failure), default=None)
+        if worst and worst.blind and not worst.failure and self._is_damaged:
+            return worst._replace(reason="the recording ends too early")
         if worst and worst.blind and not worst.failure and self._selected and rule.code not in self._selected:
             return worst._replace(reason="not recorded: the program ran with other rules selected")
         return worst

@@ -42,8 +42,9 @@ def _joined(report: Report, rank: int, other: Report) -> Report:
     report = msgspec.structs.replace(report, findings=findings, statistics=statistics(findings))
     if not _is_worse(other.exit_code, report.exit_code):
         return report
+    reason = f"rank {rank}: {other.exit_reason}"
     return msgspec.structs.replace(
-        report, verdict=other.verdict, exit_code=other.exit_code, exit_reason=f"rank {rank}: {other.exit_reason}"
+        report, verdict=other.verdict, exit_code=other.exit_code, exit_reason=reason, advice=other.advice
     )
 
 

@@ -1,4 +1,4 @@
-"""One line per finding, `path:line:col: CODE message`, for editors and problem matchers, then the summary."""
+"""One line per finding, `path:line:col: CODE message [severity]`, for editors and matchers, then the summary."""
 
 from __future__ import annotations
 
@@ -19,4 +19,5 @@ def render(report: Report, options: Options) -> str:
 
 
 def _line(report: Report, finding: ReportedFinding) -> str:
-    return f"{spot(report, finding)}: {finding.code} {one_line(finding.message or finding.title)}"
+    said = one_line(finding.message or finding.title)
+    return f"{spot(report, finding)}: {finding.code} {said} [{finding.severity}]"

@@ -14,18 +14,18 @@ from autograd_doctor.renderers.frames import Frame, Mark, frames
 from autograd_doctor.renderers.printable import one_line, printable
 from autograd_doctor.renderers.remarks import doubts, subject_of
 from autograd_doctor.renderers.wording import line_of, measured
-from autograd_doctor.report import Place, ReportedFinding
+from autograd_doctor.report import Place, Report, ReportedFinding, Run
 
 
-def finding_lines(canvas: Canvas, finding: ReportedFinding, cwd: str) -> Iterator[Text]:
-    """The finding from its headline to its help; source is looked up below `cwd`."""
-    made = frames(marks(finding), cwd)
+def finding_lines(canvas: Canvas, finding: ReportedFinding, report: Report) -> Iterator[Text]:
+    """The finding from its headline to its help; source is looked up below the folder of the run."""
+    made = frames(marks(finding), report.target.cwd)
     digits = _digits(made)
     yield from canvas.indented(_headline(canvas, finding, SEVERITY_STYLES[finding.severity]))
     yield from _frames(canvas, finding, made, digits)
     if finding.location is None:
         yield from canvas.beside(Text(" " * (digits + 1)), canvas.prose(finding.message))
-    yield from _rows(canvas, finding, digits)
+    yield from _rows(canvas, finding, report.run, digits)
 
 
 def places_of(canvas: Canvas, finding: ReportedFinding, cwd: str) -> Iterator[Text]:
@@ -77,12 +77,12 @@ def where(place: Place) -> str:
     return one_line(f"{line_of(place)}{column}{function}")
 
 
-def _rows(canvas: Canvas, finding: ReportedFinding, digits: int) -> Iterator[Text]:
+def _rows(canvas: Canvas, finding: ReportedFinding, run: Run, digits: int) -> Iterator[Text]:
     if subject := subject_of(finding):
         yield from _row(canvas, digits, "subject", subject)
     if finding.evidence:
         yield from _table(canvas, digits, finding.evidence)
-    for label, said in doubts(finding):
+    for label, said in doubts(finding, run):
         yield from _row(canvas, digits, label, said)
     if finding.help:
         yield from _row(canvas, digits, "help", finding.help, "bold green")

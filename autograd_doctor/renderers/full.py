@@ -33,7 +33,7 @@ def _lines(canvas: Canvas, report: Report) -> Iterator[Text]:
         yield from _assumed(canvas, report.assumed)
         yield Text("")
     for finding in report.findings:
-        yield from finding_lines(canvas, finding, report.target.cwd)
+        yield from finding_lines(canvas, finding, report)
         yield Text("")
     yield from _footer(canvas, report)
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from autograd_doctor.renderers import Options
-from autograd_doctor.report import Report, to_json
+from autograd_doctor.report import CHECKSUM, Report, to_json
 
 NAME = "json"
 
@@ -20,6 +20,8 @@ def render(report: Report, options: Options) -> str:
 def schema() -> dict[str, Any]:
     """The JSON Schema of draft 7 that `report.schema.json` holds, made from the report's own types."""
     (top,), definitions = msgspec.json.schema_components([Report], ref_template="#/definitions/{name}")
+    definitions["Report"]["properties"][CHECKSUM] = {"type": "string"}
+    definitions["Report"]["required"].append(CHECKSUM)
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "a report of autograd_doctor",

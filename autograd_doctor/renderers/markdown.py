@@ -15,7 +15,7 @@ from autograd_doctor.renderers.markdown_text import code, fenced, prose
 from autograd_doctor.renderers.remarks import command, doubts, remarks, subject_of
 from autograd_doctor.renderers.spots import spot
 from autograd_doctor.renderers.wording import machine, measured, summary, was_judged
-from autograd_doctor.report import Assumed, Report, ReportedFinding
+from autograd_doctor.report import Assumed, Report, ReportedFinding, Run
 from autograd_doctor.wording import plural
 
 NAME = "markdown"
@@ -102,17 +102,17 @@ def _details(report: Report, finding: ReportedFinding) -> str:
     canvas = Canvas(Options(width=_WIDTH))
     frames = canvas.text(places_of(canvas, finding, report.target.cwd))
     shown = fenced(frames) if frames.strip() else f"{prose(finding.message)}\n"
-    rows = "".join(f"- **{label}:** {text}\n" for label, text in _rows(finding))
+    rows = "".join(f"- **{label}:** {text}\n" for label, text in _rows(finding, report.run))
     return f"{title}\n\n{shown}\n{rows}\n"
 
 
-def _rows(finding: ReportedFinding) -> Iterator[tuple[str, str]]:
+def _rows(finding: ReportedFinding, run: Run) -> Iterator[tuple[str, str]]:
     if subject := subject_of(finding):
         yield "subject", prose(subject)
     if finding.evidence:
         pairs = [measured(name, value) for name, value in finding.evidence.items()]
         yield "measured", prose(", ".join(f"{name} {value}" for name, value in pairs))
-    yield from ((label, prose(said)) for label, said in doubts(finding))
+    yield from ((label, prose(said)) for label, said in doubts(finding, run))
     if finding.help:
         yield "help", prose(finding.help)
 

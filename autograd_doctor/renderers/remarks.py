@@ -9,7 +9,7 @@ from itertools import filterfalse
 from msgspec import UNSET
 
 from autograd_doctor.renderers.wording import line_of, listed
-from autograd_doctor.report import Report, ReportedFinding
+from autograd_doctor.report import Report, ReportedFinding, Run
 from autograd_doctor.wording import plural
 
 _CONFIDENCE = {"medium": "medium: the cause was inferred, not observed", "low": "low: a heuristic, look twice"}
@@ -37,13 +37,22 @@ def subject_of(finding: ReportedFinding) -> str:
     return "" if said else f"`{finding.subject}`"
 
 
-def doubts(finding: ReportedFinding) -> Iterator[tuple[str, str]]:
+def doubts(finding: ReportedFinding, run: Run) -> Iterator[tuple[str, str]]:
     """How often it was seen, how sure it is, and its notes."""
     if finding.step_count > 1:
-        yield "seen", f"in {plural(finding.step_count, 'step')}, first in step {finding.step_first}"
+        yield "seen", _seen(finding, run)
     if finding.confidence in _CONFIDENCE:
         yield "confidence", _CONFIDENCE[finding.confidence]
     yield from (("note", note) for note in finding.notes)
+
+
+def _seen(finding: ReportedFinding, run: Run) -> str:
+    """In which steps: most rules look at those that were recorded in full, which others may have been like."""
+    first = f"first in step {finding.step_first}"
+    if finding.step_count <= run.steps_in_full < run.steps:
+        recorded = f"{run.steps_in_full:,} of {run.steps:,} recorded in full"
+        return f"in at least {plural(finding.step_count, 'step')}, {first} ({recorded})"
+    return f"in {plural(finding.step_count, 'step')}, {first}"
 
 
 def remarks(report: Report) -> Iterator[tuple[str, str]]:
@@ -68,7 +77,7 @@ def remarks(report: Report) -> Iterator[tuple[str, str]]:
         yield "cannot tell", _limits(report)
     elif is_function(report) and report.verdict == "passed" and not report.findings:
         yield "cannot tell", "what other inputs bring: derivatives were measured at one point"
-    yield from _next(report)
+    yield from (("next", each) for each in report.advice)
 
 
 def _is_known(finding: ReportedFinding) -> bool:
@@ -80,20 +89,5 @@ def _counted(codes: Sequence[str]) -> list[str]:
 
 
 def _limits(report: Report) -> str:
-    seen = "this one step" if report.run.steps == 1 else f"these {report.run.steps} steps"
+    seen = "this one step" if report.run.steps == 1 else f"these {plural(report.run.steps, 'step')}"
     return f"what comes after {seen}, what other processes do, and whether the model learns well"
-
-
-def _next(report: Report) -> Iterator[tuple[str, str]]:
-    if report.findings:
-        yield "next", f"doctor explain {report.findings[0].code}"
-    elif is_function(report):
-        return
-    elif report.verdict == "program-failed":
-        yield "next", "make the program run by itself: what it wrote before it ended says why it failed"
-    elif report.verdict == "not-judged" and not report.run.steps:
-        alone = "have the program train in one process" if report.run.processes_started else "pass its arguments"
-        aim = "let a step come to its end" if report.run.micro_batches else "let the program reach its training"
-        yield "next", f"{aim}: {alone}, raise `--max-seconds`"
-    elif report.verdict == "not-judged" and report.run.stopped_by == "time":
-        yield "next", "raise `--max-seconds`, so that more steps are seen"

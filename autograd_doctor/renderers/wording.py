@@ -13,8 +13,8 @@ from autograd_doctor.wording import in_bytes, plural
 
 _STOPPED: dict[StoppedBy, str] = {
     "finished": "the program ran to its end",
-    "steps": "stopped after the steps asked for",
-    "time": "stopped after the time asked for",
+    "steps": "stopped once enough was seen",
+    "time": "stopped when its time was up",
     "hung": "the program hung and was ended",
     "exited": "the program exited",
     "raised": "the program crashed",

@@ -53,7 +53,7 @@ def _finding(holding: Holding) -> Finding:
 def _graph(kept: Survivor) -> str:
     if not kept.has_graph:
         return ""
-    return f", with {kept.nodes} graph nodes" + (" whose buffers backward had freed" if kept.freed else "")
+    return f", with {plural(kept.nodes, 'graph node')}" + (" whose buffers backward had freed" if kept.freed else "")
 
 
 def bad() -> None:

@@ -9,6 +9,7 @@ from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.step_cycle import MEASURES_ONLY, is_handmade, ordinal, related, same_objective, share
+from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -70,7 +71,7 @@ def _nothing_to_clip(trace: Trace, location: Location | None, clips: list[Gradie
         seen = "the parameters to clip were an empty list"
         advice = "pass `model.parameters()` itself: a generator that was read before is empty"
     elif trace.learning.isdisjoint(first.parameters) and trace.learning:
-        seen = f"none of the {count} parameters clipped ever had a gradient ({names})"
+        seen = f"none of the {plural(count, 'parameter')} clipped ever had a gradient ({names})"
         advice = "clip the parameters of the model that is trained"
     elif _precedes_every_backward(trace, first):
         seen = f"gradients were clipped before the backward that computes them: {names}"

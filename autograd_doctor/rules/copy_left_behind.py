@@ -10,6 +10,7 @@ from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.lines import beside
+from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -32,9 +33,10 @@ def _is_of_what_is_trained(trace: Trace, event: CopyKept) -> bool:
 
 def _finding(trace: Trace, event: CopyKept) -> Finding:
     name, location = trace.module_name(event.module), event.written_at or event.location
+    since = plural(event.seen - event.changed, "step")
     return RULE.finding(
-        f"`{name}`, which no optimizer moves, was given new weights at least every {event.longest} steps until step "
-        f"{event.changed}, and none in the {event.seen - event.changed} steps since then, although it is still called",
+        f"`{name}`, which no optimizer moves, was given new weights at least every {plural(event.longest, 'step')} "
+        f"until step {event.changed}, and none in the {since} since then, although it is still called",
         subject=name,
         location=location,
         confidence="medium",

@@ -11,6 +11,7 @@ from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.depth import Slope, through_depth, through_time
 from autograd_doctor.views.magnitudes import gradient_totals, relative_updates, rescales, tamed
+from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -72,7 +73,7 @@ def _over_steps(trace: Trace, optimizer: int, totals: list[tuple[int, float]]) -
     first, last = totals[0], totals[-1]
     return RULE.finding(
         f"the norm of the gradients that `{trace.optimizer_name(optimizer)}` uses grows from {first[1]:.2g} to "
-        f"{last[1]:.2g} in {last[0] - first[0]} steps, and nothing clips them",
+        f"{last[1]:.2g} in {plural(last[0] - first[0], 'step')}, and nothing clips them",
         subject=trace.optimizer_name(optimizer),
         location=built.location if built else None,
         help="clip gradients (`torch.nn.utils.clip_grad_norm_`) between backward and step, and lower the rate",

@@ -50,7 +50,7 @@ def _growing(runs: Sequence[BackwardRan]) -> Finding:
     last = runs[-1]
     return RULE.finding(
         f"the graph of step {last.step + 1} reaches back through {plural(last.reaches_back, 'earlier step')}"
-        f"{_carrier(last)}: it grew from {runs[0].nodes} to {last.nodes} nodes",
+        f"{_carrier(last)}: it grew from {runs[0].nodes} to {plural(last.nodes, 'node')}",
         subject=last.carried_by,
         location=last.reaches_back_at or last.location,
         help=_help(last),
@@ -81,7 +81,7 @@ def _updated_with_graphs(trace: Trace, steps: Sequence[OptimizerStepped]) -> Fin
 def _failed(failed: BackwardRan, before: BackwardRan) -> Finding:
     return RULE.finding(
         f"the backward of step {failed.step + 1} failed because its graph reaches back into an earlier step"
-        f"{_carrier(failed)}: {before.nodes} nodes in the step before, {failed.nodes} now",
+        f"{_carrier(failed)}: {plural(before.nodes, 'node')} in the step before, {failed.nodes} now",
         subject=failed.carried_by,
         location=failed.reaches_back_at or failed.location,
         help=_help(failed),

@@ -9,7 +9,7 @@ from autograd_doctor.events import BackwardRan, OptimizerBuilt, OptimizerStepped
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.holdings import Holding, awaits_backward, holdings
+from autograd_doctor.views.holdings import Holding, awaits_backward, holdings, remaining
 from autograd_doctor.wording import in_bytes
 
 
@@ -64,7 +64,7 @@ def _cost(holding: Holding, heavy: bool) -> str:
         growth = in_bytes(holding.per_step(_graph_bytes))
         return f"{in_bytes(kept.graph_bytes)} of saved activations, {growth} more with every step"
     freed = "backward freed the activations, " if kept.freed else ""
-    return f"{freed}{kept.nodes} graph nodes remain, {holding.per_step(_nodes):.0f} more with every step"
+    return f"{freed}{remaining(kept.nodes)}, {holding.per_step(_nodes):.0f} more with every step"
 
 
 def bad() -> None:

@@ -9,7 +9,7 @@ from autograd_doctor.events import BatchDrawn, OptimizerBuilt, OptimizerStepped,
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.holdings import Holding, awaits_backward, holdings, kept_by_module
+from autograd_doctor.views.holdings import Holding, awaits_backward, holdings, kept_by_module, remaining
 from autograd_doctor.wording import in_bytes, plural
 
 
@@ -82,8 +82,10 @@ def _cost(holding: Holding) -> str:
         return f"{in_bytes(kept.graph_bytes)} of saved activations, {growth} more with every step{freed}"
     if kept.freed:
         nodes = holding.per_step(_nodes)
-        return f"backward freed the activations, {kept.nodes} graph nodes remain, {nodes:.0f} more with every step"
-    return f"{kept.nodes} graph nodes, {holding.per_step(_nodes):.0f} more with every step, and no activations"
+        return f"backward freed the activations, {remaining(kept.nodes)}, {nodes:.0f} more with every step"
+    return (
+        f"{plural(kept.nodes, 'graph node')}, {holding.per_step(_nodes):.0f} more with every step, and no activations"
+    )
 
 
 def bad() -> None:

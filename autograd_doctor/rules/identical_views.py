@@ -10,6 +10,7 @@ from autograd_doctor.events import BackwardRan, ModuleSeen, TwinPasses
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -28,7 +29,7 @@ def _finding(trace: Trace, events: list[TwinPasses]) -> Finding:
     others = [Related("the first of them", first.first_at)] if first.first_at is not None else []
     return RULE.finding(
         f"two passes of `{name}` that go into one loss were given {what}, and returned the same, in each of "
-        f"{len(events)} steps that were compared: as two views of a sample, or as two samples, they are one",
+        f"{plural(len(events), 'step')} that were compared: as two views of a sample, or as two samples, they are one",
         subject=name,
         location=first.second_at,
         confidence="medium",

@@ -10,6 +10,7 @@ from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.lines import beside, in_several_steps
+from autograd_doctor.wording import plural
 
 _TWICE = 2
 """Positions by which targets are ahead where both the data and the model have shifted them."""
@@ -98,7 +99,8 @@ def _finding(event: PairsMisaligned) -> Finding:
     )
     location = event.target_at or event.input_at or event.location
     return RULE.finding(
-        f"{what}, in {event.steps} of {event.of} steps that were looked at closely; both are of {event.rows:,} rows",
+        f"{what}, in {event.steps} of {plural(event.of, 'step')} that were looked at closely; both "
+        f"are of {event.rows:,} rows",
         subject=event.target or "targets",
         location=location,
         confidence="medium",

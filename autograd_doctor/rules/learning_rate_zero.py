@@ -64,8 +64,8 @@ def _late(trace: Trace, optimizer: int, before: list[OptimizerStepped]) -> Findi
     calls = [call for call in _calls(trace, optimizer) if not call.first]
     made_at, count = _cause(trace, optimizer), _wasted(trace, optimizer, before)
     return RULE.finding(
-        f"the learning rate of {called(trace, optimizer)} was 0 in the first {count:,} steps: nothing was learned in "
-        "them",
+        f"the learning rate of {called(trace, optimizer)} was 0 in its first {plural(count, 'step')}: nothing was "
+        "learned until then",
         subject=trace.optimizer_name(optimizer),
         location=calls[0].location if calls else made_at,
         help="step the scheduler as often as its factors count, after every step of the optimizer where they count "

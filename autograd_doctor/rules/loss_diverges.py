@@ -21,6 +21,7 @@ from autograd_doctor.views.carried import Carried, carried_values, cause
 from autograd_doctor.views.curves import Curve, curves
 from autograd_doctor.views.magnitudes import growth, relative_updates
 from autograd_doctor.views.rates import rate_given
+from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -100,7 +101,7 @@ def _carried_finding(trace: Trace, curve: Curve, optimizer: int, carried: Carrie
     lost = Related("this loss goes backward", curve.location) if curve.location else None
     return RULE.finding(
         f"what `{last.operation}` makes here {grows}: kept from step to step, it has grown from {first.size:.3g} to "
-        f"{last.size:.3g} within {last.step - first.step} steps, and the loss {end}",
+        f"{last.size:.3g} within {plural(last.step - first.step, 'step')}, and the loss {end}",
         subject=last.operation,
         location=last.location,
         help="keep it in bounds: a factor below 1, a mean in place of a sum, a normalisation, or a reset",
@@ -135,7 +136,8 @@ def _finding(trace: Trace, curve: Curve, optimizer: int, ratio: float, *, by_rat
     cause = f": each step changes the weights by {ratio:.2g} times their size" if by_rate else ""
     made_at = root.made_at or curve.location
     return RULE.finding(
-        f"the loss rises from {curve.opening:.3g} to {curve.closing:.3g} within {curve.count} backwards {end}{cause}",
+        f"the loss rises from {curve.opening:.3g} to {curve.closing:.3g} within "
+        f"{plural(curve.count, 'backward')} {end}{cause}",
         subject=name if by_rate else root.name or "loss",
         location=(built.location if built and by_rate else None) or made_at,
         help=f"lower the rate of `{name}`, by a factor of 10 to begin with, or clip the gradients"

@@ -12,6 +12,7 @@ from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.connectivity import registered
+from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -54,7 +55,8 @@ def _finding(trace: Trace, found: Sequence[Sequence[FreeWeight]]) -> Finding:
     courses = [f"from {_shown(events[0].sizes)} to {_shown(events[-1].sizes)}" for events in found]
     return RULE.finding(
         f"the loss has {names} only in factors of its terms, and each step makes the terms smaller by making the "
-        f"factors smaller: in {last.step - first.step} steps they went {', '.join(courses)}, and nothing leads back",
+        f"factors smaller: in {plural(last.step - first.step, 'step')} they went {', '.join(courses)}, and "
+        "nothing leads back",
         subject=trace.parameter_name(parameters[0]),
         location=first.location,
         confidence="medium",

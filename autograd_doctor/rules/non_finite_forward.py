@@ -21,6 +21,7 @@ from autograd_doctor.trace import Trace
 from autograd_doctor.views.births import described_operands, origins, rows
 from autograd_doctor.views.rates import known
 from autograd_doctor.views.scaling import scaled_too_far
+from autograd_doctor.wording import plural
 
 _REASONS = {
     "log": (
@@ -121,7 +122,7 @@ def _grown(born: NonFiniteProduced, grown: GrownWithin, end: str) -> Finding:
     related = (Related(end, born.location),) if born.location is not None and born.location != grown.location else ()
     return RULE.finding(
         f"what `{grown.operation}` makes here grows from call to call within a step, to {grown.sizes[-1]:.3g} in the "
-        f"mean after {grown.calls} calls; {end}",
+        f"mean after {plural(grown.calls, 'call')}; {end}",
         subject=grown.operation,
         location=grown.location,
         confidence="medium",

@@ -9,6 +9,7 @@ from autograd_doctor.events import ModuleSeen, RowsAlike
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -21,7 +22,8 @@ def _finding(trace: Trace, event: RowsAlike) -> Finding:
     name = f"`{event.name}`" if event.name else "a batch"
     return RULE.finding(
         f"the {event.rows} rows of {name}, which `{trace.module_name(event.module)}` is trained on, are one and the "
-        f"same to the bit, in each of {event.steps} steps that were looked at; from step to step they are another",
+        f"same to the bit, in each of {plural(event.steps, 'step')} that were looked at; from step to step they "
+        "are another",
         subject=event.name or "batch",
         location=event.location,
         confidence="medium",

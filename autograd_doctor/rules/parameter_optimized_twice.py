@@ -92,7 +92,7 @@ def _listed_twice(trace: Trace, optimizer: int, steps: Steps) -> Finding:
     built = trace.optimizers[optimizer]
     return RULE.finding(
         f"`{trace.optimizer_name(optimizer)}` was given {trace.parameter_names(built.duplicates)} twice, and updates "
-        f"{'them' if len(built.duplicates) > 1 else 'it'} twice per step, in all {len(steps)} steps",
+        f"{'them' if len(built.duplicates) > 1 else 'it'} twice per step, in {share(len(steps), len(steps))}",
         subject=trace.parameter_name(built.duplicates[0]),
         location=built.location,
         help="give every parameter to the optimizer once: tied weights come out of two modules",

@@ -41,7 +41,8 @@ def _new_pass(event: BatchRepeated) -> Finding:
 def _same_slice(event: BatchRepeated) -> Finding:
     return RULE.finding(
         f"`{event.name}` was trained on the same {plural(event.samples, 'row')} of {event.of:,} in each of "
-        f"{event.steps} steps that were recorded, sliced anew each time; the program used no others until its end",
+        f"{plural(event.steps, 'step')} that were recorded, sliced anew each time; the program used no "
+        "others until its end",
         subject=event.name,
         location=event.location,
         severity="warning",

@@ -8,6 +8,7 @@ from autograd_doctor.events import SaturationMeasured
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -32,7 +33,7 @@ def _finding(trace: Trace, measured: SaturationMeasured) -> Finding:
     layer = f" behind {trace.parameter_names(measured.parameters)}" if measured.parameters else ""
     return RULE.finding(
         f"{min(measured.shares):.0%} or more of the {what} `{measured.operation}`{layer} lie at its limits in each of "
-        f"{len(measured.shares)} steps: its inputs range from {measured.low:.4g} to {measured.high:.4g}",
+        f"{plural(len(measured.shares), 'step')}: its inputs range from {measured.low:.4g} to {measured.high:.4g}",
         subject=trace.parameter_name(measured.parameters[0]) if measured.parameters else measured.operation,
         location=measured.location,
         help="divide the scores by the square root of their length, or normalise what they are made of"

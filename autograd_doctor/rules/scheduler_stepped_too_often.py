@@ -80,15 +80,15 @@ def _collapsed(calls: Calls, last: int, tunables: Tunables) -> str:
             comes_back = calls[0].length is None and max(rates[position:]) > rate / tunables["small_fraction"] / 2
             if 0 < before <= after and not comes_back:
                 return (
-                    f"the rate fell from {peak:g} to {rate:g} within {before} steps, and {after} more steps were taken "
-                    f"after that{_length(calls)}"
+                    f"the rate fell from {peak:g} to {rate:g} within {plural(before, 'step')}, and "
+                    f"{plural(after, 'more step')} {'was' if after == 1 else 'were'} taken after that{_length(calls)}"
                 )
             return ""
     return ""
 
 
 def _length(calls: Calls) -> str:
-    return f" (the schedule is {calls[0].length} steps long)" if calls[0].length else ""
+    return f" (the schedule is {plural(calls[0].length, 'step')} long)" if calls[0].length else ""
 
 
 def _will_collapse(trace: Trace, calls: Calls, tunables: Tunables) -> str:
@@ -112,7 +112,8 @@ def _ends_early(calls: Calls, batches: int | None, tunables: Tunables) -> str:
     length = calls[0].length
     if length is None or batches is None or length > tunables["first_part"] * batches:
         return ""
-    return f"it is stepped at every batch and {length} steps long, while one epoch has {batches} batches"
+    epoch = plural(batches, "batch")
+    return f"it is stepped at every batch and {plural(length, 'step')} long, while one epoch has {epoch}"
 
 
 def _crawls(trace: Trace, calls: Calls) -> str:

@@ -10,6 +10,7 @@ from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.connectivity import registered
 from autograd_doctor.views.step_cycle import is_handmade
+from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -78,7 +79,8 @@ def _finding(trace: Trace, optimizer: int, stale: list[int], fresh: list[int], s
     where = next((seen.location for seen in trace.of(ModuleSeen) if set(fresh) & set(seen.parameters)), None)
     return RULE.finding(
         f"`{name}` steps {trace.parameter_names(stale)}, which no module in use holds any more; "
-        f"{len(fresh)} parameters that took their place get gradients and are in no optimizer",
+        f"{plural(len(fresh), 'parameter')} that took their place {'gets' if len(fresh) == 1 else 'get'} gradients and "
+        f"{'is' if len(fresh) == 1 else 'are'} in no optimizer",
         subject=name,
         location=trace.optimizers[optimizer].location,
         help="build the optimizer after the model has got its final form, or give it the new parameters with "

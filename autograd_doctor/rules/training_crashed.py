@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import ProgramRaised
+from autograd_doctor.events import MissingModule, ProgramRaised
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
@@ -14,6 +14,14 @@ from autograd_doctor.wording import plural, tensor, values
 
 _CLAIMED: tuple[CrashKind, ...] = ("custom_gradient", "checkpoint")
 """Every crash of these kinds has a rule, AD507 and AD510; rules that explain some of a kind fold this one instead."""
+_DISTRIBUTIONS = {
+    "PIL": "pillow",
+    "cv2": "opencv-python",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
+}
+"""Modules that are installed under another name, of those that training programs often import."""
 _MOST_FRAMES, _MOST_TENSORS = 8, 8
 
 
@@ -34,13 +42,34 @@ def _finding(crash: Crash) -> Finding:
         f"the program died of `{raised.kind}` {when}{said}",
         subject=raised.kind,
         location=crash.site,
-        help=f"follow the calls{' and tensors' if tensors else ''} to the line where something stops being what the "
-        "program expects",
+        help=_to_find(raised.missing)
+        if raised.missing
+        else f"follow the calls{' and tensors' if tensors else ''} to "
+        "the line where something stops being what the program expects",
         evidence={"exception": raised.kind, "steps_before": raised.step},
         related=tuple(Related("called from here", frame.location) for frame in reversed(own[-_MOST_FRAMES:-1])),
         notes=tuple(f"in the failing frame: {text}" for text in tensors),
         step_first=crash.step_first,
         step_count=1,
+    )
+
+
+def _to_find(missing: MissingModule) -> str:
+    """How to have Python find a module."""
+    if missing.package:
+        return (
+            f"`{missing.package}` was imported, which has no `{missing.name}`: see whether it is the one that is meant"
+        )
+    if missing.folder:
+        return (
+            f"`{missing.name}` lies in `{missing.folder}`, where Python does not look: install your project "
+            f"(`{missing.python} -m pip install -e .`), or put `PYTHONPATH={missing.folder}` before the command"
+        )
+    first = missing.name.partition(".")[0]
+    package = _DISTRIBUTIONS.get(first, first)
+    return (
+        f"the program is run by `{missing.python}`, which has no module `{first}`: install it there "
+        f"(`{missing.python} -m pip install {package}`), or install the doctor where the program has its modules"
     )
 
 
@@ -132,7 +161,8 @@ RULE = Rule(
     title="the program crashed",
     observes="the exception that ended the program: the program's own frames, and the tensors of the one that raised",
     why="training did not come to its end",
-    fix="follow the traceback through the program's own lines",
+    fix="follow the traceback through the program's own lines; install a module that was not found into the Python "
+    "that runs the program, which is named",
     fine="`sys.exit(0)` and Ctrl-C; crashes that another finding explains are told there",
     needs=(ProgramRaised,),
     examine=examine,

@@ -78,7 +78,7 @@ def _late(
 ) -> Finding:
     since = "they were added here" if added is not None else "they were frozen no longer"
     return RULE.finding(
-        f"{trace.parameter_names(idle)} had no gradient in any of the {len(steps)} steps of "
+        f"{trace.parameter_names(idle)} had no gradient in any of the {plural(len(steps), 'step')} of "
         f"`{trace.optimizer_name(optimizer)}` that were recorded since {since}",
         subject=trace.parameter_name(idle[0]),
         location=added.location if added is not None else trace.optimizers[optimizer].location,

@@ -16,6 +16,7 @@ from autograd_doctor.reading.frame_locals import variables
 from autograd_doctor.reading.places import is_own, locate
 from autograd_doctor.reading.tensor_facts import describe
 from autograd_doctor.reading.without_running import is_a
+from autograd_doctor.runner.missing_module import missing_module
 from autograd_doctor.signals.guard import Guard
 
 _PACKAGE = str(Path(__file__).parent.parent) + "/"
@@ -79,6 +80,7 @@ def raised(error: BaseException, guard: Guard, step: int, *, caught: bool = Fals
         message=_message(error),
         frames=[*frames, *_where_it_does_not_parse(error)],
         caught=caught,
+        missing=missing_module(error),
         in_backward=any(entry.tb_frame.f_code.co_name == "_engine_run_backward" for entry in entries),
     )
 

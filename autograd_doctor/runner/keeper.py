@@ -37,6 +37,7 @@ from autograd_doctor.keeping.journal import (
     State,
     Temporary,
 )
+from autograd_doctor.recording import last_word
 from autograd_doctor.runner.stashes import Stashes, copied
 
 _SYSTEM = ("/dev/", "/proc/", "/sys/")
@@ -65,15 +66,16 @@ class Refused(PermissionError):
 class Keeper:
     """Takes paths that lead to the thing itself: only the last part may be a link.
 
-    `own` are files and folders of ours, of which nothing is kept. Nothing here is for a process or thread of its own:
-    forked processes go on with what they know, and write into the same journal.
+    `own` are the trace and other files and folders of ours, of which nothing is kept, nor of the trace's last word.
+    Nothing here is for a process or thread of its own: forked processes go on with what they know, and write into the
+    same journal.
     """
 
     def __init__(self, scratch: Path, own: Iterable[Path]) -> None:
         self._journal = Journal(scratch)
         self._book = Book()
         self._stashes = Stashes(self._journal)
-        self._own = tuple(map(os.path.realpath, own))
+        self._own = tuple(os.path.realpath(path) for each in own for path in (each, last_word(each)))
         self._scratch = os.path.realpath(scratch)
         self._caches = tuple(_caches())
         self._in_hand: dict[str, dict[int, float]] = {}

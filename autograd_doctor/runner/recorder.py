@@ -13,7 +13,7 @@ from autograd_doctor import __version__
 from autograd_doctor.clock import CLOCK
 from autograd_doctor.events import Event, RecordingStarted
 from autograd_doctor.plan import Plan
-from autograd_doctor.recording import FORMAT_LINE, encoded
+from autograd_doctor.recording import FORMAT_LINE, encoded, leave_word
 
 
 class Recorder:
@@ -61,6 +61,7 @@ class Recorder:
                 data = data[os.write(self._descriptor, data) :]
         except OSError as error:
             self._lost = True
+            leave_word(self._path, error)
             print(f"autograd_doctor: cannot go on recording in {self._path}: {error.strerror}", file=sys.__stderr__)
 
     def _open(self, flags: int = 0) -> None:

@@ -9,7 +9,7 @@ from itertools import pairwise
 from autograd_doctor.events import BatchDrawn, Survivor, SurvivorsCounted
 from autograd_doctor.findings import Location
 from autograd_doctor.trace import Trace
-from autograd_doctor.wording import in_bytes
+from autograd_doctor.wording import in_bytes, plural
 
 Size = Callable[[Survivor], int]
 ENOUGH_CENSUSES = 3
@@ -55,7 +55,12 @@ class Holding:
         if not self.steps_per_epoch or self.per_step(size) <= 0:
             return ""
         kept = in_bytes(self.per_step(size) * self.steps_per_epoch)
-        return f"an epoch of {self.steps_per_epoch} steps would add {kept}"
+        return f"an epoch of {plural(self.steps_per_epoch, 'step')} would add {kept}"
+
+
+def remaining(nodes: int) -> str:
+    """What is left of a graph whose buffers were freed."""
+    return f"{plural(nodes, 'graph node')} {'remains' if nodes == 1 else 'remain'}"
 
 
 def holdings(trace: Trace) -> list[Holding]:

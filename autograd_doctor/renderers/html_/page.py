@@ -40,7 +40,7 @@ _QUANTITIES = {
 def page(report: Report) -> str:
     """One file of HTML that loads nothing: styles, scripts and data lie in it, and nothing else may run."""
     style = Markup(_asset("uplot/uPlot.min.css") + _asset("report.css"))
-    scripts = [Markup(_asset(name)) for name in ("uplot/uPlot.iife.min.js", "report.js")]
+    scripts = [Markup(_asset(name)) for name in ("uplot/uPlot.iife.min.js", "axis.js", "report.js")]
     text: str = (
         _environment()
         .get_template("report.html")
@@ -53,7 +53,7 @@ def page(report: Report) -> str:
             command=f"{remarks.command(report)} {shlex.join(report.target.argv)}",
             facts=[*machine(report), *seen(report)],
             tiles=_tiles(report),
-            findings=[_finding(finding, report.target.cwd) for finding in report.findings],
+            findings=[_finding(finding, report) for finding in report.findings],
             remarks=[row for row in remarks.remarks(report) if row[0] not in ("not checked", "suppressed")],
             skipped=_skipped(report),
             plots=_plots(report.course),
@@ -93,15 +93,15 @@ def _tone(report: Report) -> str:
     return "good" if report.verdict == "passed" else "unjudged"
 
 
-def _finding(finding: ReportedFinding, cwd: str) -> dict[str, Any]:
+def _finding(finding: ReportedFinding, report: Report) -> dict[str, Any]:
     """What is told of a finding beside its own fields."""
-    made = frames(marks(finding), cwd)
+    made = frames(marks(finding), report.target.cwd)
     return {
         "about": finding,
         "frames": [(where(frame.anchor), code_lines(frame), unplaced(frame)) for frame in made],
         "evidence": [measured(name, value) for name, value in finding.evidence.items()],
         "subject": remarks.subject_of(finding),
-        "doubts": list(remarks.doubts(finding)),
+        "doubts": list(remarks.doubts(finding, report.run)),
     }
 
 

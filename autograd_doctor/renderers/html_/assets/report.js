@@ -16,19 +16,19 @@
     return made;
   }
 
-  function spoken(value) {
+  function spoken(value, digits = 3) {
     if (value === null || value === undefined) return "not measured";
     if (!finite(value)) return value === "nan" ? "NaN" : value;
     if (value === 0) return "0";
     const size = Math.abs(value);
-    return size >= 0.001 && size < 10000 ? String(+value.toPrecision(3)) : value.toExponential(1).replace(".0e", "e").replace("e+", "e");
+    return size >= 0.001 && size < 10000 ? String(+value.toPrecision(digits)) : value.toExponential(digits - 2).replace(/\.?0*e\+?/, "e");
   }
 
-  function bytes(value) {
+  function bytes(value, digits = 3) {
     const units = ["bytes", "KiB", "MiB", "GiB"];
     let at = 0;
     while (Math.abs(value) >= 1024 && at < 3) { value /= 1024; at += 1; }
-    return `${+value.toPrecision(at ? 4 : 6)} ${units[at]}`;
+    return `${+value.toPrecision(at ? digits + 1 : digits + 3)} ${units[at]}`;
   }
 
   // ---------------------------------------------------------------------------------------------------- light and dark
@@ -60,11 +60,12 @@
   };
   const sync = uPlot.sync("steps");
 
-  // Of a logarithmic axis, at most about six powers of ten; all that it has where these are too few.
-  function decades(u, splits) {
-    const power = (at) => Math.round(Math.log10(at)), isPower = (at) => Math.abs(Math.log10(at) - power(at)) < 1e-6;
-    const whole = splits.filter(isPower), every = Math.ceil(whole.length / 6);
-    return whole.length < 2 ? splits : splits.map((at) => (isPower(at) && power(at) % every === 0 ? at : null));
+  // What marks are called: with as many digits as tell them apart, and no more.
+  function called(axis, places, say) {
+    for (let digits = 3; ; digits += 1) {
+      const names = places.map((place) => (axis.isPower(place) && Math.abs(place) > 3 ? `1e${place}` : say(axis.value(place), digits)));
+      if (digits > 7 || new Set(names).size === names.length) return names;
+    }
   }
 
   function plot(figure) {
@@ -116,21 +117,23 @@
       shown?.destroy();
       const axis = { stroke: color("soft"), grid: { stroke: color("line"), width: 1 }, ticks: { stroke: color("line"), width: 1 }, font: "12px system-ui, sans-serif" };
       const few = told.every((each) => each.steps.length <= 60);
-      const data = uPlot.join(told.map((each) => [each.steps, each.values.map((value) => (finite(value) ? value : null))]));
+      const axisOf = log ? Axis.logarithmic() : Axis.linear(numbers, quantity === "memory" ? 1024 : 10);
+      const values = uPlot.join(told.map((each) => [each.steps, each.values.map((value) => (finite(value) ? value : null))]));
+      const data = values.map((row, at) => (at ? row.map((value) => (finite(value) ? axisOf.place(value) : null)) : row));
       const lasts = Math.max(course.steps, ...findings.map((finding) => finding.step), ...told.flatMap((each) => each.steps), 2);
       shown = new uPlot({
         width: box.clientWidth, height: 210, cursor: { sync: { key: sync.key, scales: ["x", null] }, focus: { prox: 24 } },
         focus: { alpha: 0.35 }, legend: { live: true },
-        scales: { x: { time: false, range: (u, from, to) => (from === to ? [from - 1, to + 1] : [from, to]), min: 1, max: lasts }, y: { distr: log ? 3 : 1, ...(numbers.length && low === high && !log ? { range: [Math.min(low, 0) - (low < 0 ? 1 : 0), high > 0 ? high * 1.5 : 1] } : {}) } },
+        scales: { x: { time: false, range: (u, from, to) => (from === to ? [from - 1, to + 1] : [from, to]), min: 1, max: lasts }, y: { range: (u, from, to) => (finite(from) ? axisOf.range(from, to) : [0, 1]) } },
         axes: [
           { ...axis, size: 30, values: (u, splits) => splits.map((at) => (Number.isInteger(at) ? at.toLocaleString("en") : "")) },
-          { ...axis, size: quantity === "memory" ? 84 : 62, values: (u, splits) => splits.map((at) => (at === null ? "" : say(at))), ...(log ? { filter: decades, grid: { ...axis.grid, filter: decades }, ticks: { ...axis.ticks, filter: decades } } : {}) },
+          { ...axis, size: (u, names) => 20 + 7 * Math.max(6, ...(names ?? []).map((name) => name.length)), splits: (u, at, from, to) => axisOf.marks(from, to), values: (u, places) => called(axisOf, places, say) },
         ],
         series: [
           { label: "step", value: (u, at) => at ?? "–" },
           ...told.map((each, row) => ({
             label: each.name, stroke: LINES[isDark() ? "dark" : "light"][row % 8], width: 1.75, spanGaps: true,
-            points: { show: few, size: 4 }, value: (u, value) => (value === null || value === undefined ? "–" : say(value)),
+            points: { show: few, size: 4 }, value: (u, place, series, at) => (finite(place) ? say(values[series][at]) : "–"),
           })),
         ],
         hooks: { draw: [marks] },
@@ -185,7 +188,8 @@
     const { steps, rows } = course.flow;
     const positive = rows.flatMap((row) => row.norms.filter((value) => finite(value) && value > 0)).map(Math.log10);
     let low = Math.floor(Math.min(...positive, 0)), high = Math.ceil(Math.max(...positive, low + 1));
-    if (positive.length) { low = Math.max(Math.floor(Math.min(...positive) - 0.3), -40); high = Math.max(Math.ceil(Math.max(...positive) + 0.3), low + 2); }
+    if (positive.length) { high = Math.ceil(Math.max(...positive) + 0.3); low = Math.min(Math.max(Math.floor(Math.min(...positive) - 0.3), high - 40), high - 2); }
+    const below = positive.some((value) => value < low) ? "≤ " : "";
     const scale = (value) => (Math.log10(value) - low) / (high - low);
     const height = rows.length <= 40 ? 19 : rows.length <= 80 ? 14 : 10;
     const names = element("div", "names"), words = element("div", "words"), canvas = element("canvas");
@@ -253,7 +257,7 @@
       ramp.style.width = "140px";
       const ctx = crisp(ramp, 140, 12);
       for (let x = 0; x < 140; x += 1) { ctx.fillStyle = shade(x / 139); ctx.fillRect(x, 0, 1, 12); }
-      entry.append(element("span", "", `1e${low}`), ramp, element("span", "", `1e${high}`));
+      entry.append(element("span", "", `${below}1e${low}`), ramp, element("span", "", `1e${high}`));
       box.replaceChildren(entry, swatch(0, "zero"), swatch("nan", "NaN or Inf"), element("span", "entry", "blank: no gradient"));
     }
     draw();

@@ -90,7 +90,7 @@ def test_the_next_check_puts_back_what_nobody_could_and_only_that(check: Check) 
     started.communicate()
     assert check.is_clean()
     assert all(map(is_gone, numbers))
-    assert "note: an earlier check was killed; 3 paths" in errors
+    assert "note: an earlier check was killed, and what its program had changed was put back, 3 paths" in errors
 
 
 def _guardians(child: int) -> list[int]:

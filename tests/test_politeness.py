@@ -238,6 +238,24 @@ WAYS = {
         shutil.copyfile('old/epoch8.pt', 'old/one.pt')
         print(sorted(path.name for path in Path('old').glob('epoch*')) == ['epoch6.pt', 'epoch7.pt', 'epoch8.pt'],
               torch.load('old/one.pt') == {'epoch': 8})""",
+    "in the folder of a descriptor": """
+        folder = os.open('old', os.O_RDONLY)
+        for name in os.listdir('old'):
+            if os.path.isfile('old/' + name):
+                os.write(os.open(name, os.O_WRONLY | os.O_TRUNC, dir_fd=folder), b'new')
+        os.write(os.open('n.pt', os.O_WRONLY | os.O_CREAT | os.O_EXCL, dir_fd=folder), b'new')
+        os.write(os.open(b'a.txt', os.O_RDWR | os.O_CREAT, dir_fd=folder), b'other')
+        try: os.open('one.pt/n', os.O_WRONLY, dir_fd=folder)
+        except NotADirectoryError as error: assert error.filename == 'one.pt/n'
+        os.close(os.open(os.path.abspath('n.bin'), os.O_WRONLY | os.O_CREAT, dir_fd=folder))
+        print(open('old/a.txt').read() == 'other', open('old/n.pt').read() == 'new', os.path.getsize('a.txt') > 0)""",
+    "pipes that are made": """
+        os.remove('pipe'); os.mkfifo('pipe', 0o600); os.mkfifo('n', dir_fd=os.open('old', os.O_RDONLY))
+        print(os.path.exists('old/n'))""",
+    "memory that is shared with a file": """
+        kept = torch.from_file('b.bin', shared=True, size=4, dtype=torch.uint8); kept.fill_(7)
+        made = torch.from_file('n.bin', True, 4, dtype=torch.uint8); made.fill_(7)
+        print(open('b.bin', 'rb').read(4) == b'\\x07' * 4, os.path.exists('n.bin'))""",
     "a forked process": """
         import multiprocessing
         def work(): open('a.txt', 'w').write('new'); os.remove('b.bin'); torch.save(1, 'n.pt')

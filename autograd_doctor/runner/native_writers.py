@@ -23,6 +23,8 @@ class _Writer(NamedTuple):
     keyword: str
     mode: int | None = None
     """Where it takes a mode; `r`, which is also the default, writes nothing."""
+    shared: int | None = None
+    """Where it takes whether what is written is to reach the file, which is not the default."""
 
 
 _NATIVE = {
@@ -31,6 +33,7 @@ _NATIVE = {
         _Writer("_C.ScriptModule.save", 1, "filename"),
         _Writer("_C.ScriptModule._save_for_mobile", 1, "filename"),
         _Writer("_C.ScriptFunction.save", 1, "filename"),
+        _Writer("from_file", 0, "filename", shared=1),
     ],
     "safetensors._safetensors_rust": [_Writer("serialize_file", 1, "filename")],
     "torchvision.io.image": [_Writer("write_file", 0, "filename")],
@@ -55,7 +58,8 @@ def announce_native_writers(witness: Witness, say: Callable[[str], None]) -> Non
 def _announcing(original: Callable[..., Any], writer: _Writer, witness: Witness) -> Callable[..., Any]:
     @functools.wraps(original)
     def announcing(*args: Any, **kwargs: Any) -> Any:
-        if _argument(args, kwargs, writer.mode, "mode", "w" if writer.mode is None else "r") != "r":
+        reads = _argument(args, kwargs, writer.mode, "mode", "w" if writer.mode is None else "r") == "r"
+        if not reads and _argument(args, kwargs, writer.shared, "shared", writer.shared is None):
             witness.announce(_argument(args, kwargs, writer.position, writer.keyword, None))
         return original(*args, **kwargs)
 

@@ -6,6 +6,7 @@ program do what it was about to do, unless what is there could not be kept.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import threading
@@ -19,6 +20,7 @@ from autograd_doctor.runner.keeper import Keeper, Refused
 
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _LOOK_EVERY = 0.5
+_DESCRIPTORS = "/proc/self/fd"
 _HERE = -1
 """How audit events say that a path is not relative to the folder of a descriptor."""
 
@@ -62,6 +64,23 @@ class Witness:
                 self._hear(heard[event], arguments)
 
         sys.addaudithook(hook)
+        self._hear_what_is_not_audited()
+
+    def _hear_what_is_not_audited(self) -> None:
+        """`open` is told of without the folder that a name is relative to, and what makes pipes not at all."""
+        if os.path.isdir(_DESCRIPTORS):
+            _replace("open", _opening(os.open))
+        for name in ("mkfifo", "mknod"):
+            if hasattr(os, name):
+                _replace(name, self._making(getattr(os, name)))
+
+    def _making(self, original: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(original)
+        def make(path: Any, *arguments: Any, dir_fd: int | None = None, **options: Any) -> None:
+            self._hear(self._made, (path, 0, _HERE if dir_fd is None else dir_fd))
+            original(path, *arguments, dir_fd=dir_fd, **options)
+
+        return make
 
     def _look(self) -> None:
         """Now and then, how files were left, so that what others do to them later is known as theirs."""
@@ -160,7 +179,7 @@ class Witness:
 
     def _restated(self, path: Any, folder: int) -> None:
         if isinstance(path, int):
-            path = os.readlink(f"/proc/self/fd/{path}")
+            path = os.readlink(f"{_DESCRIPTORS}/{path}")
         self._keeper.restated(_followed(_named(path, folder)))
 
     def _mapped(self, descriptor: int, *_: Any) -> None:
@@ -182,6 +201,34 @@ class Witness:
             self._keeper.database(_followed(text))
 
 
+def _opening(original: Callable[..., int]) -> Callable[..., int]:
+    """`os.open` with the folder of a descriptor as part of the name, so that the audit event has it as well."""
+
+    @functools.wraps(original)
+    def open(path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        if dir_fd is None or not flags & _WRITES:
+            return original(path, flags, mode, dir_fd=dir_fd)
+        folder = f"{_DESCRIPTORS}/{dir_fd}"
+        name = os.fspath(path)
+        try:
+            return original(os.path.join(os.fsencode(folder) if isinstance(name, bytes) else folder, name), flags, mode)
+        except OSError as error:
+            error.filename = path
+            raise
+
+    return open
+
+
+def _replace(name: str, function: Callable[..., Any]) -> None:
+    """Put a function in the place of one of `os`, wherever it goes by."""
+    original = getattr(os, name)
+    for module in (os, sys.modules[original.__module__]):
+        setattr(module, name, function)
+    for able in (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks):
+        if original in able:
+            able.add(function)
+
+
 def _ends_in(path: Any, names: set[str]) -> bool:
     """Whether a path may be that of one of these files."""
     if names:
@@ -194,7 +241,7 @@ def _named(path: Any, folder: int) -> str:
     """The absolute path of a name, which itself may be a link."""
     text = os.fsdecode(path)
     if folder is not None and folder >= 0 and not os.path.isabs(text):
-        text = os.path.join(os.readlink(f"/proc/self/fd/{folder}"), text)
+        text = os.path.join(os.readlink(f"{_DESCRIPTORS}/{folder}"), text)
     above, name = os.path.split(_absolute(text.rstrip("/") or "/"))
     return _followed(text) if name in ("", ".", "..") else os.path.join(os.path.realpath(above), name)
 

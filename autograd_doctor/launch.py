@@ -17,6 +17,7 @@ import msgspec
 
 from autograd_doctor.events import Event, Noted, RunEnded
 from autograd_doctor.interrupts import Interrupts, interrupts
+from autograd_doctor.keeping.adopted import Adopted, our_processes
 from autograd_doctor.keeping.descendants import MARK, end_all, note_mark
 from autograd_doctor.keeping.guardian import Guardian
 from autograd_doctor.keeping.listing import Listing
@@ -83,6 +84,7 @@ class Child:
             env={"PYTHONHASHSEED": _HASH_SEED, **os.environ, MARK: self._mark},
             start_new_session=True,
         )
+        our_processes.add(self._process.pid)
         os.close(plan_end)
         self._events: list[Event] = []
 
@@ -91,6 +93,7 @@ class Child:
 
     def __exit__(self, *_: object) -> None:
         self._kill_if_alive()
+        our_processes.discard(self._process.pid)
         self._plan_pipe.close()
         if self._screen:
             self._screen.drain()
@@ -109,7 +112,8 @@ class Child:
         """
         timed_out = lingered = interrupted = False
         before = Listing(folders if plan.polite else (), besides=os.path.dirname(plan.trace))
-        with interrupts() as heard, Guardian(self._process.pid, self._mark, plan.scratch):
+        guardian = Guardian(self._process.pid, self._mark, plan.scratch)
+        with interrupts() as heard, guardian, Adopted() as adopted:
             try:
                 note_mark(Path(plan.scratch), self._mark)
                 self._give(plan)
@@ -125,7 +129,7 @@ class Child:
                     self._kill_if_alive()
             with heard.held():
                 self._take(self._reader.ended(), on_event)
-                self._end_helpers(plan)
+                self._end_helpers(plan, adopted)
                 done = put_back(Path(plan.scratch))
                 rank = plan.ranks.rank
                 self._events += [Noted(text=text, rank=rank) for text in told(done, before, plan.scratch)]
@@ -136,11 +140,12 @@ class Child:
         """Whether the program has come to its end as far as the recording goes."""
         return any(isinstance(event, RunEnded) for event in self._events)
 
-    def _end_helpers(self, plan: Plan) -> None:
+    def _end_helpers(self, plan: Plan, adopted: Adopted) -> None:
         """What the program has started. Where it was not stopped, a check that need not be polite lets it go on."""
         end = Trace(tuple(self._events)).end
         if plan.polite or end is None or end.reason in _STOPPED_BY_US:
             end_all(self._process.pid, self._mark)
+            adopted.end()
 
     def _give(self, plan: Plan) -> None:
         trace = Path(plan.trace)

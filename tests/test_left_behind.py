@@ -6,13 +6,16 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
 from tests.checks import Check, is_gone, marked_below, soon
+from tests.harness import ROOT
 
 TRAIN = """
     import os, subprocess, sys, time
@@ -62,6 +65,50 @@ def test_what_it_started_ends_with_a_stop(check: Check) -> None:
     assert check.is_clean()
     assert "what the program wrote was removed after the run: `made`" in out
     assert "what the program changed was put back after the run: `kept.txt`" in out
+
+
+DISGUISED = """
+    import subprocess
+    said = "sleep 1; echo new > kept.txt; echo new > late.txt; sleep 300"
+    options = dict(env={"PATH": "/bin:/usr/bin"}, start_new_session=True)
+    helper = subprocess.Popen(["sh", "-c", said], **options)
+    below = subprocess.run(["sh", "-c", f"({said}) > /dev/null 2>&1 & echo $!"], stdout=subprocess.PIPE, **options)
+    print("processes", helper.pid, int(below.stdout), flush=True)
+"""
+
+
+def test_what_it_started_in_disguise_ends_with_it_too(check: Check) -> None:
+    bystander = subprocess.Popen(["sleep", "300"], env={}, start_new_session=True)
+    out, _ = check.run(DISGUISED)
+    numbers = [int(word) for line in out.splitlines() if line.startswith("processes") for word in line.split()[1:]]
+    assert len(numbers) == 2
+    assert all(map(is_gone, numbers))
+    time.sleep(1.5)
+    assert check.is_clean(), "nobody writes any more"
+    assert bystander.poll() is None
+    bystander.kill()
+    bystander.wait()
+
+
+def test_a_check_from_within_ends_no_child_of_the_callers(tmp_path: Path) -> None:
+    program = f"""
+        import subprocess
+        before = subprocess.Popen(["sleep", "300"], start_new_session=True)
+        from autograd_doctor import check
+        (open("train.py", "w")).write({dedent(DISGUISED)!r})
+        check("train.py", seconds=0)
+        print(before.poll())
+        before.kill()
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", dedent(program)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert done.stdout.splitlines()[-1] == "None", done.stderr
 
 
 def test_a_killed_check_is_cleaned_up_at_once(check: Check) -> None:

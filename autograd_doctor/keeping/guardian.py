@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
+from autograd_doctor.keeping.adopted import our_processes
 from autograd_doctor.keeping.descendants import end_all
 from autograd_doctor.keeping.workspace import end_abandoned
 from autograd_doctor.own_python import own_python
@@ -30,6 +31,7 @@ class Guardian:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
+        our_processes.add(self._process.pid)
 
     def __enter__(self) -> Self:
         return self
@@ -37,6 +39,7 @@ class Guardian:
     def __exit__(self, *_: object) -> None:
         with suppress(OSError):
             self._process.communicate(b".")
+        our_processes.discard(self._process.pid)
 
 
 def main() -> None:

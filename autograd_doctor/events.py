@@ -548,6 +548,7 @@ class BackwardRan(Event, frozen=True):
     guessed: those of `values` that had left torch, and that nobody saw come back.
     reached: parameters in the graph of the roots. wrote: parameters whose `.grad` it wrote.
     behind: those reached that no optimizer holds, and that work on what was computed from some that one does.
+    before: those from which something was computed that some that one holds work on.
     ahead: where it reached parameters of several optimizers, those none of whose parameters works on the others'.
     cuts: where the paths of `values` minus `reached` were dropped.
     rewrapped_at: the line that turned the root into a fresh leaf.
@@ -568,6 +569,7 @@ class BackwardRan(Event, frozen=True):
     guessed: list[int] = []
     reached: list[int] = []
     behind: list[int] = []
+    before: list[int] = []
     ahead: list[int] = []
     wrote: list[int] = []
     cuts: list[Cut] = []

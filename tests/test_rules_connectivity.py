@@ -410,7 +410,7 @@ def left_out(count: int = 4, *, behind: bool = True, **sizes: tuple[int, ...]) -
         built(HEAD),
     )
     both = [ENCODER, HEAD]
-    facts = {"wrote": both, "reached": both, "behind": [ENCODER] if behind else []}
+    facts = {"wrote": both, "reached": both, "behind": [ENCODER] * behind, "before": [ENCODER] * (not behind)}
     return who, steps(count, {HEAD: 1.0}, backward=facts)
 
 
@@ -426,6 +426,14 @@ def test_two_steps_prove_nothing_about_the_optimizer() -> None:
 def test_part_that_comes_before_what_is_optimized_is_an_info() -> None:
     (finding,) = examined(parameter_not_optimized.RULE, *left_out(behind=False), forward())
     assert finding.severity == "info"
+
+
+def test_part_that_stands_beside_what_is_optimized_is_an_error() -> None:
+    who = (seen(ENCODER, "actor.weight"), seen(HEAD, "critic.weight"), built(HEAD))
+    both = [ENCODER, HEAD]
+    happened = steps(4, {HEAD: 1.0}, backward={"wrote": both, "reached": both})
+    (finding,) = examined(parameter_not_optimized.RULE, who, happened, forward())
+    assert (finding.severity, finding.notes) == ("error", ())
 
 
 def test_part_that_runs_in_eval_mode_is_an_info() -> None:

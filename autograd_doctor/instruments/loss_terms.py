@@ -25,6 +25,7 @@ from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.optimizers import Optimizers
+from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.changing_numbers import ChangingNumbers
 from autograd_doctor.reading.graph_structure import nodes_of
@@ -148,6 +149,7 @@ class LossTerms(Instrument):
         site: Site,
         course: Course,
         detail: Detail,
+        parameters: Parameters,
         optimizers: Optimizers,
         tensors: Tensors,
         lineage: Lineage,
@@ -155,6 +157,7 @@ class LossTerms(Instrument):
         super().__init__(site)
         self._course = course
         self._detail = detail
+        self._parameters = parameters
         self._optimizers = optimizers
         self._tensors = tensors
         self._operations = site.signals.operations
@@ -215,7 +218,7 @@ class LossTerms(Instrument):
         made = self._tensors.get(result) if isinstance(result, torch.Tensor) else None
         if made is None or not made.values:
             return
-        if made.connected & self._optimizers.held or (result.requires_grad and self._is_live(result)):
+        if made.connected & self._trainable or (result.requires_grad and self._is_live(result)):
             if operation.name in _IN_LINE:
                 self._take_note_of_use(operation)
                 self._made_in_line(operation, result, made)
@@ -241,7 +244,8 @@ class LossTerms(Instrument):
                 self._used_in = self._course.steps
 
     def _is_live(self, tensor: torch.Tensor) -> bool:
-        """Whether it carries a gradient to something that is trained; the point at which a slope was taken is not.
+        """Whether it carries a gradient to a parameter, be it held by an optimizer or forgotten; the point at which a
+        slope was taken is none.
 
         Data that require a gradient count, as long as no parameter has flowed into what was computed of them; so do
         leaves made of such values, as an image that is optimised by hand is.
@@ -251,8 +255,12 @@ class LossTerms(Instrument):
         made = self._tensors.get(tensor)
         if made is None or not made.values:
             return True
-        taught = made.connected & self._optimizers.held if self._optimizers.held else made.connected
+        taught = made.connected & self._trainable if self._optimizers.held else made.connected
         return taught != 0 or self._teaches_an_input(tensor)
+
+    @property
+    def _trainable(self) -> int:
+        return self._optimizers.held | self._parameters.of_modules
 
     def _is_of_parameters(self, tensor: torch.Tensor) -> bool:
         made = self._tensors.get(tensor)

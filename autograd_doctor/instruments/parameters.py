@@ -51,6 +51,8 @@ class Parameters(Instrument):
         self._registrations = registrations
         self._modules = modules
         self._numbers = Numbers()
+        self.of_modules = 0
+        """A bit for each number of an `nn.Parameter`, which is there to be trained; other leaves may be anything."""
         self.get: Callable[[torch.Tensor], int | None] = self._numbers.get
         self._names: dict[int, str] = {}
         self._unnamed: set[int] = set()
@@ -64,6 +66,7 @@ class Parameters(Instrument):
         if number is None:
             number = self._numbers.add(tensor)
             self._unnamed.add(number)
+            self.of_modules |= isinstance(tensor, nn.Parameter) << number
         return number
 
     def carry_on(self, number: int, leaf: torch.Tensor) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from torch.autograd.graph import Node
@@ -10,6 +10,8 @@ from torch.autograd.graph import Node
 from autograd_doctor.reading.graph_walk import GraphWalk
 from autograd_doctor.reading.made import Made
 
+Ordered = Callable[[GraphWalk, Iterable[int], Iterable[int]], set[int]]
+"""Which leaves of a graph lie somewhere on the way of trained ones."""
 _Carried = tuple[bool, bool]
 """Whether something of the one is in a node, and something of the other."""
 
@@ -23,6 +25,20 @@ def behind(walk: GraphWalk, leaves: Iterable[int], trained: Iterable[int]) -> se
     for node in walk.forward_order:
         carries[id(node)] = any(carries.get(id(source), False) for source, _ in node.next_functions)
     return {leaf for leaf in leaves if any(_meets(walk, carries, leaf))}
+
+
+def before(walk: GraphWalk, leaves: Iterable[int], trained: Iterable[int]) -> set[int]:
+    """Those of the leaf nodes from which something was computed that a trained one works on.
+
+    A path leads from such a leaf to the loss on which a trained leaf joins; one that stands beside all trained ones,
+    and meets what they gave in the loss alone, is not among them.
+    """
+    joins = {consumer for leaf in trained for consumer in _worked_on_in(walk, leaf)}
+    leads: dict[int, bool] = {}
+    for node in reversed(walk.forward_order):
+        consumers = walk.consumers.get(id(node), ())
+        leads[id(node)] = id(node) in joins or any(leads.get(consumer, False) for consumer, _ in consumers)
+    return {leaf for leaf in leaves if any(leads.get(consumer) for consumer, _ in walk.consumers.get(leaf, ()))}
 
 
 def first_meetings(walk: GraphWalk, one: Made, other: Made) -> list[Node]:
@@ -50,6 +66,17 @@ def _carried(walk: GraphWalk, one: Made, other: Made) -> Iterator[tuple[Node, _C
         carried = made is one or any(first for first, _ in sources), made is other or any(last for _, last in sources)
         carries[id(node)] = carried
         yield node, carried, sources
+
+
+def _worked_on_in(walk: GraphWalk, leaf: int) -> Iterator[int]:
+    """The operations on a leaf and something else, data included; before them it was transposed, cast or expanded."""
+    pending = [leaf]
+    while pending:
+        for consumer, _ in walk.consumers.get(pending.pop(), ()):
+            if len(walk.nodes[consumer].next_functions) > 1:
+                yield consumer
+            else:
+                pending.append(consumer)
 
 
 def _meets(walk: GraphWalk, carries: dict[int, bool], leaf: int) -> Iterable[bool]:

@@ -50,7 +50,9 @@ def _by_intent(trace: Trace, left_out: list[int], learning: Iterable[int], ratio
         return "they belong to a module that runs in eval mode"
     if _size(trace, left_out) > ratio * _size(trace, learning):
         return "they are far larger than what is optimized, as the fixed part under a new head or an adapter is"
-    if not any(set(left_out).intersection(backward.behind) for backward in trace.of(BackwardRan)):
+    backwards = _backwards(trace, left_out)
+    lie_before = set(left_out).issubset({parameter for backward in backwards for parameter in backward.before})
+    if lie_before and not any(set(left_out).intersection(backward.behind) for backward in backwards):
         return "they all come before what is optimized, as a fixed backbone does"
     return ""
 

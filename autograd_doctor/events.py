@@ -941,13 +941,17 @@ class LeafUsed(Event, frozen=True):
 
 
 class GradientsCleared(Event, frozen=True):
-    """Gradients were set to None or zero. `unused`: those that a finished backward wrote and no step consumed."""
+    """Gradients were set to None or zero. `unused`: those that a finished backward wrote and no step consumed.
+
+    moved: those of the unused whose parameters the program has changed since, in place, as a climb along them does.
+    """
 
     parameters: list[int]
     unused: list[int]
     how: Literal["optimizer.zero_grad", "module.zero_grad", "by hand"]
     location: Location | None
     optimizer: int | None = None
+    moved: list[int] = []
 
 
 class GradientsClipped(Event, frozen=True):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import torch
 from torch.optim import Optimizer
@@ -44,11 +44,13 @@ _MOST_RAW_LEAVES = 200
 class _Gradient:
     """What is known of one parameter's `.grad`. The first `consumed` of `backwards` were used by a step.
 
-    used: the key that the last step left, until the gradient is written or replaced.
+    used: the key that the last step left, until the gradient is written or replaced. computed_at: the version of the
+    parameter when a backward wrote it.
     """
 
     key: tuple[int, int] | None = None
     used: tuple[int, int] | None = None
+    computed_at: int = 0
     backwards: list[int] = field(default_factory=list)
     consumed: int = 0
     consumed_norm: float | None = None
@@ -66,6 +68,18 @@ class _Gradient:
         self.consumed = self.foreign = 0
         self.consumed_norm = None
         self.altered = False
+
+
+class _Cleared(NamedTuple):
+    """A parameter without its gradient. lost: no step had used it; moved: the parameter was changed since it came."""
+
+    parameter: int
+    lost: bool
+    moved: bool
+
+    @classmethod
+    def of(cls, number: int, entry: _Gradient, parameter: torch.Tensor) -> _Cleared:
+        return cls(number, len(entry.backwards) > entry.consumed, version_of(parameter) != entry.computed_at)
 
 
 class Ledger(Instrument):
@@ -185,8 +199,8 @@ class Ledger(Instrument):
                 entry.altered = entry.altered or entry.is_used_up
                 entry.key = _key(gradient)
 
-    def _look_for_clears(self) -> list[tuple[int, bool]]:
-        """Parameters whose gradients became None or zero, each with whether a fresh gradient was lost."""
+    def _look_for_clears(self) -> list[_Cleared]:
+        """Parameters whose gradients became None or zero."""
         cleared, suspects = [], []
         for number, parameter in self._parameters.living():
             entry = self._gradients.get(number)
@@ -194,16 +208,16 @@ class Ledger(Instrument):
                 continue
             gradient = gradient_of(parameter)
             if gradient is None:
-                cleared.append((number, len(entry.backwards) > entry.consumed))
+                cleared.append(_Cleared.of(number, entry, parameter))
                 entry.key = None
                 entry.clear()
             elif _key(gradient) != entry.key:
-                suspects.append((number, gradient, entry))
-        sizes = norms([gradient for _, gradient, _ in suspects])
+                suspects.append((number, parameter, gradient, entry))
+        sizes = norms([gradient for *_, gradient, _ in suspects])
         zeroed = not any(sizes)  # what scales or clips gradients touches those that were zero already, too
-        for (number, gradient, entry), norm in zip(suspects, sizes, strict=True):
+        for (number, parameter, gradient, entry), norm in zip(suspects, sizes, strict=True):
             if norm == 0.0 and zeroed and entry.backwards:
-                cleared.append((number, len(entry.backwards) > entry.consumed))
+                cleared.append(_Cleared.of(number, entry, parameter))
                 entry.clear()
             elif _key(gradient)[0] != (entry.key or (0, 0))[0]:
                 entry.clear()
@@ -214,7 +228,7 @@ class Ledger(Instrument):
 
     def _report_cleared(
         self,
-        cleared: list[tuple[int, bool]],
+        cleared: list[_Cleared],
         how: Literal["optimizer.zero_grad", "module.zero_grad", "by hand"],
         location: Location | None,
         optimizer: int | None,
@@ -223,8 +237,9 @@ class Ledger(Instrument):
             self.emit(
                 GradientsCleared(
                     step=self._course.steps,
-                    parameters=[number for number, _ in cleared],
-                    unused=[number for number, lost in cleared if lost],
+                    parameters=[each.parameter for each in cleared],
+                    unused=[each.parameter for each in cleared if each.lost],
+                    moved=[each.parameter for each in cleared if each.lost and each.moved],
                     how=how,
                     location=location,
                     optimizer=optimizer,
@@ -325,7 +340,7 @@ class Ledger(Instrument):
                 entry = self._gradients[number] = _Gradient()
             key = _key(gradient)
             if key != entry.key:
-                entry.key, entry.used = key, None
+                entry.key, entry.used, entry.computed_at = key, None, version_of(parameter)
                 if not entry.backwards or entry.backwards[-1] != backward:
                     entry.backwards.append(backward)
             if entry.backwards and entry.backwards[-1] == backward:

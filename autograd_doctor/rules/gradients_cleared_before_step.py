@@ -98,6 +98,7 @@ def _kept_only_the_last(trace: Trace, loss: Loss) -> bool:
 
     A backward that also wrote gradients of an input was there to probe, and a closure runs anew for every evaluation.
     One that another optimizer's step has used was its turn: these parameters rested, and have turns of their own.
+    Where parameters were moved in between, the next backward ran at another point, to which these had shown the way.
     """
     step, cleared, backward, parameters = loss
     uses = [use for use in step.uses if has_new(use) and set(use.parameters) & set(parameters)]
@@ -105,6 +106,7 @@ def _kept_only_the_last(trace: Trace, loss: Loss) -> bool:
         bool(uses)
         and not step.in_closure
         and cleared.how != "by hand"
+        and not set(cleared.moved).issuperset(parameters)
         and all(len(use.backwards) == 1 for use in uses)
         and all(same_objective(trace, backward.backward, use.backwards[0]) for use in uses)
         and trace.optimized.issuperset(backward.wrote)
@@ -332,7 +334,8 @@ RULE = Rule(
     fine=(
         "The gradients that a generator's loss leaves in its critic, those of a saliency or adversarial pass, and "
         "batches that are thrown away now and then are cleared on purpose: the step that follows has its own. So "
-        "are those of parameters that rest while another optimizer has its turn on the same loss."
+        "are those of parameters that rest while another optimizer has its turn on the same loss, and those that have "
+        "shown the way to another point, as in sharpness-aware minimisation."
     ),
     needs=(
         BackwardRan,

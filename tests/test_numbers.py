@@ -1,10 +1,11 @@
-"""Numbers for objects, by identity."""
+"""Numbers for objects, by identity, and what is known of values until they change."""
 
 from __future__ import annotations
 
 import pytest
+import torch
 
-from autograd_doctor.reading.numbers import Numbers
+from autograd_doctor.reading.numbers import Numbers, ValueTable
 
 
 class Thing:
@@ -55,3 +56,27 @@ def test_the_living_are_told_in_their_order(numbers: Numbers) -> None:
         numbers.add(each)
     del gone, each
     assert [(number, each is first or each is last) for number, each in numbers.living()] == [(0, True), (2, True)]
+
+
+def test_what_is_known_of_values_ends_with_a_change_in_place() -> None:
+    table: ValueTable[str] = ValueTable()
+    values = torch.ones(3)
+    table.put(values, "ones")
+    assert (table.get(values), values in table, len(table)) == ("ones", True, 1)
+    values.mul_(2)
+    assert (table.get(values), values in table) == (None, False)
+    table.put(values, "twos")
+    view = values[:1]
+    assert (table.get(values), table.get(view)) == ("twos", None)
+    view.zero_()
+    assert table.get(values) is None
+    table.discard(values)
+    assert len(table) == 0
+
+
+def test_values_of_inference_mode_have_no_versions() -> None:
+    table: ValueTable[str] = ValueTable()
+    with torch.inference_mode():
+        values = torch.ones(3)
+    table.put(values, "ones")
+    assert table.get(values) == "ones"

@@ -22,7 +22,7 @@ from autograd_doctor.reading.linear import DIFFERENCES, JOINS, PRODUCTS, SUMS
 from autograd_doctor.reading.loss_arguments import operands_of
 from autograd_doctor.reading.losses import REGRESSION
 from autograd_doctor.reading.made import has_graph
-from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.operation_kinds import FROM_DATA
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.shaping import MOVES
@@ -94,11 +94,11 @@ class Bootstraps(WithinStep):
         self.listen(self._lineage.operated, self._operation_ended)
 
     def _forget(self) -> None:
-        self._marks: IdentityTable[_Mark] = IdentityTable()
-        self._discounted: IdentityTable[None] = IdentityTable()
-        self._partial: IdentityTable[None] = IdentityTable()
-        self._scaled: IdentityTable[None] = IdentityTable()
-        self._targets: IdentityTable[Place | None] = IdentityTable()
+        self._marks: ValueTable[_Mark] = ValueTable()
+        self._discounted: ValueTable[None] = ValueTable()
+        self._partial: ValueTable[None] = ValueTable()
+        self._scaled: ValueTable[None] = ValueTable()
+        self._targets: ValueTable[Place | None] = ValueTable()
         self._known: list[_Mark] = []
         self._compared_with: list[_Target] = []
 

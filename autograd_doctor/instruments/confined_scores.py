@@ -14,7 +14,7 @@ from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.reading.linear import JOINS, REARRANGEMENTS
 from autograd_doctor.reading.loss_arguments import usual_class_dim
 from autograd_doctor.reading.made import has_graph
-from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.reading.tensors_in import tensors_in
@@ -49,7 +49,7 @@ class ConfinedScores(Instrument):
         self._course = course
         self._detail = detail
         self._lineage = lineage
-        self._known: IdentityTable[_Confined] = IdentityTable()
+        self._known: ValueTable[_Confined] = ValueTable()
         self._told: dict[Place | None, int] = {}
 
     def connect(self, signals: Signals) -> None:
@@ -59,7 +59,7 @@ class ConfinedScores(Instrument):
 
     def _focused(self, detail: Detail) -> None:
         """What operations of other steps did is not known."""
-        self._known = IdentityTable()
+        self._known = ValueTable()
 
     def _operated(self, operation: Operation) -> None:
         name, result = operation.name, operation.result

@@ -10,7 +10,7 @@ from autograd_doctor.instruments.instrument import Site
 from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.within_step import WithinStep
 from autograd_doctor.reading.made import has_graph, next_order
-from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.pairs import ADDING, ELEMENTWISE, SCALING
 from autograd_doctor.reading.signs import NEGATIONS, is_square
 from autograd_doctor.reading.tensors_in import tensors_in
@@ -46,8 +46,8 @@ class Divergences(WithinStep):
         return bool(by_logarithm | by_variance) and bool(numbers["square"])
 
     def _forget(self) -> None:
-        self._numbers: IdentityTable[int] = IdentityTable()
-        self._parts: IdentityTable[frozenset[_Part]] = IdentityTable()
+        self._numbers: ValueTable[int] = ValueTable()
+        self._parts: ValueTable[frozenset[_Part]] = ValueTable()
 
     def _operation_ended(self, operation: Operation) -> None:
         name, result = operation.name, operation.result

@@ -22,7 +22,7 @@ from autograd_doctor.reading.looks import Looks
 from autograd_doctor.reading.loss_arguments import operands_of
 from autograd_doctor.reading.losses import COMPARING
 from autograd_doctor.reading.made import Made, has_graph
-from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.pairs import SCALING
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.signs import NEGATIONS
@@ -64,7 +64,7 @@ class LateWeights(Instrument):
         self._tensors = tensors
         self._ledger = ledger
         self._lineage = lineage
-        self._reduced: IdentityTable[_Reduced] = IdentityTable()
+        self._reduced: ValueTable[_Reduced] = ValueTable()
         self._products: WeakKeyDictionary[Made, _Product] = WeakKeyDictionary()
         self._looks: Looks[Place | None] = Looks()
 
@@ -76,7 +76,7 @@ class LateWeights(Instrument):
 
     def _turned(self, detail: Detail) -> None:
         """What operations of other steps made is not known."""
-        self._reduced = IdentityTable()
+        self._reduced = ValueTable()
 
     def _step_taken(self, course: Course) -> None:
         self._looks.step_taken()

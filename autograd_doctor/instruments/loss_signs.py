@@ -19,7 +19,7 @@ from autograd_doctor.instruments.optimizers import Optimizers
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.linear import DIFFERENCES, JOINS, PRODUCTS, REARRANGEMENTS, SUMS
 from autograd_doctor.reading.made import has_graph
-from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.operation_kinds import Kind
 from autograd_doctor.reading.places import Place, here, locate
 from autograd_doctor.reading.signs import DIVISIONS, NEGATIONS, REVERSED, sign_of
@@ -74,9 +74,9 @@ class LossSigns(Instrument):
         self._optimizers = optimizers
         self._tensors = tensors
         self._lineage = lineage
-        self._bounded: IdentityTable[_Bounded] = IdentityTable()
-        self._residuals: IdentityTable[None] = IdentityTable()
-        self._log_probabilities: IdentityTable[None] = IdentityTable()
+        self._bounded: ValueTable[_Bounded] = ValueTable()
+        self._residuals: ValueTable[None] = ValueTable()
+        self._log_probabilities: ValueTable[None] = ValueTable()
         """Of classes, so that their negatives are never below zero."""
         self._told: set[tuple[object, bool]] = set()
 
@@ -86,7 +86,7 @@ class LossSigns(Instrument):
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
 
     def _step_taken(self, course: Course) -> None:
-        self._bounded, self._residuals, self._log_probabilities = IdentityTable(), IdentityTable(), IdentityTable()
+        self._bounded, self._residuals, self._log_probabilities = ValueTable(), ValueTable(), ValueTable()
 
     # --------------------------------------------------------------------------------------------------- operations
 

@@ -23,7 +23,7 @@ from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.graph_structure import nodes_of
 from autograd_doctor.reading.linear import DIFFERENCES, JOINS, PRODUCTS, REARRANGEMENTS, SUMS
 from autograd_doctor.reading.made import Made, has_graph, leaf_of, numbers_in
-from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.operation_kinds import Kind
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.tensor_facts import readable
@@ -84,8 +84,8 @@ class MovingTargets(Instrument):
         self._tensors = tensors
         self._ledger = ledger
         self._lineage = lineage
-        self._sides: IdentityTable[_Side] = IdentityTable()
-        self._differences: IdentityTable[_Difference] = IdentityTable()
+        self._sides: ValueTable[_Side] = ValueTable()
+        self._differences: ValueTable[_Difference] = ValueTable()
         self._compared: list[_Difference] = []
         self._numbers: dict[Place | None, set[float]] = {}
         self._told: dict[Place | None, set[int]] = {}
@@ -241,7 +241,7 @@ class MovingTargets(Instrument):
     def _begin_anew(self) -> None:
         self._compared.clear()
         if self._sides or self._differences:
-            self._sides, self._differences = IdentityTable(), IdentityTable()
+            self._sides, self._differences = ValueTable(), ValueTable()
 
 
 def _parted(values: Sequence[Any]) -> tuple[list[torch.Tensor], list[Any]]:

@@ -17,7 +17,7 @@ from autograd_doctor.reading.linear import DIFFERENCES
 from autograd_doctor.reading.loss_arguments import operands_of
 from autograd_doctor.reading.losses import REGRESSION
 from autograd_doctor.reading.made import has_graph, next_order
-from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.pairs import ELEMENTWISE
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.shaping import MOVES
@@ -78,7 +78,7 @@ class NoiseTargets(WithinStep):
         self.listen(self._module_calls.root_passed, self._root_passed, attention=Attention.CLOSE)
 
     def _forget(self) -> None:
-        self._noisy: IdentityTable[_Noisy] = IdentityTable()
+        self._noisy: ValueTable[_Noisy] = ValueTable()
         self._given: list[_Given] = []
         self._known: set[_Draw] = set()
         self._is_inside = False

@@ -22,7 +22,7 @@ from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.distributions import tensors_of
 from autograd_doctor.reading.linear import DIFFERENCES, PRODUCTS, REARRANGEMENTS, SUMS
 from autograd_doctor.reading.made import has_graph, numbers_in
-from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.signs import DIVISIONS, NEGATIONS, REVERSED, sign_of
 from autograd_doctor.reading.tensor_facts import at_home
@@ -133,8 +133,8 @@ class PolicyTerms(Instrument):
         self._forget()
 
     def _forget(self) -> None:
-        self._held: IdentityTable[_Held] = IdentityTable()
-        self._draws: IdentityTable[None] = IdentityTable()
+        self._held: ValueTable[_Held] = ValueTable()
+        self._draws: ValueTable[None] = ValueTable()
         self._scored: set[int] = set()
 
     # ------------------------------------------------------------------------------------------------ distributions

@@ -20,7 +20,7 @@ from autograd_doctor.reading.linear import DIFFERENCES
 from autograd_doctor.reading.loss_arguments import operands_of
 from autograd_doctor.reading.losses import REGRESSION
 from autograd_doctor.reading.made import has_graph
-from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.shaping import MOVES
 from autograd_doctor.reading.signs import is_square
@@ -73,7 +73,7 @@ class SlopeNorms(WithinStep):
         self.listen(self._lineage.operated, self._operation_ended)
 
     def _forget(self) -> None:
-        self._parts: IdentityTable[_Part] = IdentityTable()
+        self._parts: ValueTable[_Part] = ValueTable()
 
     def _backward_ended(self, call: BackwardCall) -> None:
         outputs = _outputs(call.roots[0]) if len(call.roots) == 1 else None

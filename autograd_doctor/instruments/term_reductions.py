@@ -20,7 +20,7 @@ from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.loss_arguments import operands_of
 from autograd_doctor.reading.losses import CLASSES, LOSSES
 from autograd_doctor.reading.made import Made, has_graph
-from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.pairs import ADDING, AVERAGES, ELEMENTWISE, SCALING
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.signs import DIVISIONS, NEGATIONS
@@ -99,9 +99,9 @@ class TermReductions(Instrument):
         self._lineage = lineage
         self._module_calls = module_calls
         self._samples: set[int] = set()
-        self._weighted: IdentityTable[None] = IdentityTable()
-        self._terms: IdentityTable[_Term] = IdentityTable()
-        self._halves: IdentityTable[_Half] = IdentityTable()
+        self._weighted: ValueTable[None] = ValueTable()
+        self._terms: ValueTable[_Term] = ValueTable()
+        self._halves: ValueTable[_Half] = ValueTable()
         self._mixed: WeakKeyDictionary[Made, _Mixed] = WeakKeyDictionary()
         self._told: dict[Place | None, int] = {}
 
@@ -114,7 +114,7 @@ class TermReductions(Instrument):
 
     def _turned(self, detail: Detail) -> None:
         """What operations of other steps made is not known."""
-        self._terms, self._weighted, self._halves = IdentityTable(), IdentityTable(), IdentityTable()
+        self._terms, self._weighted, self._halves = ValueTable(), ValueTable(), ValueTable()
 
     def _step_taken(self, course: Course) -> None:
         self._samples = set()

@@ -9,6 +9,10 @@ import weakref
 from collections.abc import Iterator
 from typing import Any, Generic, TypeVar
 
+import torch
+
+from autograd_doctor.reading.subclasses import version_of
+
 V = TypeVar("V")
 
 
@@ -60,6 +64,34 @@ class IdentityTable(Generic[V]):
             thing = entry()
             if thing is not None:
                 yield thing, entry.value
+
+
+class ValueTable(Generic[V]):
+    """What is known of the values of tensors: a change in place makes other values, of which nothing is known."""
+
+    def __init__(self) -> None:
+        self._known: IdentityTable[tuple[int, V]] = IdentityTable()
+
+    def get(self, wanted: object) -> V | None:
+        known = self._known.get(wanted)
+        return known[1] if known is not None and known[0] == _version(wanted) else None
+
+    def __contains__(self, wanted: object) -> bool:
+        known = self._known.get(wanted)
+        return known is not None and known[0] == _version(wanted)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def put(self, thing: object, value: V) -> None:
+        self._known.put(thing, (_version(thing), value))
+
+    def discard(self, thing: object) -> None:
+        self._known.discard(thing)
+
+
+def _version(thing: object) -> int:
+    return version_of(thing) if isinstance(thing, torch.Tensor) else 0
 
 
 class Numbers(IdentityTable[int]):

@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator
 
 from autograd_doctor.events import (
-    FunctionJudged,
     InstrumentFailed,
     LightStepsCounted,
     ModelAssumed,
@@ -127,7 +126,7 @@ def _program_exit(trace: Trace, outcome: Outcome) -> int | None:
 
 def notes(trace: Trace, outcome: Outcome) -> list[str]:
     """What the doctor changed or left out, and what was odd about the end, each once."""
-    said = list(dict.fromkeys([*(event.text for event in trace.of(Noted)), *_functions_not_judged(trace)]))
+    said = list(dict.fromkeys(event.text for event in trace.of(Noted)))
     said += [f"`{each.instrument}` failed in `{each.look}`: {each.error}" for each in trace.of(InstrumentFailed)]
     if outcome.first_run is not None:
         said.append(f"in a first run, {outcome.first_run.how}; this is a second run, with {outcome.first_run.wanted}")
@@ -135,10 +134,3 @@ def notes(trace: Trace, outcome: Outcome) -> list[str]:
         running = f"; this was running:\n{outcome.stacks.rstrip()}" if outcome.stacks else ""
         said.append(f"the program hung and was ended{running}")
     return said
-
-
-def _functions_not_judged(trace: Trace) -> Iterator[str]:
-    """Custom functions that the program merely uses; where one was asked about, the verdict says it."""
-    for event in trace.of(FunctionJudged):
-        if event.verdict == "not judged" and not event.requested:
-            yield f"the gradient of `{event.function}` was not checked: {event.reason}"

@@ -502,6 +502,115 @@ def test_function_without_gradients_is_left_alone() -> None:
     assert watched(lambda: HalfSquare.apply(torch.ones(3))) == []
 
 
+# ------------------------------------------------------------------------------------------- objects besides tensors
+
+
+class Grid:
+    """Coefficients in float32, of the size that inputs have; `served` counts how often they were asked for."""
+
+    def __init__(self, size: int, *, learned: bool = False) -> None:
+        self.size = size
+        self.matrix = torch.linspace(0.5, 1.5, size * size).reshape(size, size).requires_grad_(learned)
+        self.served = 0
+
+    def operator(self) -> torch.Tensor:
+        self.served += 1
+        return self.matrix
+
+    def noted(self) -> torch.Tensor:
+        CALLS.append("noted")
+        return self.matrix
+
+
+class Adjoint(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, grid):
+        ctx.grid = grid
+        return x @ grid.operator()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad @ ctx.grid.matrix.T, None
+
+
+class NotTransposed(Adjoint):
+    @staticmethod
+    def backward(ctx, grad):
+        grid = ctx.grid
+        return grad @ grid.matrix, None
+
+
+class NotesItself(Adjoint):
+    @staticmethod
+    def backward(ctx, grad):
+        grid = ctx.grid
+        return grad @ grid.noted().T, None
+
+
+class InHalfOfThePrecision(Adjoint):
+    @staticmethod
+    def forward(ctx, x, grid):
+        ctx.grid = grid
+        return (x.float() @ grid.operator().float()).to(x.dtype)
+
+
+class Padded(torch.autograd.Function):
+    """Right at its own size, where the number that it takes besides is that of columns."""
+
+    @staticmethod
+    def forward(ctx, x, options):
+        ctx.columns = options["columns"] if type(options) is dict else options
+        return 2 * x[:, : ctx.columns // 2]
+
+    @staticmethod
+    def backward(ctx, grad):
+        returned = grad.new_zeros(grad.shape[0], ctx.columns)
+        returned[:, : ctx.columns // 2] = 2 * grad
+        return returned, None
+
+
+@pytest.mark.parametrize("rows", [3, 400])
+def test_objects_besides_tensors_are_held_fixed(rows: int) -> None:
+    grid = Grid(8)
+    assert verdict(Adjoint, inputs(rows, 8), grid).verdict == "right"
+    judged = verdict(NotTransposed, inputs(rows, 8), grid)
+    assert (judged.verdict, judged.input) == ("wrong", 0)
+    assert grid.served == 2  # once for each call of the program
+    assert grid.matrix.dtype == torch.float32
+
+
+def test_objects_too_large_to_be_tried_element_by_element_are_tried_along_directions() -> None:
+    grid = Grid(300)
+    assert verdict(Adjoint, inputs(20, 300), grid).verdict == "right"
+    assert verdict(NotTransposed, inputs(20, 300), grid).verdict == "not judged"
+
+
+def test_lower_precision_within_is_no_mistake() -> None:
+    assert verdict(InHalfOfThePrecision, inputs(4, 8), Grid(8)).verdict in ("right", "not judged")
+
+
+@pytest.mark.parametrize("options", [40, {"columns": 40}])
+def test_other_arguments_may_speak_of_sizes_that_were_cut(options: Any) -> None:
+    assert verdict(Padded, inputs(64, 40), options).verdict == "right"
+
+
+@pytest.mark.parametrize(
+    ("function", "thing", "reason"),
+    [
+        (NotesItself, Grid(8), "it changes `CALLS`"),
+        (Adjoint, Grid(8, learned=True), "require a gradient"),
+        (WithCallable, nn.Linear(8, 8), "`Linear` besides tensors"),
+        (WithCallable, nn.Linear(8, 8).forward, "`method` besides tensors"),
+    ],
+)
+def test_objects_that_cannot_be_held_are_named(function: Any, thing: Any, reason: str) -> None:
+    CALLS.clear()
+    arguments = (thing, inputs(3, 8)) if function is WithCallable else (inputs(3, 8), thing)
+    judged = verdict(function, *arguments)
+    assert (judged.verdict, CALLS) == ("not judged", [])
+    assert reason in judged.reason
+
+
 # --------------------------------------------------------------------------------------------------- second derivatives
 
 

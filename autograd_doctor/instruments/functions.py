@@ -19,8 +19,17 @@ from autograd_doctor.events import ContextAttributeKept, Event, FunctionJudged, 
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.instrument import Instrument, Site
-from autograd_doctor.reading.derivatives import Verdict, judge, judge_twice, small_copies, whole_copies
+from autograd_doctor.reading.derivatives import (
+    Verdict,
+    agrees_along,
+    judge,
+    judge_twice,
+    row_copies,
+    small_copies,
+    whole_copies,
+)
 from autograd_doctor.reading.function_signature import argument_names
+from autograd_doctor.reading.held import MOST_ELEMENTS, NotHeld, held, is_plain
 from autograd_doctor.reading.places import is_own, locate, place
 from autograd_doctor.reading.side_effects import methods, side_effect
 from autograd_doctor.reading.slopes import Case, OutOfTime, Patience
@@ -41,7 +50,6 @@ _SECONDS_IF_ASKED = 30.0
 """The same where it is all that the person waits for."""
 _CALLS_LOOKED_AT = 3
 """The first call may come with inputs or attributes that are not typical."""
-_PLAIN = (type(None), bool, int, float, complex, str, torch.dtype, torch.device, torch.Size)
 _REFUSED = ("returned an incorrect number of gradients", "returned an invalid gradient")
 _ONCE = "differentiate twice"
 
@@ -50,7 +58,10 @@ _ONCE = "differentiate twice"
 class _Met:
     """What is known of one custom function. `inputs` are copies of ours, those to try first at the front.
 
-    `returned`: its forward came to an end at least once. `asked_about`: the program runs for its sake. `tried`: the
+    `whole` are copies that were not cut, if they are not too large to be kept. `holds`: there are objects among them.
+
+    `returned`: its forward came to an end at least once. `read`: its code was.
+    `asked_about`: the program runs for its sake. `tried`: the
     inputs on which it was judged, or could not be.
     """
 
@@ -58,7 +69,10 @@ class _Met:
     asked_about: bool = False
     calls: int = 0
     returned: bool = False
+    read: bool = False
     inputs: list[tuple[Any, ...]] = field(default_factory=list)
+    whole: tuple[Any, ...] | None = None
+    holds: bool = False
     wanted: tuple[int, ...] = ()
     tried: tuple[Any, ...] = ()
     obstacle: str = ""
@@ -121,14 +135,17 @@ class Functions(Instrument):
             return
         met.returned = True
         if met.calls <= _CALLS_LOOKED_AT:
-            self._look_at_context(call, met)
+            node = _node(call)
+            if (met.inputs or met.whole) and not met.read:
+                met.read = True
+                met.obstacle = met.obstacle or side_effect(call.function, call.args, vars(node) if node else {})
+            self._look_at_context(call, met, node)
 
-    def _look_at_context(self, call: FunctionCall, met: _Met) -> None:
+    def _look_at_context(self, call: FunctionCall, met: _Met, node: Any) -> None:
         """Find attributes of the graph node that are, or hold, the very inputs or outputs of the call."""
         cls, args, result = call.function, call.args, call.result
-        outputs = [out for out in (result if isinstance(result, tuple | list) else (result,)) if _is_tensor(out)]
+        outputs = _outputs(result)
         passing = [*outputs, *(each for each in args if not is_parameter(each))]  # parameters stay alive anyway
-        node = next((node for node in map(node_of, outputs) if isinstance(node, cls._backward_cls)), None)
         for name, value in list(vars(node).items()) if node is not None else ():
             kept = [tensor for tensor in tensors_in([value]) if any(tensor is known for known in passing)]
             if not kept or name in met.attributes:
@@ -154,8 +171,9 @@ class Functions(Instrument):
         if self._course.running is not None:
             return
         for cls, met in self._met.items():
-            if met.verdict is None and met.returned and (met.inputs or met.obstacle):
+            if met.verdict is None and met.returned and (met.inputs or met.whole or met.obstacle):
                 met.verdict = _judged(cls, met, judge_first)
+                met.whole = None
                 self._say(cls, met, met.verdict)
 
     def _judge_second_derivatives(self) -> None:
@@ -183,24 +201,43 @@ class Functions(Instrument):
         )
 
 
+def _outputs(result: Any) -> list[torch.Tensor]:
+    return [out for out in (result if isinstance(result, tuple | list) else (result,)) if _is_tensor(out)]
+
+
+def _node(call: FunctionCall) -> Any:
+    """The node of the graph that a call made, which is the `ctx` of its backward."""
+    nodes = map(node_of, _outputs(call.result))
+    return next((node for node in nodes if isinstance(node, call.function._backward_cls)), None)
+
+
 def _copy_inputs(met: _Met, args: Sequence[Any]) -> None:
     """Copy what the function met, if a gradient is wanted and its inputs are such that it can be called again."""
     met.wanted = tuple(i for i, arg in enumerate(args) if _is_tensor(arg) and _is_real(arg) and arg.requires_grad)
     tensors = [arg for arg in args if _is_tensor(arg)]
-    odd = next((type(arg).__name__ for arg in args if not _is_tensor(arg) and not _is_plain(arg)), "")
     if not met.wanted:
         return
-    if odd or any(tensor.layout is not torch.strided or tensor.is_complex() for tensor in tensors):
-        met.obstacle = f"it takes a `{odd}` besides tensors" if odd else "it takes sparse or complex tensors"
+    if any(tensor.layout is not torch.strided or tensor.is_complex() for tensor in tensors):
+        met.obstacle = "it takes sparse or complex tensors"
         return
     if not all(bool(torch.isfinite(tensor).all()) for tensor in tensors if _is_real(tensor)):
         return
-    copies = [small_copies(args), whole_copies(args)]
-    met.inputs = [each for each in (reversed(copies) if met.asked_about else copies) if each is not None]
+    try:
+        given = [arg if _is_tensor(arg) else held(arg) for arg in args]
+    except NotHeld as obstacle:
+        met.obstacle = str(obstacle)
+        return
+    met.holds = not all(_is_tensor(arg) or is_plain(arg) for arg in args)
+    met.whole = whole_copies(given, MOST_ELEMENTS)
+    small, whole = small_copies(given), whole_copies(given)
+    copies = (whole, small) if met.asked_about else (small, whole)
+    if met.holds:  # an object fits the sizes that it came with, but for the number of samples
+        copies = (*((whole,) if met.asked_about else ()), row_copies(given), whole, small)
+    met.inputs = [each for each in copies if each is not None]
     if met.asked_about:
         # The person chose these inputs: they are cut only if they are too large.
         del met.inputs[1:]
-    met.obstacle = "" if met.inputs else "its inputs are too large"
+    met.obstacle = "" if met.inputs or met.whole else "its inputs are too large"
 
 
 def judge_first(case: Case, cls: type) -> Verdict:
@@ -216,22 +253,62 @@ def judge_second(case: Case, cls: Any) -> Verdict:
 
 def _judged(cls: Any, met: _Met, how: Callable[[Case, type], Verdict]) -> Verdict:
     """Judge on the first inputs that the function accepts."""
-    seconds = _SECONDS_IF_ASKED if met.asked_about else _SECONDS
-    obstacle = met.obstacle or side_effect(cls)
+    obstacle = met.obstacle
     for inputs in [] if obstacle else met.inputs:
         met.tried = inputs
         try:
             with unnoticed():
-                return how(Case(cls.apply, inputs, met.wanted, Patience(seconds)), cls)
+                verdict = how(_case(cls, inputs, met), cls)
         except OutOfTime:
-            obstacle = f"it took longer than {seconds:g} s"
+            obstacle = f"it took longer than {_seconds(met):g} s"
             break
         except Exception as error:
             if any(text in str(error) for text in (*_REFUSED, _ONCE)):
-                return Verdict("wrong", str(error))
-            failed = "it failed" if met.asked_about else "it does not accept smaller inputs"
-            obstacle = f"{failed}: {type(error).__name__}: {first_line(str(error)).rstrip('.')}"
-    return Verdict("not judged", obstacle)
+                verdict = Verdict("wrong", str(error))
+            else:
+                failed = "it failed" if met.asked_about else "it does not accept smaller inputs"
+                obstacle = f"{failed}: {type(error).__name__}: {first_line(str(error)).rstrip('.')}"
+                continue
+        cut = how is judge_first and verdict.verdict == "wrong" and not _is_whole(inputs, met)
+        return _confirmed(verdict, cls, met) if cut else verdict
+    if how is judge_first and not met.obstacle and _agrees_whole(cls, met):
+        return Verdict("right")
+    return Verdict("not judged", obstacle or "its inputs are too large")
+
+
+def _confirmed(verdict: Verdict, cls: Any, met: _Met) -> Verdict:
+    """What goes wrong with cut inputs may do so because other arguments speak of the sizes that they had."""
+    if met.whole is None:
+        speaks_of_sizes = met.holds or any(is_a(arg, (int, tuple)) and type(arg) is not bool for arg in met.tried)
+        return Verdict("not judged", "its inputs are too large") if speaks_of_sizes else verdict
+    return Verdict("right") if _agrees_whole(cls, met) else verdict
+
+
+def _agrees_whole(cls: Any, met: _Met) -> bool:
+    if met.whole is None:
+        return False
+    with contextlib.suppress(Exception), unnoticed():
+        case = _case(cls, met.whole, met)
+        first = case.leaves()
+        if torch.equal(case.values(first), case.values(first)) and agrees_along(case):
+            met.tried = met.whole
+            return True
+    return False
+
+
+def _is_whole(inputs: Sequence[Any], met: _Met) -> bool:
+    if met.whole is None:
+        return met.asked_about
+    pairs = zip(inputs, met.whole, strict=True)
+    return all(one.shape == other.shape for one, other in pairs if _is_tensor(one))
+
+
+def _case(cls: Any, inputs: tuple[Any, ...], met: _Met) -> Case:
+    return Case(cls.apply, inputs, met.wanted, Patience(_seconds(met)))
+
+
+def _seconds(met: _Met) -> float:
+    return _SECONDS_IF_ASKED if met.asked_about else _SECONDS
 
 
 def _facts(cls: Any, arguments: Sequence[Any]) -> list[TensorFacts]:
@@ -277,7 +354,3 @@ def _is_tensor(value: Any) -> bool:
 
 def _is_real(tensor: torch.Tensor) -> bool:
     return tensor.is_floating_point()
-
-
-def _is_plain(value: Any) -> bool:
-    return is_a(value, _PLAIN) or (type(value) is tuple and all(map(_is_plain, value)))

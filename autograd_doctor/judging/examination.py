@@ -73,6 +73,8 @@ def _apply(rule: Rule, trace: Trace, tunables: Mapping[str, Number], examination
     else:
         if missing and not findings:
             examination.skipped[rule.code] = _not_seen(missing[0], trace)
+        elif open_questions := list(dict.fromkeys(rule.left_open(trace) if rule.left_open else ())):
+            examination.skipped[rule.code] = "; ".join(open_questions)
         else:
             examination.ran.append(rule.code)
     examination.findings += findings

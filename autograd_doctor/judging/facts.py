@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 from autograd_doctor.events import (
     DevicesUsed,
-    FunctionJudged,
     InstrumentFailed,
     LightStepsCounted,
     ModelAssumed,
@@ -135,7 +134,7 @@ def _program_exit(trace: Trace, outcome: Outcome) -> int | None:
 
 def notes(trace: Trace, outcome: Outcome) -> list[str]:
     """What the doctor changed or left out, and what was odd about the end, each once."""
-    said = list(dict.fromkeys([*(event.text for event in trace.of(Noted)), *_functions_not_judged(trace)]))
+    said = list(dict.fromkeys(event.text for event in trace.of(Noted)))
     said += list(_cut_short(trace))
     said += [f"`{each.instrument}` failed in `{each.look}`: {each.error}" for each in trace.of(InstrumentFailed)]
     if outcome.first_run is not None:
@@ -155,10 +154,3 @@ def _cut_short(trace: Trace) -> Iterator[str]:
         if trace.end is not None and trace.end.reason == "time" and 0 < taken < asked.steps:
             limit = f"after {asked.max_seconds:g} s (`--max-seconds`)"
             yield f"{taken} of the {asked.steps} steps asked for were seen: the time was up {limit}"
-
-
-def _functions_not_judged(trace: Trace) -> Iterator[str]:
-    """Custom functions that the program merely uses; where one was asked about, the verdict says it."""
-    for event in trace.of(FunctionJudged):
-        if event.verdict == "not judged" and not event.requested:
-            yield f"the gradient of `{event.function}` was not checked: {event.reason}"

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import torch
 from torch.autograd import gradcheck, gradgradcheck
 
+from autograd_doctor.reading.held import doubled
 from autograd_doctor.reading.slopes import Case, Slopes, near, slopes
 from autograd_doctor.reading.surrogates import purpose
 
@@ -16,8 +17,18 @@ _MOST_CUT, _MOST_WHOLE = 160, 512
 """Elements of all inputs together: each costs four forwards; a cut function is judged in a tenth of a second."""
 _SMALLEST = (6, 4, 2)
 """Sizes to which the shortest dimension is cut, one after the other, until the inputs are small enough."""
+_ROWS = 2
 _SECOND_ABSOLUTE, _SECOND_RELATIVE = 1e-4, 1e-2
 """Tolerances of `gradgradcheck`: its quotients of a backward are coarser than those of a forward."""
+
+
+_DIRECTIONS, _ALONG = 3, 1e-6
+_AGREE_RELATIVE, _AGREE_OF_NORM = 1e-2, 1e-3
+"""As for single entries (`slopes.near`)."""
+_FINE_STEPS, _STEP = 8, 1e-5
+_COARSE, _BENT = 1e-9, 1e-4
+"""A smooth forward bends by the square of the step; one that bends by more than these parts of its values and of its
+rise computes more coarsely than in float64."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +58,8 @@ def judge(case: Case) -> Verdict:
         unclear = not all(bool(slope.reliable.any()) for slope in found)
         return Verdict("not judged", "its forward is too coarse to measure") if unclear else Verdict("right")
     reason = purpose(case, leaves, found, wrong)
+    if not reason and any(_is_coarse(case, leaves, index, found[index]) for index in wrong):
+        return Verdict("not judged", "it computes more coarsely than its inputs allow")
     return Verdict("surrogate", reason) if reason else _worst(found, wrong, case.wanted)
 
 
@@ -55,6 +68,44 @@ def judge_twice(case: Case) -> Verdict:
     if gradgradcheck(case.run, case.leaves(), raise_exception=False, atol=_SECOND_ABSOLUTE, rtol=_SECOND_RELATIVE):
         return Verdict("right")
     return Verdict("wrong", "its backward does not agree with difference quotients of itself")
+
+
+def agrees_along(case: Case) -> bool:
+    """Whether gradients agree with the forward along a few directions, each through one input: cheap at any size."""
+    leaves = case.leaves()
+    outputs = case.run(*leaves)
+    for _ in range(_DIRECTIONS):
+        weights = [torch.randn_like(out) for out in outputs]
+        carrying = [(out, weight) for out, weight in zip(outputs, weights, strict=True) if out.requires_grad]
+        gradients = torch.autograd.grad(
+            [out for out, _ in carrying],
+            leaves,
+            [weight for _, weight in carrying],
+            retain_graph=True,
+            allow_unused=True,
+        )
+        for index, gradient in enumerate(gradients):
+            returned = torch.zeros_like(leaves[index]) if gradient is None else gradient
+            if not _agrees_through(case, leaves, index, returned, weights):
+                return False
+    return bool(outputs)
+
+
+def _agrees_through(
+    case: Case, leaves: Sequence[torch.Tensor], index: int, returned: torch.Tensor, weights: Sequence[torch.Tensor]
+) -> bool:
+    direction = torch.randn_like(leaves[index])
+    along = torch.cat([weight.reshape(-1).double() for weight in weights])
+
+    def reached(by: float) -> torch.Tensor:
+        moved = [leaf.detach() for leaf in leaves]
+        moved[index] = moved[index] + by * direction
+        return case.values(moved)
+
+    slope = float((returned.double() * direction).sum())
+    measured = float(((reached(_ALONG) - reached(-_ALONG)) @ along) / (2 * _ALONG))
+    room = _AGREE_RELATIVE * max(abs(slope), abs(measured)) + _AGREE_OF_NORM * float(returned.norm())
+    return abs(slope - measured) <= room
 
 
 def _worst(found: Sequence[Slopes], wrong: Sequence[int], wanted: Sequence[int]) -> Verdict:
@@ -69,6 +120,20 @@ def _worst(found: Sequence[Slopes], wrong: Sequence[int], wanted: Sequence[int])
         found=float(found[index].returned.reshape(-1)[at]),
     )
     return replace(verdict, reason=_swapped(found, wrong, wanted) or _scaled(found[index]))
+
+
+def _is_coarse(case: Case, leaves: Sequence[torch.Tensor], index: int, slope: Slopes) -> bool:
+    """Whether an output climbs in stairs, as of a lower precision, where its slope was found to be wrong."""
+    row, column = divmod(int(_errors(slope).argmax()), slope.wrong.shape[1])
+    values = []
+    for step in range(_FINE_STEPS):
+        moved = [leaf.detach().clone() for leaf in leaves]
+        flat = moved[index].reshape(-1)
+        flat[column] += step * _STEP * max(1.0, abs(float(flat[column])))
+        values.append(case.values(moved)[row])
+    climbed = torch.stack(values)
+    bends = climbed[2:] - 2 * climbed[1:-1] + climbed[:-2]
+    return bool(bends.abs().max() > _COARSE * climbed.abs().max() + _BENT * climbed.diff().abs().max())
 
 
 def _errors(slope: Slopes) -> torch.Tensor:
@@ -114,10 +179,18 @@ def small_copies(arguments: Sequence[Any]) -> tuple[Any, ...] | None:
     return None
 
 
-def whole_copies(arguments: Sequence[Any]) -> tuple[Any, ...] | None:
+def row_copies(arguments: Sequence[Any]) -> tuple[Any, ...] | None:
+    """The same, with fewer samples and all that belongs to one of them; None if that is too large."""
+    tensors = [value for value in arguments if isinstance(value, torch.Tensor)]
+    samples = next((tensor.shape[0] for tensor in tensors if tensor.dim() > 1), 0)
+    cut = [tensor[:_ROWS] if tensor.dim() and tensor.shape[0] == samples else tensor for tensor in tensors]
+    return _with_copies(arguments, cut) if sum(tensor.numel() for tensor in cut) <= _MOST_CUT else None
+
+
+def whole_copies(arguments: Sequence[Any], most: int = _MOST_WHOLE) -> tuple[Any, ...] | None:
     """The same, uncut, for functions that insist on their shapes; None if the tensors are too large."""
     tensors = [value for value in arguments if isinstance(value, torch.Tensor)]
-    fits = sum(tensor.numel() for tensor in tensors) <= _MOST_WHOLE
+    fits = sum(tensor.numel() for tensor in tensors) <= most
     return _with_copies(arguments, tensors) if fits else None
 
 
@@ -127,10 +200,5 @@ def _smaller(sizes: set[int], smallest: int) -> dict[int, int]:
 
 
 def _with_copies(arguments: Sequence[Any], tensors: Sequence[torch.Tensor]) -> tuple[Any, ...]:
-    copies = iter(_copy(tensor) for tensor in tensors)
+    copies = iter(doubled(tensor) for tensor in tensors)
     return tuple(next(copies) if isinstance(value, torch.Tensor) else value for value in arguments)
-
-
-def _copy(tensor: torch.Tensor) -> torch.Tensor:
-    values = tensor.detach()
-    return values.to(torch.float64, copy=True) if values.is_floating_point() else values.clone()

@@ -12,14 +12,15 @@ import contextlib
 import inspect
 import textwrap
 from collections import deque
-from collections.abc import Iterator, Mapping
-from types import FunctionType, MappingProxyType, ModuleType
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from types import FunctionType, MappingProxyType, ModuleType, SimpleNamespace
+from typing import Any, TypeGuard
 
 import torch
+from torch import nn
 
 from autograd_doctor.reading.places import is_own
-from autograd_doctor.reading.without_running import attribute, is_a, unwrapped
+from autograd_doctor.reading.without_running import attribute, attributes, is_a, unwrapped
 
 _METHODS = ("forward", "setup_context", "backward")
 _ACTING = tuple(map(id, (open, exec, eval, input, setattr, delattr, next)))
@@ -43,12 +44,39 @@ def methods(function: type) -> Iterator[FunctionType]:
             yield method
 
 
-def side_effect(function: type) -> str:
-    """The first thing outside itself that the function changes, as far as can be told; "" if there is none."""
+def side_effect(function: type, given: Sequence[Any] = (), context: Mapping[str, Any] | None = None) -> str:
+    """The first thing outside itself that the function changes, as far as can be told; "" if there is none.
+
+    `given` are the arguments of a call and `context` what its `ctx` keeps after it: they tell what the function's names
+    stand for. It may change them, since it is called on copies of them.
+    """
     try:
-        return next((found for method in methods(function) for found in _Reading(method, _DEPTH).changes()), "")
+        return next(_changes(function, given, SimpleNamespace(**(context or {}))), "")
     except (OSError, TypeError, SyntaxError):
         return "its source cannot be read"
+
+
+def _changes(function: type, given: Sequence[Any], context: SimpleNamespace) -> Iterator[str]:
+    for method in methods(function):
+        copied = _bound(method, _arguments(function, method, given, context))
+        yield from _Reading(method, _DEPTH, copied=copied).changes()
+
+
+def _arguments(function: type, method: FunctionType, given: Sequence[Any], context: Any) -> list[Any]:
+    if method.__name__ == "forward":
+        takes_context = attribute(function, "setup_context") is attribute(torch.autograd.Function, "setup_context")
+        return [context, *given] if takes_context else list(given)
+    return [context, tuple(given)] if method.__name__ == "setup_context" else [context]
+
+
+def _bound(method: FunctionType, values: Sequence[Any]) -> dict[str, Any]:
+    """What the parameters of a method stand for, as far as these are no plain values."""
+    code = method.__code__
+    names = code.co_varnames[: code.co_argcount]
+    found = dict(zip(names, values, strict=False))
+    if code.co_flags & inspect.CO_VARARGS:
+        found[code.co_varnames[code.co_argcount + code.co_kwonlyargcount]] = tuple(values[len(names) :])
+    return {name: value for name, value in found.items() if type(value) is tuple or not is_a(value, _VALUES)}
 
 
 def first_change(function: FunctionType) -> str:
@@ -71,11 +99,19 @@ class _Reading:
     """One function of the program: its syntax, and what its names stand for.
 
     `outside` are parameters that stand for something beyond the function: the `self` of an object that it calls.
+    `copied` are those that stand for copies, which it may change.
     """
 
-    def __init__(self, function: FunctionType, depth: int, outside: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        function: FunctionType,
+        depth: int,
+        outside: Mapping[str, Any] | None = None,
+        copied: Mapping[str, Any] | None = None,
+    ) -> None:
         self._function = function
         self._depth = depth
+        self._copied = dict(copied or {})
         self._tree = _parsed(function)
         self._shared = {name for node in self._of(ast.Global, ast.Nonlocal) for name in node.names}
         self._outside = {**_closure(function), **(outside or {})}
@@ -84,6 +120,7 @@ class _Reading:
         inner = {node.arg for node in self._of(ast.arg)}
         self._own = {*code.co_varnames, *code.co_cellvars, *stored, *inner} - self._shared - set(outside or ())
         self._aliases: dict[str, ast.expr] = {}
+        self._name_parts_of_copies()
         self._aliases = dict(self._aliased())
         self._own -= set(self._aliases)
 
@@ -95,8 +132,19 @@ class _Reading:
         for node in self._of(ast.Assign):
             if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
                 value = self._resolved(node.value)
-                if value is not _UNKNOWN and not is_a(value, _VALUES):
+                if value is not _UNKNOWN and not is_a(value, _VALUES) and not self._is_copied(node.value):
                     yield node.targets[0].id, node.value
+
+    def _name_parts_of_copies(self) -> None:
+        """Local names for what a copy holds: `grid = ctx.grid`, `x, grid = inputs`."""
+        for node in self._of(ast.Assign):
+            if len(node.targets) != 1 or not self._is_copied(node.value):
+                continue
+            target, value = node.targets[0], self._resolved(node.value)
+            parts = zip(target.elts, value, strict=False) if _unpacks(target, value) else [(target, value)]
+            for part, stands_for in parts:
+                if isinstance(part, ast.Name) and stands_for is not _UNKNOWN and not is_a(stands_for, _VALUES):
+                    self._copied[part.id] = stands_for
 
     def changes(self) -> Iterator[str]:
         for node in ast.walk(self._tree):
@@ -116,23 +164,24 @@ class _Reading:
             yield f"it calls `{ast.unparse(call.func)}`"
         elif is_a(called, FunctionType) and is_own(called.__code__.co_filename):
             yield from self._by_own(called, call)
+        elif is_a(called, nn.Module) and _has_state(called):
+            yield f"it calls the module `{ast.unparse(call.func)}`"
         elif isinstance(call.func, ast.Attribute) and self._is_outside(call.func):
             yield from self._by_method(self._resolved(call.func.value), call.func)
 
     def _by_own(self, called: FunctionType, call: ast.Call) -> Iterator[str]:
         """The program's own function or method: its parameters may stand for what is outside as well."""
-        given: list[Any] = [self._resolved(argument) for argument in call.args]
-        if isinstance(call.func, ast.Attribute):
-            owner = self._resolved(call.func.value)
-            given = given if is_a(owner, (ModuleType, type)) else [owner, *given]
+        given = list(call.args)
+        if isinstance(call.func, ast.Attribute) and not is_a(self._resolved(call.func.value), (ModuleType, type)):
+            given.insert(0, call.func.value)
         names = called.__code__.co_varnames[: called.__code__.co_argcount]
-        mutable = {
-            name: value
-            for name, value in zip(names, given, strict=False)
-            if value is not _UNKNOWN and not is_a(value, _VALUES)
-        }
+        outside, copied = dict[str, Any](), dict[str, Any]()
+        for name, argument in zip(names, given, strict=False):
+            value = self._resolved(argument)
+            if value is not _UNKNOWN and not is_a(value, _VALUES):
+                (copied if self._is_copied(argument) else outside)[name] = value
         if self._depth > 0:
-            yield from _Reading(called, self._depth - 1, mutable).changes()
+            yield from _Reading(called, self._depth - 1, outside, copied).changes()
 
     def _by_method(self, owner: Any, func: ast.Attribute) -> Iterator[str]:
         """A method that the program did not write, of an object that it did not make here."""
@@ -147,7 +196,10 @@ class _Reading:
     def _is_outside(self, node: ast.expr) -> bool:
         """Whether a chain of attributes and items starts from something that the function did not make."""
         root = _root(node)
-        return bool(root) and root not in self._own
+        return bool(root) and root not in self._own and root not in self._copied
+
+    def _is_copied(self, node: ast.expr) -> bool:
+        return _root(node) in self._copied
 
     def _is_of_module(self, node: ast.expr) -> bool:
         return is_a(self._named(_root(node)), ModuleType)
@@ -160,10 +212,12 @@ class _Reading:
             owner = self._resolved(node.value)
             return _UNKNOWN if owner is _UNKNOWN else _attribute(owner, node.attr)
         if isinstance(node, ast.Subscript):
-            return _entry(self._resolved(node.value))
+            return _entry(self._resolved(node.value), node.slice)
         return _UNKNOWN
 
     def _named(self, name: str) -> Any:
+        if name in self._copied:
+            return self._copied[name]
         if name in self._own:
             return _UNKNOWN
         if name in self._aliases:
@@ -193,11 +247,22 @@ def _attribute(owner: Any, name: str) -> Any:
     return unwrapped(attribute(owner, name, _UNKNOWN))
 
 
-def _entry(container: Any) -> Any:
-    """One entry of a built-in container, for all of them."""
+def _unpacks(target: ast.expr, value: Any) -> TypeGuard[ast.Tuple]:
+    return isinstance(target, ast.Tuple) and type(value) in (tuple, list)
+
+
+def _entry(container: Any, which: ast.expr) -> Any:
+    """An entry of a built-in container; where it is not known which, one for all of them."""
+    if type(container) in (list, tuple) and isinstance(which, ast.Constant) and type(which.value) is int:
+        return container[which.value] if which.value < len(container) else _UNKNOWN
     if type(container) in (list, tuple, deque):
         return next(iter(container), _UNKNOWN)
     return next(iter(container.values()), _UNKNOWN) if type(container) is dict else _UNKNOWN
+
+
+def _has_state(module: nn.Module) -> bool:
+    """Whether calling a module may change something: its buffers, or gradients of its parameters."""
+    return any(attributes(module).get(kind) for kind in ("_parameters", "_buffers", "_modules"))
 
 
 def _is_harmless(owner: Any, method: str) -> bool:

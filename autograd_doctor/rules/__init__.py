@@ -33,7 +33,8 @@ class Rule:
     `# <- ADxxx`; each `good` example is one on which *every* rule must stay silent. `folds` are the codes that are
     mere consequences of this fault: the engine turns such findings into notes of this one. `about` is what of a
     training the rule judges: what the doctor made up itself, to train a bare model, is not judged. `references` are
-    addresses of what others say of the fault.
+    addresses of what others say of the fault. `left_open` tells what it could not judge although all that it
+    needs had watched: then it is not counted among those that found nothing.
     """
 
     code: str
@@ -53,6 +54,7 @@ class Rule:
     folds: tuple[str, ...] = ()
     about: Part = "model"
     references: tuple[str, ...] = ()
+    left_open: Callable[[Trace], Iterator[str]] | None = None
 
     def finding(
         self,

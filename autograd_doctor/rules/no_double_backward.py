@@ -32,6 +32,12 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             )
 
 
+def left_open(trace: Trace) -> Iterator[str]:
+    for event in trace.of(FunctionJudged):
+        if event.double and event.verdict == "not judged" and not event.requested:
+            yield f"the second derivative of `{event.function}` is open ({event.reason})"
+
+
 def bad() -> None:
     import torch
     from torch import nn
@@ -130,6 +136,7 @@ RULE = Rule(
     fine="functions whose gradients are never differentiated",
     needs=(FunctionJudged, BackwardRan),
     examine=examine,
+    left_open=left_open,
     bad=(bad,),
     good=(good, good_only_first_derivatives),
     references=("https://docs.pytorch.org/docs/stable/notes/gradcheck.html",),

@@ -24,6 +24,13 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         yield _refused(crash)
 
 
+def left_open(trace: Trace) -> Iterator[str]:
+    """Functions that the program merely uses; where one was asked about, the verdict says it."""
+    for event in trace.of(FunctionJudged):
+        if event.verdict == "not judged" and not event.requested and not event.double:
+            yield f"the gradient of `{event.function}` is open ({event.reason})"
+
+
 def _wrong(event: FunctionJudged) -> Finding:
     which = f" for input {event.input + 1}" if event.input is not None else ""
     numbers = ""
@@ -295,14 +302,16 @@ RULE = Rule(
     severity="error",
     title="a custom function's backward is not the derivative of its forward",
     observes="every `autograd.Function` of the program, on the inputs it met, cut to a small size and in float64: its "
-    "gradients against difference quotients (`gradcheck`)",
+    "gradients against difference quotients (`gradcheck`). Objects that it takes besides tensors, such as a grid or "
+    "a configuration, are copied and held fixed",
     why="autograd believes what a custom backward returns: training runs, in a wrong direction",
     fix="return the derivative of the forward, one gradient per input and in their order",
     fine="surrogate gradients, told by the numbers alone: the forward is a step, the identity, or held to a bound, or "
     "only incoming gradients of some sign or size are changed (`doctor gradcheck` names them); functions with "
-    "randomness or side effects, which cannot be judged",
+    "randomness or side effects, which cannot be judged: the report lists them as not checked",
     needs=(FunctionJudged, ProgramRaised),
     examine=examine,
+    left_open=left_open,
     bad=(bad, bad_gradients_swapped, bad_number_of_gradients, bad_mask_forgotten),
     good=(good, good_straight_through, good_reversed_gradient, good_with_randomness),
     references=("https://docs.pytorch.org/docs/stable/notes/gradcheck.html",),

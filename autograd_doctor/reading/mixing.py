@@ -18,8 +18,6 @@ from autograd_doctor.reading.trials import TOLERANCE, Undecided, alone, apart, f
 
 _MOST_RECORDED = 4000
 """Operations of one call."""
-_OTHER_NUMBERS = 8
-"""How often other random numbers are tried, where samples seem to depend on one another."""
 
 
 class Mixed(NamedTuple):
@@ -40,12 +38,11 @@ class Mixed(NamedTuple):
 
 @dataclass
 class _Call:
-    """What a call computed: for each operation and module, the values that belong to one sample; and all results."""
+    """What a call computed: for each operation, and for each module, the values that belong to one sample."""
 
     operations: list[tuple[str, Place | None, list[torch.Tensor]]] = field(default_factory=list)
     modules: list[tuple[str, int, list[torch.Tensor], list[torch.Tensor]]] = field(default_factory=list)
     outputs: list[torch.Tensor] = field(default_factory=list)
-    results: list[torch.Tensor] = field(default_factory=list)
     shape: list[int] = field(default_factory=list)
 
 
@@ -67,20 +64,12 @@ def tried(module: nn.Module, args: Any, kwargs: Any, samples: int) -> Mixed | No
         if change == float("inf"):
             raise Undecided("the shapes of what it returns depend on the values of its inputs")
         if change > TOLERANCE:
-            if _has_noise(module, args, kwargs, first, samples):
-                raise Undecided("it draws random numbers, and how many may depend on the samples")
             return _blamed(first, other, change)
     elsewhere = _called(module, *same, 0, samples)
     change = _difference(_values(other), _values(elsewhere))
-    if change <= TOLERANCE or _has_noise(module, *same, other, samples):
+    if change <= TOLERANCE or _difference(other.outputs, _called(module, *same, row, samples, seed=1).outputs) > 0:
         return None  # or each place gets noise of its own
     return _blamed(other, elsewhere, change)._replace(by_position=True)
-
-
-def _has_noise(module: nn.Module, args: Any, kwargs: Any, first: _Call, samples: int) -> bool:
-    """Whether the same batch gives other values with other random numbers; a rare choice shows in some only."""
-    draws = (_called(module, args, kwargs, 0, samples, seed) for seed in range(1, _OTHER_NUMBERS + 1))
-    return any(_difference(first.results, draw.results) > 0 for draw in draws)
 
 
 def _called(module: nn.Module, args: Any, kwargs: Any, row: int, samples: int, seed: int = 0) -> _Call:
@@ -93,7 +82,6 @@ def _called(module: nn.Module, args: Any, kwargs: Any, row: int, samples: int, s
         for hook in hooks:
             hook.remove()
     results = tensors_in([output], EVERYTHING)
-    call.results = [result.detach().clone() for result in results if _has(result, samples)]
     call.outputs = list(_rows(results, row, samples))
     call.shape = next((list(result.shape) for result in results if _has(result, samples)), [])
     return call

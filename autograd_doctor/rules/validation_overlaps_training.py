@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from autograd_doctor.events import BackwardRan, ModuleSeen, RowsCompared, TargetsSeen
+from autograd_doctor.events import ModuleSeen, RowsCompared, TargetsSeen
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
@@ -19,7 +19,6 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for module, events in by_module.items():
         if _labels_its_samples(trace, module):
             continue
-        events = [event for event in events if not _teaches(trace, event)]
         for event in events:
             if _may_tell(event, tunables) and (_share(event) < tunables["whole"] or _is_a_part(event, events)):
                 yield _finding(event, trace.module_name(module))
@@ -33,16 +32,6 @@ def _labels_its_samples(trace: Trace, module: int) -> bool:
     """Whether targets are what the module said itself, as in self-training: what looks like an evaluation made them."""
     mine = set(trace.module_parameters(module))
     return any(not mine.isdisjoint(event.made_of) for event in trace.of(TargetsSeen))
-
-
-def _teaches(trace: Trace, event: RowsCompared) -> bool:
-    """Whether what the module said went into losses by which others learned, as of a teacher that is distilled."""
-    mine = set(trace.module_parameters(event.module))
-    told = (each for each in trace.of(BackwardRan) if event.first <= each.step <= event.last)
-    return any(
-        not mine.isdisjoint(set(each.values or ()).difference(each.guessed)) and mine.isdisjoint(each.reached)
-        for each in told
-    )
 
 
 def _folds(events: list[RowsCompared], tunables: Tunables) -> list[RowsCompared]:
@@ -299,8 +288,8 @@ RULE = Rule(
     "new ones.",
     fix="Split the data once, and keep the parts apart.",
     fine="Evaluation on all training samples, or on all there are, a look at a part of them beside a real validation, "
-    "and samples so simple that many are equal. A teacher that tells others what to learn is not evaluated.",
-    needs=(BackwardRan, ModuleSeen, RowsCompared, TargetsSeen),
+    "and samples so simple that many are equal.",
+    needs=(ModuleSeen, RowsCompared, TargetsSeen),
     needs_phases=("training", "evaluation"),
     examine=examine,
     bad=(bad, bad_folds_on_one_model),

@@ -34,7 +34,7 @@ from autograd_doctor.wording import first_line
 _MOST_MODULES = 4
 """People train a model, or a few that work together."""
 _MOST_SECONDS = 0.2
-"""Of the fastest call, under our eyes; a trial makes up to eight."""
+"""Of the fastest call, under our eyes; a trial makes up to nine."""
 _STEPS_TO_WAIT = 3
 """For a second call of the same module."""
 

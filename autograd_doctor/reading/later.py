@@ -133,6 +133,8 @@ def looks_ahead(module: nn.Module, args: Any, kwargs: Any, tokens: torch.Tensor,
     change = _least_difference(first.outputs, other.outputs)
     if change <= TOLERANCE:
         return None
+    if _difference(first.outputs, _called(module, args, kwargs, tokens.shape, dim, seed=1).outputs) > 0:
+        raise Undecided("what it returns for a position is another for other random numbers")
     if _difference(first.summaries, other.summaries) > TOLERANCE:
         raise Undecided("it makes a summary of each sequence")
     blamed = (
@@ -152,13 +154,13 @@ def reads_on(module: nn.Module, args: Any, kwargs: Any, tokens: torch.Tensor) ->
     Time runs along either dimension; along the other one, of samples, nothing flows. Raises `Undecided`.
     """
 
-    def called(dim: int) -> list[torch.Tensor]:
-        with alone():
+    def called(dim: int, seed: int = 0) -> list[torch.Tensor]:
+        with alone(seed):
             output = module(*fresh(args), **fresh(kwargs))
         return [each.clone() for each in _by_time(tensors_in([output], EVERYTHING), tokens.shape, dim)]
 
     before = called(1)
-    if not before or _difference(before, called(1)) > 0:
+    if not before or _difference(before, called(1, seed=1)) > 0:
         raise Undecided("what it returns for a position cannot be told apart, or is another each time")
     alongs = {1: before, 0: [each.transpose(0, 1) for each in before]}
     return any(_reads_along(called, alongs[dim], tokens, dim) for dim in alongs if tokens.shape[dim] > 2)
@@ -240,14 +242,14 @@ def _others(tokens: torch.Tensor, dim: int, position: int) -> torch.Tensor:
     raise Undecided("its sequences hold one token only")
 
 
-def _called(module: nn.Module, args: Any, kwargs: Any, shape: torch.Size, dim: int) -> _Call:
+def _called(module: nn.Module, args: Any, kwargs: Any, shape: torch.Size, dim: int, seed: int = 0) -> _Call:
     call = _Call()
     outside = place()
     hooks = [
         inner.register_forward_hook(_noting(call, path, shape, dim, outside)) for path, inner in modules_in(module)
     ]
     try:
-        with alone():
+        with alone(seed):
             output = module(*fresh(args), **fresh(kwargs))
     finally:
         for hook in hooks:

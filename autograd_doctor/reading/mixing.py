@@ -10,6 +10,7 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
+from autograd_doctor.reading.functional_modes import draws_numbers
 from autograd_doctor.reading.module_tree import modules_in
 from autograd_doctor.reading.operation_kinds import Kind, classify
 from autograd_doctor.reading.places import Place, place
@@ -44,17 +45,20 @@ class _Call:
     modules: list[tuple[str, int, list[torch.Tensor], list[torch.Tensor]]] = field(default_factory=list)
     outputs: list[torch.Tensor] = field(default_factory=list)
     shape: list[int] = field(default_factory=list)
+    whole: list[torch.Tensor] = field(default_factory=list)
+    """The outputs with all their samples."""
 
 
 def tried(module: nn.Module, args: Any, kwargs: Any, samples: int) -> Mixed | None:
     """Call a copy with a batch, and with batches in which one sample stands in for all others; None if it stays alone.
 
     The last sample and one in the middle are watched: what runs along the batch may go one way only. Where all samples
-    are the same one, all must get the same.
+    are the same one, all must get the same. A difference counts only if other random numbers make none, or where
+    samples mix ahead of them.
     """
     for row in sorted({samples // 2, samples - 1}):
         first, again = (_called(module, args, kwargs, row, samples) for _ in range(2))
-        if _difference(first.outputs, again.outputs) > 0:
+        if _difference(first.whole, again.whole) > 0:
             raise Undecided("it gives another result each time")
         if not first.outputs:
             raise Undecided("its output has no sample for each of its inputs")
@@ -64,11 +68,16 @@ def tried(module: nn.Module, args: Any, kwargs: Any, samples: int) -> Mixed | No
         if change == float("inf"):
             raise Undecided("the shapes of what it returns depend on the values of its inputs")
         if change > TOLERANCE:
+            redrawn = _called(module, args, kwargs, row, samples, seed=1)
+            if _difference(first.whole, redrawn.whole) > 0 and not _differs_before_noise(first, redrawn, other):
+                raise Undecided("it gives another result for other random numbers")
             return _blamed(first, other, change)
     elsewhere = _called(module, *same, 0, samples)
     change = _difference(_values(other), _values(elsewhere))
-    if change <= TOLERANCE or _difference(other.outputs, _called(module, *same, row, samples, seed=1).outputs) > 0:
-        return None  # or each place gets noise of its own
+    if change <= TOLERANCE:
+        return None
+    if any(_difference(other.whole, _called(module, *same, row, samples, seed).whole) > 0 for seed in (1, 2)):
+        return None  # each place gets noise of its own
     return _blamed(other, elsewhere, change)._replace(by_position=True)
 
 
@@ -83,6 +92,7 @@ def _called(module: nn.Module, args: Any, kwargs: Any, row: int, samples: int, s
             hook.remove()
     results = tensors_in([output], EVERYTHING)
     call.outputs = list(_rows(results, row, samples))
+    call.whole = [result.detach().clone() for result in results if _has(result, samples)]
     call.shape = next((list(result.shape) for result in results if _has(result, samples)), [])
     return call
 
@@ -149,6 +159,19 @@ def _difference(some: list[torch.Tensor], others: list[torch.Tensor]) -> float:
     if [each.shape for each in some] != [each.shape for each in others]:
         return float("inf")
     return max((apart(a, b) for a, b in zip(some, others, strict=True)), default=0.0)
+
+
+def _differs_before_noise(first: _Call, redrawn: _Call, other: _Call) -> bool:
+    """Whether other samples make a difference to an operation ahead of all that draws random numbers, or depends on
+    some."""
+    for (name, _, rows), (twice, _, noisy), (now, _, others) in zip(
+        first.operations, redrawn.operations, other.operations, strict=False
+    ):
+        if not name == twice == now or draws_numbers(name) or _difference(rows, noisy) > 0:
+            return False
+        if _difference(rows, others) > TOLERANCE:
+            return True
+    return False
 
 
 def _blamed(first: _Call, other: _Call, change: float) -> Mixed:

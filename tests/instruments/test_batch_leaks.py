@@ -253,6 +253,20 @@ def test_samples_that_come_with_a_table_of_their_pairs(
     assert (event.verdict, event.related) == (verdict, related)
 
 
+def rarely_dropped(h: torch.Tensor) -> torch.Tensor:
+    return torch.where(torch.rand(len(h), 1) < 0.8, h, torch.ones(4))
+
+
+def test_a_mask_drawn_for_each_sample_is_no_place() -> None:
+    event, _ = judged(Odd(rarely_dropped))
+    assert event.verdict == "independent"
+
+
+def test_what_mixes_ahead_of_noise_is_found() -> None:
+    event, _ = judged(Odd(lambda h: torch.softmax(h, 0) + torch.randn_like(h)))
+    assert (event.verdict, event.operation) == ("leaks", "softmax")
+
+
 class Last(nn.Module):
     def forward(self, states: Any) -> torch.Tensor:
         last: torch.Tensor = states[0][:, -1]
@@ -268,6 +282,7 @@ class Last(nn.Module):
         (Odd(torch.relu, parts=[nn.Linear(2, 2)]), "does not register"),
         (Odd(torch.relu, kept=torch.ones(2, requires_grad=True) * 2), "with a graph"),
         (Odd(lambda h: h * float(np.random.default_rng().random())), "another result each time"),
+        (Odd(lambda h: h + h[torch.randperm(len(h))]), "other random numbers"),
         (Odd(lambda h: h if h.requires_grad and h[0, 0] != h[1, 0] else h[h[:, 0] < 9][:, :2]), "shapes"),
     ],
 )

@@ -1334,7 +1334,7 @@ class RowsCompared(Event, frozen=True):
     complete: training had gone through all of its samples. tells_apart: samples are so rich that equal ones are so for
     a reason. first, last: the steps after which it was evaluated on them. again: how many of them are among others that
     the same line evaluated before. alike: the share of the samples of a first pass over training data that equal one
-    before them.
+    before them. teaches: what it returned here flowed into a root of a backward, as targets of another model do.
     """
 
     module: int
@@ -1350,6 +1350,7 @@ class RowsCompared(Event, frozen=True):
     last: int = 0
     again: int = 0
     alike: float = 0.0
+    teaches: bool = False
 
 
 class InputsAlike(Event, frozen=True):

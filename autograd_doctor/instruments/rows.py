@@ -12,7 +12,7 @@ from autograd_doctor.events import Event, InputsAlike, RowsCompared
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
-from autograd_doctor.instruments.lineage import Lineage
+from autograd_doctor.instruments.lineage import Lineage, Recorded
 from autograd_doctor.instruments.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.sources import Sources
 from autograd_doctor.instruments.tensors import Tensors
@@ -24,8 +24,12 @@ from autograd_doctor.reading.operation_kinds import FROM_DATA
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.subclasses import bytes_of
 from autograd_doctor.reading.tensor_facts import is_spoiled
+from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
+from autograd_doctor.signals.backward import BackwardCall
+from autograd_doctor.signals.modules import ModuleCall
 from autograd_doctor.signals.operations import Operation
 from autograd_doctor.signals.signal import Signal
 
@@ -38,6 +42,8 @@ _IN_A_ROW = 3
 """Batches without a new sample: by then training has begun anew."""
 
 Sample = int
+_Line = tuple[int, Place | None, int | None]
+"""One that evaluates: its module, where it is, and the loader that it draws from."""
 
 
 @dataclass
@@ -138,8 +144,9 @@ class Rows(Instrument):
     """Looks at what modules with parameters are called with: in full steps, and in light ones while there is news.
 
     Training is what runs with gradients and in training mode; evaluation is without both, or, after the last step,
-    without gradients. evaluated: sent for each of its calls of a module that was trained before; trained: for batches
-    of training in which there may be news.
+    without gradients. What it returns there is followed through the operations of steps that are watched closely: if
+    that flows into a backward, it is a target. evaluated: sent for each of its calls of a module that was trained
+    before; trained: for batches of training in which there may be news.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (RowsCompared, InputsAlike)
@@ -169,10 +176,16 @@ class Rows(Instrument):
         self._evaluated_on = Numbers()
         self._with_parameters: set[int] = set()
         self._read: IdentityTable[int] = IdentityTable()
+        self._asked: tuple[ModuleCall, _Line] | None = None
+        self._said: IdentityTable[frozenset[_Line]] = IdentityTable()
+        self._teaching: set[_Line] = set()
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._module_calls.root_began, self._root_began)
         self.listen(self._lineage.operated, self._operated)
+        self.listen(signals.modules.ended, self._module_ended)
+        self.listen(self._lineage.recorded, self._recorded)
+        self.listen(signals.backward.began, self._backward_began, attention=Attention.FULL)
 
     def _operated(self, operation: Operation) -> None:
         """Numbers that come out of an array in this step, rearranged or scaled at will."""
@@ -294,9 +307,28 @@ class Rows(Instrument):
             known = _Evaluation(began.where, loader, not began.call.module.training, self._course.steps)
             self._evaluations[began.module, group] = known
         keys = row_keys(tensor) if len(known.samples) < _MOST_ROWS else None
+        self._asked = (began.call, _line(began.module, known)) if self._detail.closely else None
         known.add(self._course.steps, keys or (), training.samples.intersection(keys or ()))
         if keys is not None:
             self.evaluated.relay(RowsSeen(began.module, group, began.where, tensor, keys))
+
+    def _module_ended(self, call: ModuleCall) -> None:
+        if self._asked is None or self._asked[0] is not call:
+            return
+        line, self._asked = self._asked[1], None
+        for tensor in tensors_in([call.output], EVERYTHING):
+            self._said.put(tensor, frozenset([line]))
+
+    def _recorded(self, recorded: Recorded) -> None:
+        """What is computed from what a module said is said by it, too."""
+        if self._said:
+            lines = [self._said.get(tensor) or frozenset() for tensor in (*recorded.inputs, recorded.output)]
+            if said := frozenset().union(*lines):
+                self._said.put(recorded.output, said)
+
+    def _backward_began(self, call: BackwardCall) -> None:
+        if self._said:
+            self._teaching.update(*(self._said.get(root) or () for root in call.roots))
 
     def trained_on(self, module: int) -> Set[Sample]:
         """The samples that a module was trained on, as far as they were looked at."""
@@ -346,9 +378,14 @@ class Rows(Instrument):
                 first=found.first,
                 last=found.step,
                 again=again,
+                teaches=_line(module, found) in self._teaching,
                 alike=training.again / training.drawn if training.drawn else 0.0,
             )
         )
+
+
+def _line(module: int, evaluation: _Evaluation) -> _Line:
+    return module, evaluation.where, evaluation.loader
 
 
 def _first_rows(keys: list[Sample], known: set[Sample]) -> list[int]:

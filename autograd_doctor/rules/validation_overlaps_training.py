@@ -15,7 +15,8 @@ from autograd_doctor.wording import plural
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     by_module: dict[int, list[RowsCompared]] = defaultdict(list)
     for event in trace.of(RowsCompared):
-        by_module[event.module].append(event)
+        if not event.teaches:
+            by_module[event.module].append(event)
     for module, events in by_module.items():
         if _labels_its_samples(trace, module):
             continue
@@ -288,7 +289,7 @@ RULE = Rule(
     "new ones.",
     fix="Split the data once, and keep the parts apart.",
     fine="Evaluation on all training samples, or on all there are, a look at a part of them beside a real validation, "
-    "and samples so simple that many are equal.",
+    "a teacher whose outputs go into the loss of another model, and samples so simple that many are equal.",
     needs=(ModuleSeen, RowsCompared, TargetsSeen),
     needs_phases=("training", "evaluation"),
     examine=examine,

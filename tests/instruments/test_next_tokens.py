@@ -101,6 +101,17 @@ def test_each_module_is_judged_once(compute: Callable[[Any, torch.Tensor], torch
     assert {event.ahead for event in events.of(TargetsAhead)} == {1}
 
 
+def in_an_order_drawn_anew(model: Any, x: torch.Tensor) -> torch.Tensor:
+    places = torch.randperm(x.shape[1])
+    return model.layer(x, src_mask=places[:, None] < places)  # type: ignore[no-any-return]
+
+
+def test_what_depends_on_random_numbers_is_not_judged() -> None:
+    (judged,) = trained(in_an_order_drawn_anew).of(LookAheadJudged)
+    assert judged.verdict == "not judged"
+    assert "random numbers" in judged.reason
+
+
 def test_what_may_know_a_source_is_not_judged() -> None:
     both = trained(unmasked, source=lambda text: torch.cat([text[:, 1:2], text[:, 1:-1]], dim=1))
     assert both.of(TargetsAhead)

@@ -45,12 +45,13 @@ class _Gradient:
     """What is known of one parameter's `.grad`. The first `consumed` of `backwards` were used by a step.
 
     used: the key that the last step left, until the gradient is written or replaced. computed_at: the version of the
-    parameter when a backward wrote it.
+    parameter when a backward wrote it. moved: the program was seen to change the parameter since.
     """
 
     key: tuple[int, int] | None = None
     used: tuple[int, int] | None = None
     computed_at: int = 0
+    moved: bool = False
     backwards: list[int] = field(default_factory=list)
     consumed: int = 0
     consumed_norm: float | None = None
@@ -79,7 +80,8 @@ class _Cleared(NamedTuple):
 
     @classmethod
     def of(cls, number: int, entry: _Gradient, parameter: torch.Tensor) -> _Cleared:
-        return cls(number, len(entry.backwards) > entry.consumed, version_of(parameter) != entry.computed_at)
+        is_moved = entry.moved or version_of(parameter) != entry.computed_at
+        return cls(number, len(entry.backwards) > entry.consumed, is_moved)
 
 
 class Ledger(Instrument):
@@ -154,7 +156,10 @@ class Ledger(Instrument):
 
         Its gradient lies in `.grad`, or was handed to the program by `torch.autograd.grad`.
         """
-        given = self.fresh(parameter) or self.is_given(parameter)
+        is_fresh = self.fresh(parameter)
+        if is_fresh:
+            self._gradients[parameter].moved = True
+        given = is_fresh or self.is_given(parameter)
         if parameter in self._written or not given or self._optimizers.holds(parameter):
             return
         living = dict(self._parameters.living())
@@ -340,7 +345,8 @@ class Ledger(Instrument):
                 entry = self._gradients[number] = _Gradient()
             key = _key(gradient)
             if key != entry.key:
-                entry.key, entry.used, entry.computed_at = key, None, version_of(parameter)
+                entry.key, entry.used = key, None
+                entry.computed_at, entry.moved = version_of(parameter), False
                 if not entry.backwards or entry.backwards[-1] != backward:
                     entry.backwards.append(backward)
             if entry.backwards and entry.backwards[-1] == backward:

@@ -169,7 +169,7 @@ def _differs_before_noise(first: _Call, redrawn: _Call, other: _Call) -> bool:
     ):
         if not name == twice == now or draws_numbers(name) or _difference(rows, noisy) > 0:
             return False
-        if _difference(rows, others) > TOLERANCE:
+        if TOLERANCE < _difference(rows, others) < float("inf"):  # rows of a choice are none of the samples'
             return True
     return False
 

@@ -106,7 +106,7 @@ def _kept_only_the_last(trace: Trace, loss: Loss) -> bool:
         bool(uses)
         and not step.in_closure
         and cleared.how != "by hand"
-        and not set(cleared.moved).issuperset(parameters)
+        and not cleared.moved
         and all(len(use.backwards) == 1 for use in uses)
         and all(same_objective(trace, backward.backward, use.backwards[0]) for use in uses)
         and trace.optimized.issuperset(backward.wrote)

@@ -11,7 +11,9 @@ and is kept as well.
 from __future__ import annotations
 
 import errno
+import getpass
 import os
+import re
 import stat
 import tempfile
 import threading
@@ -375,12 +377,20 @@ def _lstat(path: str) -> os.stat_result | None:
         return None
 
 
+def _cache_of_inductor() -> str:
+    """Where torch makes one, by its own rule, `torch._inductor.runtime.cache_dir_utils.default_cache_dir`."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # a user without a name
+        user = f"uid_{os.getuid()}"
+    return os.path.join(tempfile.gettempdir(), "torchinductor_" + re.sub(r'[\\/:*?"<>|]', "_", user))
+
+
 def _caches() -> Iterator[str]:
     """Folders of which libraries make caches. One that holds the home or the working folder is none."""
     here = (os.path.realpath(os.path.expanduser("~")), os.path.realpath(os.getcwd()))
     settings = (os.environ.get(name, "") for name in _CACHE_SETTINGS)
-    inductor = os.path.join(tempfile.gettempdir(), f"torchinductor_{os.environ.get('USER', '')}")
-    for folder in filter(None, (*settings, *_CACHES, inductor)):
+    for folder in filter(None, (*settings, *_CACHES, _cache_of_inductor())):
         real = os.path.realpath(os.path.expanduser(folder))
         if not any(is_in(path, real) for path in here):
             yield real

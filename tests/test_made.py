@@ -39,7 +39,7 @@ def test_nothing_has_flowed_into_a_new_one() -> None:
         "operation": "mul", "place": PLACE, "step": 3, "created_by": "mul", "created_at": PLACE, "values": 0,
         "guessed": 0, "connected": 0, "cuts": {}, "origin": None, "rewrapped": None, "rewrapped_by": "",
         "of_backward": None, "alias_of": None, "hidden_alias": False, "changes": (), "shape": (), "reference": None,
-        "under": None, "of_gradient": False, "source": None, "by_library": False,
+        "under": None, "of_gradient": False, "source": None, "by_library": False, "looked_at": False,
     }  # fmt: skip
 
 
@@ -97,12 +97,12 @@ def test_only_paths_of_lost_parameters_are_told() -> None:
     assert told(found, lost=0b010) == [("detach", [1])]
 
 
-def test_choosing_under_a_switch_is_a_choice_and_a_cut_operation_is_none() -> None:
+def test_what_goes_on_as_whole_numbers_is_a_choice_whatever_cut_it() -> None:
     found = made()
     found.add_cut(point("no_grad", "grad-mode"), 1)
     found.add_cut(point("detach"), 1)
     found.choose()
-    assert list(found.cuts) == [point("no_grad", "grad-mode", choice=True), point("detach", choice=False)]
+    assert list(found.cuts) == [point("no_grad", "grad-mode", choice=True), point("detach", choice=True)]
 
 
 def test_what_was_chosen_twice_adds_up() -> None:
@@ -118,6 +118,14 @@ def test_a_choice_is_to_blame_only_for_those_cut_nowhere_else() -> None:
     found.add_cut(point("argmax", "grad-mode", choice=True), 0b011)
     found.add_cut(point("detach"), 0b110)
     assert told(found) == [("argmax", [0]), ("detach", [1, 2])]
+
+
+def test_what_cuts_off_others_that_learn_all_the_same_comes_last() -> None:
+    found = made()
+    found.add_cut(point("detach"), 0b011)
+    found.add_cut(point("item"), 0b010)
+    assert told(found, lost=0b010) == [("item", [1]), ("detach", [1])]
+    assert told(found, lost=0b011) == [("detach", [0, 1]), ("item", [1])]
 
 
 def test_gradients_reach_through_an_input_only_if_it_requires_them() -> None:

@@ -28,7 +28,7 @@ backward."""
 class CutPoint(NamedTuple):
     """Where a gradient path ended: an operation at a place, or everything under one switch of the grad mode.
 
-    `choice`: under the switch the values became whole numbers or truth values, which carry no gradient in any case.
+    `choice`: the values went on as whole numbers or truth values only, which carry no gradient in any case.
     `guessed`: that the values went on from there was not seen, only that others like them came back into torch.
     """
 
@@ -131,19 +131,19 @@ class Made:
 
     def choose(self) -> None:
         """What went in goes on as whole numbers or truth values only."""
-        for point in self.cuts:
-            if point.reason == "grad-mode" and not point.choice:
-                break
-        else:
+        if all(point.choice for point in self.cuts):
             return
         cuts: Cuts = {}
         for point, parameters in self.cuts.items():
-            chosen = point._replace(choice=point.reason == "grad-mode")
+            chosen = point._replace(choice=True)
             cuts[chosen] = cuts.get(chosen, 0) | parameters
         self.cuts = cuts
 
     def cuts_of(self, lost: int) -> list[Cut]:
-        """Where the paths of lost parameters ended; a choice is to blame only for those with no other."""
+        """Where the paths of lost parameters ended; a choice is to blame only for those with no other.
+
+        What keeps gradients from others as well, which have them by another way, may be meant to: it comes last.
+        """
         cut_otherwise = 0
         for point, parameters in self.cuts.items():
             cut_otherwise |= 0 if point.choice else parameters
@@ -151,7 +151,8 @@ class Made:
             point: parameters & lost & ~(cut_otherwise if point.choice else 0)
             for point, parameters in self.cuts.items()
         }
-        return [point.event(numbers_in(parameters)) for point, parameters in blamed.items() if parameters]
+        points = sorted(blamed, key=lambda point: bool(self.cuts[point] & ~lost))
+        return [point.event(numbers_in(blamed[point])) for point in points if blamed[point]]
 
     def absorb(self, other: Made, *, connected: bool, guessed: bool = False) -> None:
         """Take over what flows in from an input.

@@ -29,7 +29,7 @@ from autograd_doctor.reading.derivatives import (
     whole_copies,
 )
 from autograd_doctor.reading.function_signature import argument_names
-from autograd_doctor.reading.held import MOST_ELEMENTS, NotHeld, held, is_plain
+from autograd_doctor.reading.held import MOST_ELEMENTS, NotHeld, held, is_plain, is_still
 from autograd_doctor.reading.places import is_own, locate, place
 from autograd_doctor.reading.side_effects import methods, side_effect
 from autograd_doctor.reading.slopes import Case, OutOfTime, Patience
@@ -58,7 +58,8 @@ _ONCE = "differentiate twice"
 class _Met:
     """What is known of one custom function. `inputs` are copies of ours, those to try first at the front.
 
-    `whole` are copies that were not cut, if they are not too large to be kept. `holds`: there are objects among them.
+    `whole` are copies that were not cut, if they are not too large to be kept. `holds`: the objects among them, by
+    position, as they were in step `since`; `still`: whether they are the same in a later step, None before one came.
 
     `returned`: its forward came to an end at least once. `read`: its code was.
     `asked_about`: the program runs for its sake. `tried`: the
@@ -72,7 +73,9 @@ class _Met:
     read: bool = False
     inputs: list[tuple[Any, ...]] = field(default_factory=list)
     whole: tuple[Any, ...] | None = None
-    holds: bool = False
+    holds: dict[int, Any] = field(default_factory=dict)
+    since: int = 0
+    still: bool | None = None
     wanted: tuple[int, ...] = ()
     tried: tuple[Any, ...] = ()
     obstacle: str = ""
@@ -102,7 +105,7 @@ class Functions(Instrument):
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.FULL)
 
     def finish(self) -> None:
-        self._judge_all()
+        self._judge_all(is_last=True)
         self._judge_second_derivatives()
 
     def detach(self) -> None:
@@ -127,7 +130,10 @@ class Functions(Instrument):
             met = self._met[cls] = _Met(locate(place()), asked_about)
         met.calls += 1
         if met.calls <= _CALLS_LOOKED_AT and not met.inputs and not met.obstacle:
+            met.since = self._course.steps
             _copy_inputs(met, call.args)
+        elif met.holds and met.still is None and self._course.steps > met.since:
+            met.still = all(i < len(call.args) and is_still(each, call.args[i]) for i, each in met.holds.items())
 
     def _ended(self, call: FunctionCall) -> None:
         met = self._met.get(call.function)
@@ -167,12 +173,14 @@ class Functions(Instrument):
     def _step_taken(self, course: Course) -> None:
         self._judge_all()
 
-    def _judge_all(self) -> None:
+    def _judge_all(self, is_last: bool = False) -> None:
+        """Objects are to be seen in a second step first, unless none comes."""
         if self._course.running is not None:
             return
         for cls, met in self._met.items():
-            if met.verdict is None and met.returned and (met.inputs or met.whole or met.obstacle):
-                met.verdict = _judged(cls, met, judge_first)
+            is_open = met.verdict is None and met.returned and (is_last or not met.holds or met.still is not None)
+            if is_open and (met.inputs or met.whole or met.obstacle):
+                met.verdict = _unless_moved(_judged(cls, met, judge_first), met)
                 met.whole = None
                 self._say(cls, met, met.verdict)
 
@@ -227,7 +235,7 @@ def _copy_inputs(met: _Met, args: Sequence[Any]) -> None:
     except NotHeld as obstacle:
         met.obstacle = str(obstacle)
         return
-    met.holds = not all(_is_tensor(arg) or is_plain(arg) for arg in args)
+    met.holds = {i: held(arg) for i, arg in enumerate(args) if not (_is_tensor(arg) or is_plain(arg))}
     met.whole = whole_copies(given, MOST_ELEMENTS)
     small, whole = small_copies(given), whole_copies(given)
     copies = (whole, small) if met.asked_about else (small, whole)
@@ -276,10 +284,19 @@ def _judged(cls: Any, met: _Met, how: Callable[[Case, type], Verdict]) -> Verdic
     return Verdict("not judged", obstacle or "its inputs are too large")
 
 
+def _unless_moved(verdict: Verdict, met: _Met) -> Verdict:
+    """What looks wrong with an object held fixed may be right for one that is made anew of what is learned."""
+    if verdict.verdict != "wrong" or verdict.input is None or not met.holds or met.still or met.asked_about:
+        return verdict
+    objects = " and ".join(f"`{type(each).__name__}`" for each in met.holds.values())
+    how = "was seen in one step only" if met.still is None else "changes from step to step"
+    return Verdict("not judged", f"it differs from difference quotients with its {objects} held fixed, which {how}")
+
+
 def _confirmed(verdict: Verdict, cls: Any, met: _Met) -> Verdict:
     """What goes wrong with cut inputs may do so because other arguments speak of the sizes that they had."""
     if met.whole is None:
-        speaks_of_sizes = met.holds or any(is_a(arg, (int, tuple)) and type(arg) is not bool for arg in met.tried)
+        speaks_of_sizes = bool(met.holds) or any(is_a(arg, (int, tuple)) and type(arg) is not bool for arg in met.tried)
         return Verdict("not judged", "its inputs are too large") if speaks_of_sizes else verdict
     return Verdict("right") if _agrees_whole(cls, met) else verdict
 

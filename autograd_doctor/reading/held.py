@@ -59,6 +59,14 @@ def held(thing: Any) -> Any:
         raise NotHeld(f"it takes a `{type(thing).__name__}` that cannot be copied: {type(error).__name__}") from error
 
 
+def is_still(copied: Any, thing: Any) -> bool:
+    """Whether an object is what it was when it was copied, by all that it holds.
+
+    Whole numbers may differ: they count what happened, and nothing that is learned passes through them.
+    """
+    return _is_still(copied, thing, set())
+
+
 def doubled(tensor: torch.Tensor) -> torch.Tensor:
     """A copy without a graph, in double precision if it holds no integers."""
     values = tensor.detach()
@@ -128,3 +136,28 @@ def _is_numpy(thing: Any) -> bool:
 def _numpy_size(thing: Any) -> int:
     numpy = sys.modules.get("numpy")
     return int(thing.size) if numpy is not None and is_a(thing, numpy.ndarray) else 0
+
+
+def _is_still(copied: Any, thing: Any, met: set[tuple[int, int]]) -> bool:
+    if copied is thing or (id(copied), id(thing)) in met:
+        return True
+    met.add((id(copied), id(thing)))
+    if type(copied) is not type(thing):
+        return False
+    if is_a(thing, torch.Tensor):
+        return copied.layout is thing.layout and copied.shape == thing.shape and _is_equal(copied, doubled(thing))
+    if _is_numpy(thing):
+        return bool(copied.dtype == thing.dtype and copied.shape == thing.shape and copied.tobytes() == thing.tobytes())
+    if is_a(thing, _SHARED):
+        return type(thing) is int or copied == thing or copied != copied
+    parts, others = _members(copied), _members(thing)
+    pairs = zip(parts, others, strict=False)
+    return len(parts) == len(others) and all(_is_still(part, other, met) for part, other in pairs)
+
+
+def _is_equal(left: torch.Tensor, right: torch.Tensor) -> bool:
+    """Of the sparse layouts, only COO tells its entries in one way; others count as changed."""
+    if left.layout is torch.sparse_coo:
+        left, right = left.coalesce(), right.coalesce()
+        return torch.equal(left.indices(), right.indices()) and torch.equal(left.values(), right.values())
+    return left.layout is torch.strided and torch.equal(left, right)

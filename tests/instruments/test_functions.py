@@ -182,8 +182,8 @@ def test_later_calls_may_bring_inputs_that_are():
 @pytest.mark.parametrize(
     ("args", "reason"),
     [
-        ((x(1), object()), "it takes a `object` besides tensors"),
-        ((x(1), (1, [2])), "it takes a `tuple` besides tensors"),
+        ((x(1), iter([2])), "it takes a `list_iterator` besides tensors"),
+        ((x(1), (1, [iter([2])])), "it takes a `tuple` besides tensors that holds a `list_iterator`"),
         ((x(1), torch.eye(2).to_sparse()), "it takes sparse or complex tensors"),
         ((x(1), torch.ones(1, dtype=torch.complex64)), "it takes sparse or complex tensors"),
         ((x(2, 2, 2, 2, 2, 2, 2, 2, 2, 2), x(3)), "its inputs are too large"),

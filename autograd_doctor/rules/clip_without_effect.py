@@ -70,9 +70,10 @@ def _nothing_to_clip(trace: Trace, location: Location | None, clips: list[Gradie
     if not any(clip.parameters for clip in clips):
         seen = "the parameters to clip were an empty list"
         advice = "pass `model.parameters()` itself: a generator that was read before is empty"
-    elif trace.learning.isdisjoint(first.parameters) and trace.learning:
+    elif trace.learning.isdisjoint(first.parameters):
         seen = f"none of the {plural(count, 'parameter')} clipped ever had a gradient ({names})"
-        advice = "clip the parameters of the model that is trained"
+        trained, untrained = "clip the parameters of the model that is trained", "run a backward that reaches them"
+        advice = trained if trace.learning else untrained
     elif _precedes_every_backward(trace, first):
         seen = f"gradients were clipped before the backward that computes them: {names}"
         advice = "move the clipping between `backward()` and the step"

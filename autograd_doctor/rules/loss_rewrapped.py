@@ -176,5 +176,5 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_tensor, bad_variable),
     good=(good, good_gradient_penalty, good_input_optimization),
-    folds=("AD201", "AD202", "AD203", "AD103", "AD104", "AD111", "AD410", "AD506", "AD599", "AD116"),
+    folds=("AD201", "AD202", "AD203", "AD103", "AD104", "AD105", "AD111", "AD410", "AD506", "AD599", "AD116"),
 )

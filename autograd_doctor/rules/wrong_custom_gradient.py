@@ -308,8 +308,8 @@ RULE = Rule(
     fix="return the derivative of the forward, one gradient per input and in their order",
     fine="surrogate gradients, told by the numbers alone: the forward is a step, the identity, or held to a bound, or "
     "only incoming gradients of some sign or size are changed (`doctor gradcheck` names them); functions with "
-    "randomness or side effects, and of objects that other steps bring with other values, as a matrix that is assembled "
-    "from what is learned: what cannot be judged is listed as not checked",
+    "randomness or side effects, and of objects that other steps bring with other values, as a matrix assembled from "
+    "what is learned: what cannot be judged is listed as not checked",
     needs=(FunctionJudged, ProgramRaised),
     examine=examine,
     left_open=left_open,

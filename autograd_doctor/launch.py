@@ -18,6 +18,7 @@ import msgspec
 from autograd_doctor.events import Event, Noted, RunEnded
 from autograd_doctor.interrupts import Interrupts, interrupts
 from autograd_doctor.keeping.adopted import Adopted, our_processes
+from autograd_doctor.keeping.claims import WITHIN, claimed_by_others, is_waiting, note_family, within
 from autograd_doctor.keeping.descendants import MARK, end_all, note_mark
 from autograd_doctor.keeping.guardian import Guardian
 from autograd_doctor.keeping.listing import Listing
@@ -27,6 +28,7 @@ from autograd_doctor.keeping.workspace import Workspace, abandoned, workspace
 from autograd_doctor.mistakes import Mistake
 from autograd_doctor.own_python import own_python
 from autograd_doctor.plan import STACKS, Outcome, Plan
+from autograd_doctor.ranks import launch_of
 from autograd_doctor.recording import TraceReader, make_room
 from autograd_doctor.screen import Screen
 from autograd_doctor.trace import Trace
@@ -81,7 +83,7 @@ class Child:
             stdout=screen.stdout if screen else None,
             stderr=screen.stderr if screen else None,
             pass_fds=(plan_end,),
-            env={"PYTHONHASHSEED": _HASH_SEED, **os.environ, MARK: self._mark},
+            env={"PYTHONHASHSEED": _HASH_SEED, **os.environ, MARK: self._mark, WITHIN: within()},
             start_new_session=True,
         )
         our_processes.add(self._process.pid)
@@ -111,11 +113,14 @@ class Child:
         After a polite run the files are put back, and what changed in `folders` all the same is told.
         """
         timed_out = lingered = interrupted = False
+        self._scratch = Path(plan.scratch)
         before = Listing(folders if plan.polite else (), besides=os.path.dirname(plan.trace))
+        of_others = claimed_by_others(self._scratch)
         guardian = Guardian(self._process.pid, self._mark, plan.scratch)
         with interrupts() as heard, guardian, Adopted() as adopted:
             try:
-                note_mark(Path(plan.scratch), self._mark)
+                note_mark(self._scratch, self._mark)
+                note_family(self._scratch, self._mark, launch_of(os.environ))
                 self._give(plan)
                 if not self._wait(timeout, on_event):
                     lingered = self._has_ended()
@@ -130,9 +135,10 @@ class Child:
             with heard.held():
                 self._take(self._reader.ended(), on_event)
                 self._end_helpers(plan, adopted)
-                done = put_back(Path(plan.scratch))
+                of_others |= claimed_by_others(self._scratch)
+                done = put_back(self._scratch)
                 rank = plan.ranks.rank
-                self._events += [Noted(text=text, rank=rank) for text in told(done, before, plan.scratch)]
+                self._events += [Noted(text=text, rank=rank) for text in told(done, before, plan.scratch, of_others)]
         trace = Trace(tuple(self._events))
         return Recording(trace, self._outcome(plan, trace, timed_out, lingered, interrupted))
 
@@ -168,9 +174,13 @@ class Child:
         impatient: Callable[[], bool] = lambda: False,
     ) -> bool:
         """Whether the child ended within so many seconds, and before anybody lost patience."""
-        until = time.monotonic() + seconds if seconds else float("inf")
+        now = time.monotonic()
+        until = now + seconds if seconds else float("inf")
         while self._process.poll() is None:
-            if time.monotonic() > until or impatient():
+            before, now = now, time.monotonic()
+            if is_waiting(self._scratch):
+                until += now - before
+            if now > until or impatient():
                 return False
             if self._screen:
                 self._screen.pump(_LOOK_EVERY)

@@ -30,11 +30,18 @@ def this_rank(environment: Mapping[str, str]) -> Ranks:
     size = _number(environment, "WORLD_SIZE", 1)
     if size < 2:
         return ALONE
-    run = "\0".join(environment.get(name, "") for name in _RUN)
-    name = f"autograd_doctor_ranks_{os.getuid()}_{hashlib.sha256(run.encode()).hexdigest()[:16]}"
+    name = f"autograd_doctor_ranks_{os.getuid()}_{launch_of(environment)}"
     near = _number(environment, "LOCAL_WORLD_SIZE", 0) == size
     folder = os.path.join(tempfile.gettempdir(), name) if near else ""
     return Ranks(rank=_number(environment, "RANK", 0), size=size, folder=folder, began=CLOCK.time())
+
+
+def launch_of(environment: Mapping[str, str]) -> str:
+    """A name that all ranks of one launch have in common, empty for what is no rank."""
+    if _number(environment, "WORLD_SIZE", 1) < 2:
+        return ""
+    run = "\0".join(environment.get(name, "") for name in _RUN)
+    return hashlib.sha256(run.encode()).hexdigest()[:16]
 
 
 def _number(environment: Mapping[str, str], variable: str, otherwise: int) -> int:

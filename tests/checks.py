@@ -23,9 +23,9 @@ class Check:
         self.temporary.mkdir()
         (self.folder / "kept.txt").write_text("before")
 
-    def start(self, source: str, *options: str) -> subprocess.Popen[str]:
-        (self.folder / "train.py").write_text(dedent(source))
-        command = ["check", "--isolated", "--seconds", "0", *options, "train.py"]
+    def start(self, source: str, *options: str, name: str = "train.py") -> subprocess.Popen[str]:
+        (self.folder / name).write_text(dedent(source))
+        command = ["check", "--isolated", "--seconds", "0", *options, name]
         return subprocess.Popen(
             [sys.executable, "-m", "autograd_doctor", *command],
             cwd=self.folder,

@@ -156,7 +156,8 @@ MAY_IMPORT = {
         "target",
     },
     "launch": {
-        *("events", "interrupts", "keeping", "mistakes", "own_python", "plan", "recording", "screen", "trace"),
+        *("events", "interrupts", "keeping", "mistakes", "own_python", "plan", "ranks", "recording", "screen"),
+        "trace",
     },
     "command": {
         *("accepted", "config", "config_file", "engine", "events", "findings", "interrupts", "launch", "mistakes"),

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Container, Iterable
+from pathlib import Path
 
 from autograd_doctor.keeping.journal import (
     Absent,
     Began,
+    Claimed,
     Facts,
     InHand,
     Kept,
@@ -41,6 +43,7 @@ class Book:
         self.read_back: set[str] = set()
         self.stashes: list[str] = []
         self.began: int | None = None
+        self.claimed: dict[str, bool] = {}
         self._stashed: set[tuple[int, int]] = set()
         self._copied: dict[tuple[int, int], Kept] = {}
         self.take(records)
@@ -82,6 +85,8 @@ class Book:
                 self.read_back.add(path)
             case Began():
                 self.began = record.at
+            case Claimed():
+                self.claimed[path] = record.below or self.claimed.get(path, False)
             case Stash():
                 if path not in self.stashes:
                     self.stashes.append(path)
@@ -124,6 +129,12 @@ class Book:
         # What is written under one name is there under the others.
         held = [name for name, processes in self.hands.items() if processes and os.path.lexists(name)]
         return any(os.path.samestat(now, os.lstat(name)) for name in held)
+
+    def has_claimed(self, path: str, *, with_all_below: bool = False) -> bool:
+        """Whether other checks leave a path alone, by itself or with a folder in which it lies."""
+        if any(self.claimed.get(str(folder)) for folder in Path(path).parents):
+            return True
+        return path in self.claimed and (self.claimed[path] or not with_all_below)
 
     def is_preparation(self, path: str, now: os.stat_result) -> bool:
         """Whether it is a new file, as it was when training began, and not one that the program calls temporary."""

@@ -126,14 +126,22 @@ class Began(Struct, frozen=True, tag=True):
     path: str = ""
 
 
+class Claimed(Struct, frozen=True, tag=True):
+    """Other checks leave the path alone until all is put back; also, where it is a folder that is new or goes, what
+    lies `below` it."""
+
+    path: str
+    below: bool
+
+
 class Stash(Struct, frozen=True, tag=True):
     """A folder that was made for what is kept."""
 
     path: str
 
 
-Record = Absent | Facts | Kept | Link | InHand | Left | PuttingBack | Temporary | ReadBack | Began | Stash
-_APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+Record = Absent | Facts | Kept | Link | InHand | Left | PuttingBack | Temporary | ReadBack | Began | Claimed | Stash
+APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
 
 
 class Journal:
@@ -159,9 +167,9 @@ class Journal:
         The lock is of the process: it ends with it, and one that is forked meanwhile does not hold it as well. Threads
         of a process have to take turns by themselves. Raises `TimeoutError` where another process keeps it for long.
         """
-        lock = os.open(self._lock, _APPEND, 0o600)
+        lock = os.open(self._lock, APPEND, 0o600)
         try:
-            _wait_for(lock)
+            wait_for(lock)
             yield
         finally:
             os.close(lock)
@@ -181,7 +189,7 @@ class Journal:
         # What a full disk has cut off before must not spoil the first of these lines.
         data = b"\n" + b"".join(lines)
         size = len(data)
-        descriptor = os.open(self.path, _APPEND, 0o600)
+        descriptor = os.open(self.path, APPEND, 0o600)
         try:
             while data:
                 data = data[os.write(descriptor, data) :]
@@ -211,7 +219,8 @@ class Journal:
         self.path.unlink(missing_ok=True)
 
 
-def _wait_for(lock: int) -> None:
+def wait_for(lock: int) -> None:
+    """Have the lock of an open file. Raises `TimeoutError` where another process keeps it for long."""
     until = CLOCK.monotonic() + _LONGEST_TURN
     while True:
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from autograd_doctor.keeping.book import is_in
 from autograd_doctor.keeping.listing import Listing
@@ -12,8 +12,11 @@ from autograd_doctor.keeping.put_back import PutBack
 _NAMED = 3
 
 
-def told(done: PutBack, before: Listing, scratch: str) -> Iterator[str]:
-    """One text for each kind of thing. What differs from a listing from before has changed without Python's knowing."""
+def told(done: PutBack, before: Listing, scratch: str, of_others: Set[str] = frozenset()) -> Iterator[str]:
+    """One text for each kind of thing. What differs from a listing from before has changed without Python's knowing.
+
+    of_others: what other checks had changed when this one began or ended, of which their reports tell.
+    """
     if done.removed:
         yield f"what the program wrote was removed after the run: {_named(_outermost(done.removed))}"
     if done.restored:
@@ -21,7 +24,7 @@ def told(done: PutBack, before: Listing, scratch: str) -> Iterator[str]:
     if done.prepared:
         how = "what the program wrote before it trained, and read back, was left for its next run"
         yield f"{how}: {_named(_together(done.prepared))}"
-    others = {*done.wrote, *before.changes()} - {*done.beside.values(), *done.failed}
+    others = {*done.wrote, *(set(before.changes()) - of_others)} - {*done.beside.values(), *done.failed}
     others = {path for path in others if not any(is_in(prepared, path) for prepared in done.prepared)}
     if others:
         how = "by native code or by another process"

@@ -116,6 +116,19 @@ def _locked(folder: Path) -> int:
     return lock
 
 
+def is_workspace(scratch: Path) -> bool:
+    """Whether this is the scratch folder of a check's own folder."""
+    return scratch.name == _SCRATCH and scratch.parent.name.startswith(_PREFIX)
+
+
+def is_held(scratch: Path) -> bool:
+    """Whether the check to whose folder this belongs is alive."""
+    lock = _taken_over(scratch.parent)
+    if lock is not None:
+        os.close(lock)
+    return lock is None and (scratch.parent / _LOCK).exists()
+
+
 def _taken_over(folder: Path) -> int | None:
     """The lock of a folder if nobody holds it any more."""
     with suppress(OSError):

@@ -25,9 +25,11 @@ import msgspec
 
 from autograd_doctor.clock import CLOCK
 from autograd_doctor.keeping.book import Book, is_in
+from autograd_doctor.keeping.claims import Claims
 from autograd_doctor.keeping.journal import (
     Absent,
     Began,
+    Claimed,
     Facts,
     InHand,
     Journal,
@@ -77,6 +79,7 @@ class Keeper:
         self._journal = Journal(scratch)
         self._book = Book()
         self._stashes = Stashes(self._journal)
+        self._claims = Claims(scratch)
         self._own = tuple(os.path.realpath(path) for each in own for path in (each, last_word(each)))
         self._scratch = os.path.realpath(scratch)
         self._caches = tuple(_caches())
@@ -108,11 +111,11 @@ class Keeper:
 
     def removed(self, path: str) -> None:
         """What is at the path will go. Of a folder with all that lies in it."""
-        self._change(path, self._leave, in_caches=True)
+        self._change(path, self._leave, goes=True)
 
     def folder_removed(self, path: str) -> None:
         """An empty folder will go."""
-        self._change(path, self._leave_empty, in_caches=True)
+        self._change(path, self._leave_empty, goes=True)
 
     def renamed(self, source: str, target: str) -> None:
         """What is at one path will replace what is at the other."""
@@ -120,7 +123,7 @@ class Keeper:
             self._guard_own(self._scratch)
         with self._turn():
             known = [path for path in self._book.hands if path.startswith(f"{source}/")]
-        self._change(source, self._leave, in_caches=True)
+        self._change(source, self._leave, goes=True)
         self._change(target, self._leave)
         with self._turn():
             for path in known:
@@ -179,15 +182,43 @@ class Keeper:
 
     # -------------------------------------------------------------------------------------------- before each change
 
-    def _change(self, path: str, keep: _Keep, *, in_caches: bool = False) -> None:
-        if not self._concerns(path, in_caches):
+    def _change(self, path: str, keep: _Keep, *, goes: bool = False) -> None:
+        """Keep what is at a path that will change, or will go, once no other check has it."""
+        if not self._concerns(path, in_caches=goes):
             return
+        while (other := self._try(path, keep, goes)) is not None:
+            try:
+                self._claims.wait(other, path)
+            except OSError as error:
+                raise Refused(path, error) from None
+
+    def _try(self, path: str, keep: _Keep, goes: bool) -> Path | None:
+        """The other check that has the path, if there is one; else it is kept."""
         try:
             with self._turn():
-                self._prepare(path, _lstat(path), keep)
+                now = _lstat(path)
+                other = self._claim(path, now, keep, goes)
+                if other is None:
+                    self._prepare(path, now, keep)
+                return other
         except Exception as error:
             if _lstat(path) is not None:
                 raise Refused(path, error) from None
+            return None
+
+    def _claim(self, path: str, now: os.stat_result | None, keep: _Keep, goes: bool) -> Path | None:
+        """Have the path until all is put back, or find the other check that has it. Many write into one folder."""
+        is_folder = now is not None and stat.S_ISDIR(now.st_mode)
+        if now is not None and (keep is _nothing or (is_folder and not goes)):
+            return None
+        below = now is None or is_folder
+        if self._book.has_claimed(path, with_all_below=below):
+            return None
+        with self._claims.turn():
+            other = self._claims.holder(path, with_all_below=is_folder)
+            if other is None:
+                self._add(Claimed(path, below))
+            return other
 
     def _concerns(self, path: str, in_caches: bool) -> bool:
         """Whether it is a file of the person's. Caches are there to be filled, though not to be removed."""

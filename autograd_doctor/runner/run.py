@@ -45,6 +45,7 @@ from autograd_doctor.instruments.optimizer_steps import OptimizerSteps
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.instruments.session import Session, needed_for
 from autograd_doctor.instruments.torch_warnings import TorchWarnings
+from autograd_doctor.keeping.claims import is_waiting
 from autograd_doctor.plan import STACKS, Plan
 from autograd_doctor.runner import crash
 from autograd_doctor.runner.assuming import assume, defines_model
@@ -120,6 +121,7 @@ class _Run:
             runs_again=plan.runs_again,
             end_hard=self._end_hard,
             note=self._note,
+            waits=partial(is_waiting, Path(plan.scratch)),
         )
 
     def _record(self, event: Event) -> None:

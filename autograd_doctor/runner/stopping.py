@@ -72,6 +72,7 @@ class Stopper:
         runs_again: bool = False,
         end_hard: Callable[[], None],
         note: Callable[[str], None] = lambda text: None,
+        waits: Callable[[], bool] = lambda: False,
     ) -> None:
         self.reason: StopReason | None = None
         self.evaluates = False
@@ -86,6 +87,7 @@ class Stopper:
         self._seconds = max_seconds
         self._end_hard = end_hard
         self._note = note
+        self._waits = waits
         self._trainer = threading.main_thread()
         self._process = os.getpid()
         self._enough_at = math.inf
@@ -188,8 +190,11 @@ class Stopper:
         raise Stop(self.reason)
 
     def _watch_time(self) -> None:
+        now = CLOCK.monotonic()
         while not self._over.wait(_TICK):
-            now = CLOCK.monotonic()
+            before, now = now, CLOCK.monotonic()
+            if self._waits():
+                self._stand_still(now, now - before)
             self._standstill.look(now)
             self._look(now)
             stepped = self._course is not None and self._course.steps > 0
@@ -199,6 +204,13 @@ class Stopper:
                 self._time_is_up(now)
             if now >= self._raised_at + _GRACE:
                 self._give_up(now)
+
+    def _stand_still(self, now: float, seconds: float) -> None:
+        """The program was kept waiting by us: that is no time of its own."""
+        self._standstill.signalled(now)
+        self._enough_at += seconds
+        self._deadline += seconds
+        self._raised_at += seconds
 
     def _look(self, now: float) -> None:
         """See now and then whether somebody else wants to stop."""

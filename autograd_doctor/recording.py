@@ -27,8 +27,8 @@ from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural
 
 VERSION = 2
-_NAME = b"autograd_doctor trace "
-FORMAT_LINE = _NAME + b"%d\n" % VERSION
+NAME = b"autograd_doctor trace "
+FORMAT_LINE = NAME + b"%d\n" % VERSION
 
 EVENT_TYPES: tuple[type[Event], ...] = tuple(
     value
@@ -178,8 +178,8 @@ def _after_format_line(data: bytes, path: Path) -> int:
         return len(FORMAT_LINE)
     if FORMAT_LINE.startswith(data):
         return 0
-    version = data.removeprefix(_NAME).partition(b"\n")[0]
-    if data.startswith(_NAME) and version.isdigit():
+    version = data.removeprefix(NAME).partition(b"\n")[0]
+    if data.startswith(NAME) and version.isdigit():
         raise TraceError(f"{path}: a trace of version {version.decode()}, and this doctor reads version {VERSION}")
     raise TraceError(f"{path}: not a saved trace, or one of a doctor older than this one")
 

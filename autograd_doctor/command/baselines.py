@@ -10,6 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from autograd_doctor.accepted import BASELINE_VERSION, Baseline, Known, KnownBefore
+from autograd_doctor.command import places
 from autograd_doctor.config_file import shown, upward
 from autograd_doctor.judging.known import Keys, gathered, relative
 from autograd_doctor.mistakes import Mistake, nearest_file
@@ -133,10 +134,8 @@ def check_writable(file: Path) -> None:
 def write(shelf: Shelf) -> None:
     """Put the shelf in the place of what was there, whole or not at all. Raises `Mistake`."""
     text = msgspec.json.format(msgspec.json.encode(shelf.baseline), indent=2) + b"\n"
-    beside = shelf.file.with_name(f"{shelf.file.name}.new")
     try:
         shelf.file.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_bytes(text)
-        beside.replace(shelf.file)
     except OSError as error:
         raise Mistake(f"{shown(shelf.file)}: cannot be written: {error.strerror}") from None
+    places.write(shelf.file, text)

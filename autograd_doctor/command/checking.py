@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import secrets
 import sys
@@ -15,7 +16,7 @@ import msgspec
 
 from autograd_doctor import config, config_file, launch, recording, target
 from autograd_doctor.accepted import Accepted
-from autograd_doctor.command import baselines, outputs, workflow
+from autograd_doctor.command import baselines, outputs, places, workflow
 from autograd_doctor.command.add_ignores import add_ignores
 from autograd_doctor.command.again import Again, again
 from autograd_doctor.command.assumed import trained
@@ -105,7 +106,6 @@ def examined(request: Request) -> Report | None:
 def _told(judged: Report, request: Request) -> int:
     if this_rank(os.environ).hands_in:
         return ExitCode.OK  # a launcher that sees another code ends rank 0, which has the report to write
-    workflow.summarize(judged, os.environ)
     return exit_code(judged, request.asked.exit_zero)
 
 
@@ -154,22 +154,29 @@ def _run(
         run = _watch(request, plan, job)
     while not run.outcome.interrupted and (second := again(plan, run.trace)):
         plan, run = second.plan, _run_again(request, second, job)
+    failed: list[Mistake] = []
     if request.save_trace and job.ranks.rank == 0:
-        _save(run, what, request.save_trace)
+        with places.noting(failed):
+            _save(run, what, request.save_trace)
     if _refused(run, what):
-        return None
-    if job.ranks.rank:
-        return _of_another_rank(_judged(run.trace, what, run.outcome, job), job)
-    return _judge(run.trace, what, run.outcome, job, request.asked)
+        judged = None
+    elif job.ranks.rank:
+        judged = _of_another_rank(_judged(run.trace, what, run.outcome, job), job, failed)
+    else:
+        judged = _judge(run.trace, what, run.outcome, job, request.asked, failed)
+    if judged is not None and not request.caller and not job.ranks.hands_in:
+        workflow.summarize(judged, os.environ)
+    places.tell(failed)
+    return judged
 
 
-def _of_another_rank(judged: Report, job: _Job) -> Report:
+def _of_another_rank(judged: Report, job: _Job, failed: list[Mistake]) -> Report:
     """Rank 0 reports what another was found to have; what it cannot hear of, the other prints, unless it is healthy."""
     if job.ranks.hands_in:
         Talk(job.ranks).hand_in(to_json(judged))
     elif judged.exit_code != ExitCode.OK:
         printed = [output for output in job.outputs if output.file is None]
-        outputs.write(judged, printed, job.settings.color)
+        failed += outputs.write(judged, printed, job.settings.color)
     return judged
 
 
@@ -209,7 +216,10 @@ def report(request: Request) -> int:
     trace, what, outcome = _with_last_word(trace)
     started = next(iter(trace.of(RunStarted)), None)
     job = _job(loaded, request, what, started.cwd if started else "")
-    return exit_code(_judge(trace, what, outcome, job, request.asked), request.asked.exit_zero)
+    failed: list[Mistake] = []
+    judged = _judge(trace, what, outcome, job, request.asked, failed)
+    places.tell(failed)
+    return exit_code(judged, request.asked.exit_zero)
 
 
 def load_settings(request: Request) -> Loaded:
@@ -244,13 +254,11 @@ def _job(loaded: Loaded, request: Request, what: Target, cwd: str = "") -> _Job:
     rules = selection.about_functions(catalogue) if about_one else selection.selected(loaded, catalogue)
     if not rules:
         raise Mistake("no rule is left to check: `select` and `ignore` leave none")
+    involved = [Path(what.name), Path(request.name), *filter(None, (loaded.file,))]
     if request.save_trace:
-        outputs.check_writable(request.save_trace)
-    written = outputs.parse(settings.output_format, request.output_file)
+        places.check(request.save_trace, places.is_trace, *involved)
+    written = outputs.parse(settings.output_format, request.output_file, *involved)
     outputs.check_apart(written, request.save_trace)
-    for file in (request.save_trace, *(output.file for output in written)):
-        if file:
-            outputs.check_not_source(file, Path(what.name), *filter(None, (loaded.file,)), Path(request.name))
     shelf, is_there = _shelf(loaded, request, what, cwd)
     accepted = Accepted(
         comments=not request.asked.no_ignores,
@@ -412,18 +420,22 @@ def _load_judges(wanted: Sequence[Output]) -> None:
         importlib.import_module("autograd_doctor.renderers").is_format(output.format)
 
 
-def _judge(trace: Trace, what: Target, outcome: Outcome, job: _Job, asked: Invocation) -> Report:
+def _judge(trace: Trace, what: Target, outcome: Outcome, job: _Job, asked: Invocation, failed: list[Mistake]) -> Report:
+    """The report, written. What cannot be written is added to `failed`, and what it would have changed is as before."""
     judged = _gathered(_judged(trace, what, outcome, job), job.ranks)
     if asked.add_ignore is not None and judged.findings and judged.verdict in _JUDGED:
-        for said in add_ignores(judged, job.repository, asked.add_ignore):
-            print(f"note: {said}", file=sys.stderr)
+        with places.noting(failed):
+            for said in add_ignores(judged, job.repository, asked.add_ignore):
+                print(f"note: {said}", file=sys.stderr)
         judged = _judged(trace, what, outcome, job)
     if asked.write_baseline or asked.prune_baseline:
-        shelf = _brought_up_to_date(judged, job.shelf, asked)
+        shelf = None
+        with places.noting(failed):
+            shelf = _brought_up_to_date(judged, job.shelf, asked)
         if shelf is not None:
             accepted = job.accepted._replace(baseline=shelf.before())
             judged = _judged(trace, what, outcome, job._replace(accepted=accepted))
-    outputs.write(judged, job.outputs, job.settings.color)
+    failed += outputs.write(judged, job.outputs, job.settings.color)
     return judged
 
 
@@ -475,11 +487,9 @@ def _refused(run: launch.Recording, what: Target) -> bool:
 
 
 def _save(run: launch.Recording, what: Target, path: Path) -> None:
-    try:
-        with path.open("wb") as file:
-            recording.save(run.trace, file, CheckEnded(target=what, outcome=run.outcome))
-    except OSError as error:
-        raise Mistake(f"{path}: cannot be written: {error.strerror}") from None
+    data = io.BytesIO()
+    recording.save(run.trace, data, CheckEnded(target=what, outcome=run.outcome))
+    places.write(path, data.getvalue())
 
 
 def _with_last_word(trace: Trace) -> tuple[Trace, Target, Outcome]:

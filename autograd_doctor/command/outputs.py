@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
+from autograd_doctor.command import places
 from autograd_doctor.mistakes import Mistake, nearest
 from autograd_doctor.report import Report
 
@@ -16,7 +17,6 @@ PERSON = "full"
 _DRAWN = ("full", "concise")
 """Formats that make do with what the terminal's encoding has."""
 _WIDTH = 100
-_SOURCES = (".py", ".pyw", ".ipynb")
 
 
 class Output(NamedTuple):
@@ -26,8 +26,11 @@ class Output(NamedTuple):
     file: Path | None = None
 
 
-def parse(formats: Sequence[str], output_file: Path | None) -> list[Output]:
-    """`FMT[:FILE]` words; `output_file` takes the format that names no file of its own. Raises `Mistake`."""
+def parse(formats: Sequence[str], output_file: Path | None, *others: Path) -> list[Output]:
+    """`FMT[:FILE]` words; `output_file` takes the format that names no file of its own. Raises `Mistake`.
+
+    others: files that have a part in the check, and that no report may replace.
+    """
     outputs = []
     for word in formats:
         name, colon, file = word.partition(":")
@@ -45,7 +48,7 @@ def parse(formats: Sequence[str], output_file: Path | None) -> list[Output]:
                 f"two output formats are bound to {where}; give each but one a file, as in `json:report.json`"
             )
         if output.file:
-            check_writable(output.file)
+            places.check(output.file, places.is_report, *others)
     return outputs
 
 
@@ -55,22 +58,6 @@ def check_apart(outputs: Sequence[Output], *others: Path | str | None) -> None:
         for output in outputs:
             if other and output.file and output.file.resolve() == Path(other).resolve():
                 raise Mistake(f"{output.file}: the report would overwrite `{other}`")
-
-
-def check_writable(file: Path) -> None:
-    """Say before the run, not after it, that a file cannot be written."""
-    if file.is_dir():
-        raise Mistake(f"{file}: cannot be written: it is a folder")
-    if not file.parent.is_dir():
-        raise Mistake(f"{file}: cannot be written: no such folder `{file.parent}`")
-    if not os.access(file if file.exists() else file.parent, os.W_OK):
-        raise Mistake(f"{file}: cannot be written: permission denied")
-
-
-def check_not_source(file: Path, *others: Path) -> None:
-    """Say that a report or trace may not take the place of a program, of the settings, or of what is judged."""
-    if file.exists() and (file.suffix in _SOURCES or any(other.exists() and file.samefile(other) for other in others)):
-        raise Mistake(f"{file}: not written: it is there already, and is no report that may be replaced")
 
 
 def _check_format(name: str) -> None:
@@ -89,23 +76,25 @@ def owns_stdout(outputs: Sequence[Output]) -> bool:
     return any(output.file is None and output.format != PERSON for output in outputs)
 
 
-def write(report: Report, outputs: Sequence[Output], color: str) -> None:
-    """Render the report to every output, files first. Raises `Mistake` if one cannot be written after all."""
+def write(report: Report, outputs: Sequence[Output], color: str) -> list[Mistake]:
+    """Render the report to every output, files first; returns what could not be written after all."""
+    failed: list[Mistake] = []
+    for output in sorted(outputs, key=lambda output: output.file is None):
+        with places.noting(failed):
+            _write(report, output, color)
+    return failed
+
+
+def _write(report: Report, output: Output, color: str) -> None:
     from autograd_doctor.renderers import render, shows_unicode
 
-    for output in sorted(outputs, key=lambda output: output.file is None):
-        if output.file is None:
-            unicode = shows_unicode(sys.stdout.encoding)
-            text = render(
-                output.format, report, width=width(), color=colored(color, sys.stdout, os.environ), unicode=unicode
-            )
-            say(text, encoded=output.format in _DRAWN)
-        else:
-            text = render(output.format, report, width=_WIDTH, color=color == "always")
-            try:
-                output.file.write_text(text, encoding="utf-8")
-            except OSError as error:
-                raise Mistake(f"{output.file}: cannot be written: {error.strerror}") from None
+    if output.file is None:
+        colors, unicode = colored(color, sys.stdout, os.environ), shows_unicode(sys.stdout.encoding)
+        text = render(output.format, report, width=width(), color=colors, unicode=unicode)
+        say(text, encoded=output.format in _DRAWN)
+    else:
+        text = render(output.format, report, width=_WIDTH, color=color == "always")
+        places.write(output.file, text.encode())
 
 
 def say(text: str, *, encoded: bool = True) -> None:

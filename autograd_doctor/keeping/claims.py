@@ -113,7 +113,7 @@ class Claims:
             said.unlink(missing_ok=True)
 
     def _is_for_ever(self, other: Path) -> bool:
-        """Whether the other waits for this one in the end. Of such a circle, only the last in the order of names gives up."""
+        """Whether the other waits for this one in the end. Of such a circle, only the last by name gives up."""
         waiting: list[Path] = []
         last: Path | None = other
         while last is not None and last not in waiting and last != self._scratch:

@@ -2,12 +2,14 @@
 
 A renderer defines `NAME` and `render(report, options) -> str`; it writes nothing and decides nothing. Its file is
 called like the format, with underscores, and may end in one (`json_.py`). Files without a `NAME` are shared pieces.
+Its `SIGN` is how the text of the format begins, whatever was found: by it a file is known that may be replaced.
 """
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
@@ -15,6 +17,7 @@ from types import ModuleType
 from autograd_doctor.report import Report
 
 MIN_WIDTH = 20
+_COLOR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,12 @@ def formats() -> tuple[str, ...]:
     """The names of all formats, in alphabetical order. All renderers are loaded."""
     names = (file_name.rstrip("_").replace("_", "-") for file_name in _file_names())
     return tuple(sorted(filter(is_format, names)))
+
+
+def wrote(head: str) -> bool:
+    """Whether a text that begins like this is a report in one of the formats."""
+    plain = _COLOR.sub("", head)
+    return any((renderer := _renderer(name)) and renderer.SIGN.match(plain) for name in formats())
 
 
 def render(format_name: str, report: Report, *, width: int = 80, color: bool = False, unicode: bool = True) -> str:

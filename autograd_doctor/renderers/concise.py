@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from autograd_doctor.renderers import Options
 from autograd_doctor.renderers.printable import one_line, printable
 from autograd_doctor.renderers.spots import spot
-from autograd_doctor.renderers.wording import summary
+from autograd_doctor.renderers.wording import SUMMARY, summary
 from autograd_doctor.report import Report, ReportedFinding
 
 NAME = "concise"
+SIGN = re.compile(rf"note: assumed |[^\n]*: [A-Z]+\d+ [^\n]*\[(error|warning|info)\]\n|({SUMMARY})")
 
 
 def render(report: Report, options: Options) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator
 
@@ -12,11 +13,14 @@ from autograd_doctor.renderers.canvas import FAINT, GOOD, SEVERITY_STYLES, Canva
 from autograd_doctor.renderers.detail import finding_lines
 from autograd_doctor.renderers.printable import one_line, printable
 from autograd_doctor.renderers.remarks import command, is_function, remarks
-from autograd_doctor.renderers.wording import listed, machine, stopped, summary
+from autograd_doctor.renderers.wording import SUMMARY, listed, machine, stopped, summary
 from autograd_doctor.report import Assumed, OptimizerFacts, Report
 from autograd_doctor.wording import plural
 
 NAME = "full"
+SIGN = re.compile(
+    rf"(doctor (check|gradcheck)|watched)\b[^\n]*(\n[^\n]+)*?\n  (torch |\d+ steps?\b)|  assumed  |(\S )?({SUMMARY})"
+)
 
 
 def render(report: Report, options: Options) -> str:

@@ -7,6 +7,7 @@ log. No line of that kind can begin a command.
 from __future__ import annotations
 
 import posixpath
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
@@ -18,6 +19,7 @@ from autograd_doctor.renderers.wording import failed_by_itself, summary
 from autograd_doctor.report import Report, ReportedFinding
 
 NAME = "github"
+SIGN = re.compile(r"::(error|warning|notice) title=autograd_doctor \(|autograd_doctor: ")
 
 _KINDS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "notice"}
 _TAKEN = 10

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +16,7 @@ from autograd_doctor.renderers.spots import file_of, is_line_of_file, spot
 from autograd_doctor.report import Report, ReportedFinding
 
 NAME = "gitlab"
+SIGN = re.compile(r'\[\s*(\]\s*\Z|\{\s*"description": "(\w+): (?:[^"\\]|\\.)*",\s*"check_name": "\2",)')
 
 _SEVERITIES: dict[Severity, str] = {"error": "major", "warning": "minor", "info": "info"}
 

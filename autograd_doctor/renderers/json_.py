@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -10,6 +11,7 @@ from autograd_doctor.renderers import Options
 from autograd_doctor.report import CHECKSUM, Report, to_json
 
 NAME = "json"
+SIGN = re.compile(r'\{\s*"schema_version": ?\d+,\s*"tool": ?\{\s*"name": ?"autograd_doctor"')
 
 
 def render(report: Report, options: Options) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from autograd_doctor.renderers import Options
 from autograd_doctor.report import Report
 
 NAME = "json-lines"
+SIGN = re.compile(r'\{"code":"\w+","name":"(?:[^"\\]|\\.)*","severity":"(error|warning|info)","confidence":"')
 
 
 def render(report: Report, options: Options) -> str:

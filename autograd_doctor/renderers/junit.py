@@ -6,6 +6,7 @@ is an error of the case `run`, so that nothing is green that was not judged.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
@@ -18,6 +19,7 @@ from autograd_doctor.report import Report, ReportedFinding
 from autograd_doctor.wording import plural
 
 NAME = "junit"
+SIGN = re.compile(r'<\?xml [^>]*>\s*<testsuites [^>]*>\s*<testsuite name="autograd_doctor"')
 
 _RULE_CRASHED = "AD000"
 

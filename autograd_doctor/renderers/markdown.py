@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator
 from itertools import accumulate
@@ -19,6 +20,7 @@ from autograd_doctor.report import Assumed, Report, ReportedFinding, Run
 from autograd_doctor.wording import plural
 
 NAME = "markdown"
+SIGN = re.compile(r"## autograd_doctor: ")
 
 _WIDTH = 100
 _ROWS = 100

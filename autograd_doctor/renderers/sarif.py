@@ -6,6 +6,7 @@ region, and say cell and line in their message.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import starmap
 from pathlib import PurePosixPath
@@ -24,6 +25,10 @@ from autograd_doctor.renderers.wording import was_judged
 from autograd_doctor.report import Place, RelatedPlace, Report, ReportedFinding
 
 NAME = "sarif"
+SIGN = re.compile(
+    r'\{\s*"\$schema": ?"[^"]*",\s*"version": ?"[^"]*",\s*"runs": ?\[\s*'
+    r'\{\s*"tool": ?\{\s*"driver": ?\{\s*"name": ?"autograd_doctor"'
+)
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _HOME = "https://pypi.org/project/autograd-doctor/"

@@ -33,6 +33,15 @@ def listed(items: Sequence[str], limit: int) -> str:
     return shown if len(items) <= limit else f"{shown} and {len(items) - limit} more"
 
 
+SUMMARY = (
+    r"(?s:.{0,600}?)(\b\d+\s+checks?\s+found\s+nothing\s"
+    r"|(?<!\S)(in\s+\d+\s+steps?|before\s+the\s+first\s+step)\s+of\s+training,\s+\d)"
+    r"|(doctor\s+failed|program\s+failed|not\s+judged|interrupted):\s(?s:.{0,600}?)(?<!\S)in\s+[\d.]+\s+(s|min)\b"
+    r"|[^\n]{0,300}?(?<!\S)(passed|was\s+not\s+judged):\s(?s:.{0,600}?),\s+[\d.]+\s+(s|min)\b"
+)
+"""How a summary begins, in whatever lines it is broken."""
+
+
 def summary(report: Report) -> str:
     """The one line that says how it went."""
     counts = [

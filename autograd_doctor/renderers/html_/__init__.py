@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from autograd_doctor.renderers import Options
 from autograd_doctor.report import Report
 
 NAME = "html"
+SIGN = re.compile(r'(?s)<!doctype html>.{0,8000}?<meta name="generator" content="autograd_doctor ')
 
 
 def render(report: Report, options: Options) -> str:

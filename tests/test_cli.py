@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,13 +13,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from reports import unjudged
+from reports import REPORTS, unjudged
 
 from autograd_doctor import cli
 from autograd_doctor.command import checking, outputs
 from autograd_doctor.command.checking import Request
 from autograd_doctor.command.outputs import Output
 from autograd_doctor.config import Invocation
+from autograd_doctor.renderers import render
 from autograd_doctor.report import to_json
 
 ROOT = Path(__file__).parent.parent
@@ -452,3 +454,52 @@ def test_a_further_interrupt_while_python_shuts_down_is_not_heard(ends: str) -> 
     command = [sys.executable, "-c", INTERRUPTED.format(ends=ends)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (130, "")
+
+
+# ---------------------------------------------------------------------------------------------------- where it writes
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("check", "--save-trace", "tests/test_data.py", "train.py"),
+        ("check", "-o", "tests/test_data.py", "train.py"),
+        ("check", "--output-format", "sarif:tests/test_data.py", "train.py"),
+        ("report", "run.json", "--output-format", "sarif:tests/test_data.py"),
+        ("report", "run.json", "-o", "autograd_doctor.yaml"),
+        ("report", "run.json", "-o", "train.py"),
+        ("check", "--save-trace", "run.json", "train.py"),
+        ("check", "--write-baseline", "--baseline", "run.json", "train.py"),
+        ("check", "--write-baseline", "--baseline", "tests/test_data.py", "train.py"),
+    ],
+    ids=" ".join,
+)
+def test_no_command_writes_over_what_is_not_ours_or_of_another_kind(doctor: Doctor, options: tuple[str, ...]) -> None:
+    Path("tests").mkdir()
+    files = {
+        "train.py": "raise SystemExit('it ran')",
+        "tests/test_data.py": "data = 1",
+        "autograd_doctor.yaml": "",
+        "run.json": render("json", REPORTS["sick"]()),
+    }
+    for name, text in files.items():
+        Path(name).write_text(text)
+    printed = doctor(*options)
+    assert (printed.code, printed.out, printed.err.count("\n")) == (2, "", 1)
+    assert re.search("is no (report|trace) that may be replaced|not a baseline", printed.err)
+    assert {name: Path(name).read_text() for name in files} == files
+
+
+def test_what_cannot_be_written_costs_nothing_else(doctor: Doctor) -> None:
+    Path("train.py").write_text("import subprocess\nsubprocess.run(['rmdir', 'gone'], check=True)")
+    Path("gone").mkdir()
+    outputs = ("json:/dev/full", "markdown:report.md", "concise")
+    options = [word for output in outputs for word in ("--output-format", output)]
+    printed = doctor("check", "--isolated", "--seconds", "0", *options, "--save-trace", "gone/a.trace", "train.py")
+    assert printed.code == 2
+    assert printed.out
+    assert Path("report.md").read_text().startswith("## autograd_doctor")
+    assert [line for line in printed.err.splitlines() if line.startswith("error")] == [
+        "error: gone/a.trace: cannot be written: No such file or directory",
+        "error: /dev/full: cannot be written: No space left on device",
+    ]

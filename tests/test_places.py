@@ -45,12 +45,12 @@ def test_what_is_not_ours_is_never_replaced(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
     file.write_text(THEIRS[name])
     with pytest.raises(Mistake, match=REFUSED):
-        places.check(file, places.is_report)
+        places.check(file, "report")
     link = tmp_path / "report.html"
     link.symlink_to(file)
     if file.suffix != ".py" or THEIRS[name]:
         with pytest.raises(Mistake, match=REFUSED):
-            places.check(link, places.is_report)
+            places.check(link, "report")
 
 
 @pytest.mark.parametrize("name", REPORTS)
@@ -127,7 +127,7 @@ def test_a_pipe_takes_a_report_again_and_again(tmp_path: Path) -> None:
         heard: list[bytes] = []
         reader = threading.Thread(target=lambda heard=heard: heard.append(pipe.read_bytes()))
         reader.start()
-        places.check(pipe, places.is_report)
+        places.check(pipe, "report")
         places.write(pipe, said)
         reader.join(10)
         assert heard == [said]
@@ -139,7 +139,7 @@ def test_standard_output_by_name_goes_on_where_it_is(tmp_path: Path, name: str) 
     log = tmp_path / "log.txt"
     log.write_text("before\n")
     said = f"from autograd_doctor.command import places; from pathlib import Path; file = Path({name!r})"
-    said += "; places.check(file, places.is_report); places.write(file, b'report'); print(' after')"
+    said += "; places.check(file, 'report'); places.write(file, b'report'); print(' after')"
     with log.open("a") as stream:
         subprocess.run([sys.executable, "-c", said], cwd=ROOT, stdout=stream, check=True)
     assert log.read_text() == "before\nreport after\n"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import io
 import os
-import shutil
 import tokenize
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from autograd_doctor.command import places
 from autograd_doctor.config_file import shown
 from autograd_doctor.judging.suppressions import COMMENT
 from autograd_doctor.mistakes import Mistake
@@ -44,7 +44,7 @@ def add_ignores(report: Report, root: Path, reason: str) -> Iterator[str]:
         if changed is None:
             yield f"{shown(file)} got no comment: one cannot be added without changing the program"
             continue
-        _write(file, changed.encode(encoding))
+        places.write(file, changed.encode(encoding))
         for line in sorted(codes):
             yield f"`doctor: ignore[{', '.join(codes[line])}]` was written for {shown(file)}:{line}"
 
@@ -104,13 +104,3 @@ def _read(file: Path) -> tuple[str, str]:
         return data.decode(encoding), encoding
     except (OSError, SyntaxError, UnicodeDecodeError) as error:
         raise Mistake(f"{shown(file)}: cannot be read: {error}") from None
-
-
-def _write(file: Path, data: bytes) -> None:
-    beside = file.with_name(f"{file.name}.doctor-new")
-    try:
-        beside.write_bytes(data)
-        shutil.copymode(file, beside)
-        beside.replace(file)
-    except OSError as error:
-        raise Mistake(f"{shown(file)}: cannot be written: {error.strerror}") from None

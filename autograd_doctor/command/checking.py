@@ -256,7 +256,7 @@ def _job(loaded: Loaded, request: Request, what: Target, cwd: str = "") -> _Job:
         raise Mistake("no rule is left to check: `select` and `ignore` leave none")
     involved = [Path(what.name), Path(request.name), *filter(None, (loaded.file,))]
     if request.save_trace:
-        places.check(request.save_trace, places.is_trace, *involved)
+        places.check(request.save_trace, "trace", *involved)
     written = outputs.parse(settings.output_format, request.output_file, *involved)
     outputs.check_apart(written, request.save_trace)
     shelf, is_there = _shelf(loaded, request, what, cwd)

@@ -48,7 +48,7 @@ def parse(formats: Sequence[str], output_file: Path | None, *others: Path) -> li
                 f"two output formats are bound to {where}; give each but one a file, as in `json:report.json`"
             )
         if output.file:
-            places.check(output.file, places.is_report, *others)
+            places.check(output.file, "report", *others)
     return outputs
 
 

@@ -10,9 +10,10 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Literal
 
 from autograd_doctor import recording
 from autograd_doctor.mistakes import Mistake
@@ -37,7 +38,7 @@ def is_trace(head: bytes) -> bool:
     return head.startswith(recording.NAME)
 
 
-def check(file: Path, is_ours: Callable[[bytes], bool], *others: Path) -> None:
+def check(file: Path, kind: Literal["report", "trace"], *others: Path) -> None:
     """Raises `Mistake` for what cannot be written, or must not be: `others` have a part in what is asked for."""
     _check_writable(file)
     if _is_stream(file) or not file.exists():
@@ -49,8 +50,8 @@ def check(file: Path, is_ours: Callable[[bytes], bool], *others: Path) -> None:
             head = there.read(HEAD)
     except OSError as error:
         raise Mistake(f"{file}: not written: what is there cannot be read: {error.strerror}") from None
-    if head and not is_ours(head):
-        raise _refusal(file)
+    if head and not (is_report(head) if kind == "report" else is_trace(head)):
+        raise _refusal(file, kind)
 
 
 def write(file: Path, data: bytes) -> None:
@@ -93,8 +94,8 @@ def _check_writable(file: Path) -> None:
         raise Mistake(f"{file}: cannot be written: permission denied")
 
 
-def _refusal(file: Path) -> Mistake:
-    return Mistake(f"{file}: not written: it is there already, and is no report that may be replaced")
+def _refusal(file: Path, kind: str = "report") -> Mistake:
+    return Mistake(f"{file}: not written: it is there already, and is no {kind} that may be replaced")
 
 
 def _is_stream(file: Path) -> bool:

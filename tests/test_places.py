@@ -1,146 +1,203 @@
-"""What is written to files that a person has named: never over what is not ours, and whole or not at all."""
+"""Places in the user's source: which files are the user's own, and where in a line something stands."""
 
 from __future__ import annotations
 
-import os
-import stat
-import subprocess
+import dis
+import json
+import linecache
 import sys
-import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
 
 import pytest
-from any_report import reports
-from hypothesis import given, settings
-from reports import REPORTS
+import torch
 
-from autograd_doctor.command import places
-from autograd_doctor.mistakes import Mistake
-from autograd_doctor.renderers import formats, render
-from tests.harness import ROOT
+import autograd_doctor
+from autograd_doctor.reading import places
+from autograd_doctor.reading.places import here, is_own, lines_of, locate, own_frame, own_frames, place
 
-REFUSED = "not written: it is there already, and is no report that may be replaced"
-
-THEIRS = {
-    "train.py": "print('hello')",
-    "empty.py": "",
-    "notes.txt": "doctor check train.py\nthen look at the loss\n",
-    "README.md": "# A project\n\n`doctor check train.py` says `train.py is healthy`.\n",
-    "config.json": '{"lr": 0.1}',
-    "list.json": "[1, 2]",
-    "results.xml": '<?xml version="1.0"?>\n<testsuites tests="1"><testsuite name="pytest"/></testsuites>\n',
-    "page.html": "<!doctype html>\n<title>autograd_doctor</title>",
-    "other.sarif": '{"$schema": "x", "version": "2.1.0", "runs": [{"tool": {"driver": {"name": "ruff"}}}]}',
-    "pyproject.toml": "[tool.autograd_doctor]\nsteps = 3\n",
-    "log.txt": "3 tests failed: 2 errors in 1.0 s\nepoch 1 passed: loss 0.3\n",
-    "metrics.jsonl": '{"code":"x","name":"y"}\n',
-    "weights.pt": "PK\x03\x04\x00\x80binary",
-    "data.csv": "a,b\n1,2\n",
-    "a.trace": "autograd_doctor trace 2\n",
-}
+TORCH = str(torch.__file__)
+FOLDER = str(Path(TORCH).parent)
 
 
-@pytest.mark.parametrize("name", THEIRS)
-def test_what_is_not_ours_is_never_replaced(tmp_path: Path, name: str) -> None:
-    file = tmp_path / name
-    file.write_text(THEIRS[name])
-    with pytest.raises(Mistake, match=REFUSED):
-        places.check(file, "report")
-    link = tmp_path / "report.html"
-    link.symlink_to(file)
-    if file.suffix != ".py" or THEIRS[name]:
-        with pytest.raises(Mistake, match=REFUSED):
-            places.check(link, "report")
+def compiled(source: str, path: str) -> CodeType:
+    """A code object whose source can be read."""
+    linecache.cache[path] = (len(source), None, source.splitlines(keepends=True), path)
+    return compile(source, path, "exec")
 
 
-@pytest.mark.parametrize("name", REPORTS)
-@pytest.mark.parametrize("format_name", formats())
-@pytest.mark.parametrize("look", [{}, {"width": 30}, {"unicode": False}, {"color": True}], ids=str)
-def test_an_older_report_is_known(format_name: str, name: str, look: dict[str, int]) -> None:
-    text = render(format_name, REPORTS[name](), **look)
-    assert not text or places.is_report(text.encode()[: places.HEAD])
+def line_of(where: str) -> int:
+    """The number of the line of this file that ends with a mark."""
+    return next(i for i, line in enumerate(Path(__file__).read_text().splitlines(), 1) if line.endswith(f"# {where}"))
 
 
-@settings(max_examples=50, deadline=None)
-@given(reports())
-def test_whatever_a_report_is_about_it_is_known(report: object) -> None:
-    for format_name in formats():
-        text = render(format_name, report)  # type: ignore[arg-type]
-        assert not text or places.is_report(text.encode()[: places.HEAD]), (format_name, text[:500])
+@pytest.fixture
+def targets() -> Iterator[None]:
+    yield
+    places.set_target_folder(None)
 
 
-# ---------------------------------------------------------------------------------------------------- how it is written
+# --------------------------------------------------------------------------------------------------------------- files
 
 
-def test_a_file_is_replaced_as_a_whole_and_keeps_its_mode_and_its_links(tmp_path: Path) -> None:
-    file, link = tmp_path / "report.json", tmp_path / "latest.json"
-    places.write(file, b"old")
-    assert stat.S_IMODE(file.stat().st_mode) == 0o666 & ~_umask()
-    file.chmod(0o640)
-    link.symlink_to("report.json")
-    before = file.stat().st_ino
-    places.write(link, b"new")
-    assert (file.read_bytes(), link.is_symlink(), stat.S_IMODE(file.stat().st_mode)) == (b"new", True, 0o640)
-    assert file.stat().st_ino != before
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["latest.json", "report.json"]
+@pytest.mark.parametrize(
+    ("path", "own"),
+    [
+        (__file__, True),
+        ("/home/me/train.py", True),
+        ("<string>", True),
+        ("<ipython-input-1>", True),
+        ("<__array_function__ internals>", False),
+        ("<frozen importlib._bootstrap>", False),
+        ("/elsewhere/site-packages/lightning/loop.py", False),
+        ("/usr/lib/python3/dist-packages/numpy/core.py", False),
+        (TORCH, False),
+        (str(json.__file__), False),
+        (str(Path(str(autograd_doctor.__file__)).parent / "cli.py"), False),
+    ],
+)
+def test_which_files_are_the_users_own(path: str, own: bool) -> None:
+    assert is_own(path) is own
 
 
-def _umask() -> int:
-    before = os.umask(0)
-    os.umask(before)
-    return before
+@pytest.mark.usefixtures("targets")
+def test_a_library_that_is_the_target_is_the_users_own() -> None:
+    assert not is_own(TORCH)
+    places.set_target_folder(f"{FOLDER}/")
+    assert is_own(TORCH)
+    assert not is_own(f"{FOLDER}vision/ops.py")
+    places.set_target_folder(None)
+    assert not is_own(TORCH)
 
 
-def test_what_cannot_be_written_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "report.json"
-    file.write_bytes(b"old")
-    write = os.write
-
-    def full(descriptor: int, data: bytes) -> int:
-        if len(data) < 4:
-            raise OSError(28, "No space left on device")
-        return write(descriptor, data[:4])
-
-    monkeypatch.setattr(os, "write", full)
-    with pytest.raises(Mistake, match=r"report.json: cannot be written: No space left on device"):
-        places.write(file, b"a new one")
-    monkeypatch.undo()
-    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"old"]
+@pytest.mark.usefixtures("targets")
+def test_the_doctor_is_nobodys_target() -> None:
+    folder = Path(str(autograd_doctor.__file__)).parent
+    places.set_target_folder(str(folder.parent))
+    assert not is_own(str(folder / "cli.py"))
 
 
-def test_a_file_that_cannot_be_replaced_is_written_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "report.json"
-    file.write_bytes(b"a longer old one")
-
-    def busy(*_: object) -> None:
-        raise OSError(16, "Device or resource busy")
-
-    monkeypatch.setattr(Path, "replace", busy)
-    places.write(file, b"new")
-    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"new"]
+# -------------------------------------------------------------------------------------------------------------- frames
 
 
-def test_a_pipe_takes_a_report_again_and_again(tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    for said in (b"one", b"two"):
-        heard: list[bytes] = []
-        reader = threading.Thread(target=lambda heard=heard: heard.append(pipe.read_bytes()))
-        reader.start()
-        places.check(pipe, "report")
-        places.write(pipe, said)
-        reader.join(10)
-        assert heard == [said]
-    assert pipe.is_fifo()
+def test_frames_go_outwards_from_the_innermost() -> None:
+    def inner() -> list[FrameType]:
+        return list(own_frames())
+
+    found = inner()
+    assert [frame.f_code.co_name for frame in found[:2]] == ["inner", "test_frames_go_outwards_from_the_innermost"]
 
 
-@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
-def test_standard_output_by_name_goes_on_where_it_is(tmp_path: Path, name: str) -> None:
-    log = tmp_path / "log.txt"
-    log.write_text("before\n")
-    said = f"from autograd_doctor.command import places; from pathlib import Path; file = Path({name!r})"
-    said += "; places.check(file, 'report'); places.write(file, b'report'); print(' after')"
-    with log.open("a") as stream:
-        subprocess.run([sys.executable, "-c", said], cwd=ROOT, stdout=stream, check=True)
-    assert log.read_text() == "before\nreport after\n"
-    assert list(tmp_path.iterdir()) == [log]
+def test_frames_may_begin_further_out() -> None:
+    def called() -> FrameType:
+        return next(own_frames(sys._getframe(1)))
+
+    assert called() is sys._getframe()
+
+
+class Decoder(json.JSONDecoder):
+    def decode(self, *_: Any) -> list[FrameType]:
+        return list(own_frames())
+
+
+def test_frames_of_libraries_are_passed_over() -> None:
+    found = json.loads("[]", cls=Decoder)
+    assert [frame.f_code.co_name for frame in found[:2]] == ["decode", "test_frames_of_libraries_are_passed_over"]
+
+
+def test_the_innermost_frame_is_where_the_program_stands() -> None:
+    assert own_frame() is sys._getframe()
+    found = place()
+    assert found is not None
+    assert found[0] is sys._getframe().f_code
+    assert found[1] > 0
+    where = here()  # stands here
+    assert where is not None
+    assert (where.path, where.line, where.function) == (
+        __file__, line_of("stands here"), "test_the_innermost_frame_is_where_the_program_stands"
+    )  # fmt: skip
+    assert (where.column, where.end_line, where.end_column) == (13, where.line, 19)
+
+
+def test_a_thread_of_a_library_stands_nowhere() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(own_frame).result() is None
+        assert pool.submit(place).result() is None
+        assert pool.submit(here).result() is None
+
+
+# --------------------------------------------------------------------------------------------------------------- lines
+
+
+def test_columns_count_characters() -> None:
+    code = compiled("größe = [über]\n", "umlauts.py")
+    offset = next(each.offset for each in dis.get_instructions(code) if each.argval == "über")
+    where = locate((code, offset))
+    assert where is not None
+    assert (where.path, where.line, where.column, where.end_line, where.end_column) == ("umlauts.py", 1, 10, 1, 14)
+    assert where.function == ""
+
+
+def test_an_expression_of_several_lines_ends_where_it_ends() -> None:
+    code = compiled("x = max(\n    1,\n    2,\n)\n", "several.py")
+    offset = next(each.offset for each in dis.get_instructions(code) if each.opname.startswith("CALL"))
+    where = locate((code, offset))
+    assert where is not None
+    assert (where.line, where.column, where.end_line, where.end_column) == (1, 5, 4, 2)
+
+
+def test_functions_go_by_their_qualified_names() -> None:
+    def function() -> object:
+        return locate(place())
+
+    assert getattr(function(), "function", "").endswith("<locals>.function")
+
+
+def test_an_unknown_offset_is_at_the_beginning_of_its_function() -> None:
+    code = test_columns_count_characters.__code__
+    where = locate((code, 1_000_000))
+    assert where is not None
+    assert (where.line, where.column, where.end_line, where.end_column) == (
+        code.co_firstlineno, 0, code.co_firstlineno, 0
+    )  # fmt: skip
+
+
+def test_an_instruction_without_line_is_at_the_beginning_of_its_function() -> None:
+    code = test_columns_count_characters.__code__.replace(co_linetable=b"", co_firstlineno=7)
+    where = locate((code, 0))
+    assert where is not None
+    assert (where.line, where.end_line) == (7, 7)
+
+
+def test_equal_code_of_two_files_is_told_apart() -> None:
+    paths = ["original.py", "copy.py"]
+    codes = [compiled("x = 1\n", path) for path in paths]
+    assert codes[0] == codes[1]
+    assert [getattr(locate((code, 2)), "path", "") for code in codes] == paths
+
+
+def test_nowhere_has_no_location() -> None:
+    assert locate(None) is None
+
+
+def test_a_line_reaches_from_its_first_instruction_to_its_last() -> None:
+    code = compiled("a = 1\nif a:  \n    über = a; x = [über]  \ny = max(\n    1)\n", "statements.py")
+    where = lines_of(code, 3)
+    assert (where.path, where.line, where.column, where.end_line, where.end_column) == ("statements.py", 3, 5, 3, 25)
+    assert where.function == ""
+    one = lines_of(code, 4)
+    assert (one.column, one.end_column) == (1, 8)
+
+
+def test_a_line_without_instructions_has_no_columns() -> None:
+    where = lines_of(test_columns_count_characters.__code__, 1)
+    assert (where.column, where.end_column, where.function) == (0, 0, "test_columns_count_characters")
+
+
+def test_columns_of_a_source_that_cannot_be_read_are_those_of_its_bytes() -> None:
+    code = compile("x = y\n", "/no/such/file.py", "exec")
+    where = lines_of(code, 1)
+    assert (where.column, where.end_column) == (1, 6)

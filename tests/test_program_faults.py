@@ -67,7 +67,7 @@ FAULTS = {
         0,
     ),
     "deletes its working folder": ("shutil.rmtree(os.getcwd()); open('/proc/self/cwd/x', 'w')", 1),
-    "leaves threads running": ("threading.Thread(target=lambda: [time.sleep(0.1) for _ in iter(int, 1)]).start()", 1),
+    "leaves threads running": ("threading.Thread(target=lambda: [time.sleep(0.1) for _ in iter(int, 1)]).start()", 0),
 }
 
 

@@ -47,6 +47,8 @@ def test_golden(name: str, format_name: str, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(sarif_rules, "all_rules", lambda: (rule("AD101", name="missing-zero-grad"),))
     text = render(format_name, REPORTS[name]())
     text = text.replace(str(GOLDEN), "/golden").replace(f'"version": "{__version__}"', '"version": "0"')
+    # It depends on where the tests lie, as the folder of the program does.
+    text = re.sub(r'"checksum": "[0-9a-f]{64}"', '"checksum": "0"', text)
     check_golden(GOLDEN / f"{name}.{ENDINGS[format_name]}", text)
 
 

@@ -16,13 +16,12 @@ from autograd_doctor.judging.course import course
 from autograd_doctor.judging.examination import examine
 from autograd_doctor.judging.placing import placed
 from autograd_doctor.judging.presentation import Presenter
-from autograd_doctor.judging.several_ranks import statistics
 from autograd_doctor.judging.silence import Silence
 from autograd_doctor.judging.unexplained import unexplained
 from autograd_doctor.judging.verdict import Doubts, decide, decide_on_function, outdated
 from autograd_doctor.plan import Outcome, Target
 from autograd_doctor.recording import missing
-from autograd_doctor.report import SCHEMA_VERSION, Checks, Report, ReportedFinding, Tool, writable
+from autograd_doctor.report import SCHEMA_VERSION, Checks, Report, ReportedFinding, Statistics, Tool, writable
 from autograd_doctor.rules import Rule
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.learning import awaited
@@ -81,7 +80,7 @@ def judge(
         findings=findings,
         suppressed=[finding for finding in settled if finding.suppressed is not None],
         checks=Checks(examination.ran, examination.skipped),
-        statistics=statistics(findings),
+        statistics=Statistics.of(findings),
         baseline=baseline,
         notes=[*map(presenter.text, facts.notes(trace, outcome)), *silence.notes(trace, rules, examination, presenter)],
         course=course(trace, presenter),

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -173,6 +175,13 @@ class Statistics(Struct, frozen=True):
     by_rule: dict[str, int]
     by_severity: dict[Severity, int]
 
+    @staticmethod
+    def of(findings: Sequence[ReportedFinding]) -> Statistics:
+        """Count them."""
+        by_rule = Counter(finding.code for finding in findings)
+        by_severity = Counter(finding.severity for finding in findings)
+        return Statistics(dict(sorted(by_rule.items())), {severity: by_severity[severity] for severity in SEVERITIES})
+
 
 class BaselineFacts(Struct, frozen=True, kw_only=True):
     """A baseline that was read: how many of its findings came again, and how many did not, of rules that judged."""
@@ -278,8 +287,7 @@ def _check_coherent(report: Report) -> None:
     if report.exit_code != expected:
         said = f"its `exit_code` is {report.exit_code}, and that of the verdict `{report.verdict}` is {expected.value}"
         raise ReportError(f"changed after it was written: {said}")
-    counted = {severity: sum(each.severity == severity for each in report.findings) for severity in SEVERITIES}
-    if report.statistics.by_severity != counted:
+    if report.statistics.by_severity != Statistics.of(report.findings).by_severity:
         raise ReportError("changed after it was written: its `statistics` are not those of its findings")
 
 

@@ -89,6 +89,12 @@ def test_a_fault_of_another_rank_is_in_the_report_and_in_the_exit_code(tmp_path:
     assert printed.count("error[AD101]") == 1
 
 
+def test_what_another_rank_has_stays_in_a_report_that_is_judged_again(tmp_path: Path) -> None:
+    report, _, _ = checked_by_torchrun(tmp_path, FAULT_OF_ONE_RANK, "--seconds", "0", "--write-baseline")
+    assert report["baseline"]["path"]
+    assert [finding["code"] for finding in report["findings"]] == ["AD101"]
+
+
 def test_a_rank_that_cannot_talk_to_the_first_prints_what_it_has(tmp_path: Path) -> None:
     program = """
         import torch

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from autograd_doctor.command import places
+from autograd_doctor.command import writing
 from autograd_doctor.config_file import shown
 from autograd_doctor.judging.suppressions import COMMENT
 from autograd_doctor.mistakes import Mistake
@@ -44,7 +44,7 @@ def add_ignores(report: Report, root: Path, reason: str) -> Iterator[str]:
         if changed is None:
             yield f"{shown(file)} got no comment: one cannot be added without changing the program"
             continue
-        places.write(file, changed.encode(encoding))
+        writing.write(file, changed.encode(encoding))
         for line in sorted(codes):
             yield f"`doctor: ignore[{', '.join(codes[line])}]` was written for {shown(file)}:{line}"
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from autograd_doctor.accepted import BASELINE_VERSION, Baseline, Known, KnownBefore
-from autograd_doctor.command import places
+from autograd_doctor.command import writing
 from autograd_doctor.config_file import shown, upward
 from autograd_doctor.judging.known import Keys, gathered, relative
 from autograd_doctor.mistakes import Mistake, nearest_file
@@ -138,4 +138,4 @@ def write(shelf: Shelf) -> None:
         shelf.file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise Mistake(f"{shown(shelf.file)}: cannot be written: {error.strerror}") from None
-    places.write(shelf.file, text)
+    writing.write(shelf.file, text)

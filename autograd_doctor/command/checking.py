@@ -16,7 +16,7 @@ import msgspec
 
 from autograd_doctor import config, config_file, launch, recording, target
 from autograd_doctor.accepted import Accepted
-from autograd_doctor.command import baselines, outputs, places, workflow
+from autograd_doctor.command import baselines, outputs, workflow, writing
 from autograd_doctor.command.add_ignores import add_ignores
 from autograd_doctor.command.again import Again, again
 from autograd_doctor.command.assumed import trained
@@ -156,7 +156,7 @@ def _run(
         plan, run = second.plan, _run_again(request, second, job)
     failed: list[Mistake] = []
     if request.save_trace and job.ranks.rank == 0:
-        with places.noting(failed):
+        with writing.noting(failed):
             _save(run, what, request.save_trace)
     if _refused(run, what):
         judged = None
@@ -166,7 +166,7 @@ def _run(
         judged = _judge(run.trace, what, run.outcome, job, request.asked, failed)
     if judged is not None and not request.caller and not job.ranks.hands_in:
         workflow.summarize(judged, os.environ)
-    places.tell(failed)
+    writing.tell(failed)
     return judged
 
 
@@ -180,15 +180,14 @@ def _of_another_rank(judged: Report, job: _Job, failed: list[Mistake]) -> Report
     return judged
 
 
-def _gathered(judged: Report, ranks: Ranks) -> Report:
-    from autograd_doctor.judging.several_ranks import together
-
+def _others(ranks: Ranks) -> list[tuple[int, Report | None]]:
+    """What other ranks were found to have, as far as they can be heard of."""
     if not ranks.folder:
-        return judged
+        return []
     talk = Talk(ranks)
-    others = [(rank, from_json(said) if said else None) for rank, said in talk.handed_in(_FOR_OTHERS)]
+    found = [(rank, from_json(said) if said else None) for rank, said in talk.handed_in(_FOR_OTHERS)]
     talk.end()
-    return together(judged, others)
+    return found
 
 
 def _note(request: Request, said: str) -> None:
@@ -215,10 +214,10 @@ def report(request: Request) -> int:
         raise Mistake(f"{path}: not a saved trace: it holds no event")
     trace, what, outcome = _with_last_word(trace)
     started = next(iter(trace.of(RunStarted)), None)
-    job = _job(loaded, request, what, started.cwd if started else "")
+    job = _job(loaded, request, what, started.cwd if started else "")._replace(ranks=ALONE)
     failed: list[Mistake] = []
     judged = _judge(trace, what, outcome, job, request.asked, failed)
-    places.tell(failed)
+    writing.tell(failed)
     return exit_code(judged, request.asked.exit_zero)
 
 
@@ -256,7 +255,7 @@ def _job(loaded: Loaded, request: Request, what: Target, cwd: str = "") -> _Job:
         raise Mistake("no rule is left to check: `select` and `ignore` leave none")
     involved = [Path(what.name), Path(request.name), *filter(None, (loaded.file,))]
     if request.save_trace:
-        places.check(request.save_trace, "trace", *involved)
+        writing.check(request.save_trace, "trace", *involved)
     written = outputs.parse(settings.output_format, request.output_file, *involved)
     outputs.check_apart(written, request.save_trace)
     shelf, is_there = _shelf(loaded, request, what, cwd)
@@ -422,19 +421,22 @@ def _load_judges(wanted: Sequence[Output]) -> None:
 
 def _judge(trace: Trace, what: Target, outcome: Outcome, job: _Job, asked: Invocation, failed: list[Mistake]) -> Report:
     """The report, written. What cannot be written is added to `failed`, and what it would have changed is as before."""
-    judged = _gathered(_judged(trace, what, outcome, job), job.ranks)
+    from autograd_doctor.judging.several_ranks import together
+
+    others = _others(job.ranks)
+    judged = together(_judged(trace, what, outcome, job), others)
     if asked.add_ignore is not None and judged.findings and judged.verdict in _JUDGED:
-        with places.noting(failed):
+        with writing.noting(failed):
             for said in add_ignores(judged, job.repository, asked.add_ignore):
                 print(f"note: {said}", file=sys.stderr)
-        judged = _judged(trace, what, outcome, job)
+        judged = together(_judged(trace, what, outcome, job), others)
     if asked.write_baseline or asked.prune_baseline:
         shelf = None
-        with places.noting(failed):
+        with writing.noting(failed):
             shelf = _brought_up_to_date(judged, job.shelf, asked)
         if shelf is not None:
             accepted = job.accepted._replace(baseline=shelf.before())
-            judged = _judged(trace, what, outcome, job._replace(accepted=accepted))
+            judged = together(_judged(trace, what, outcome, job._replace(accepted=accepted)), others)
     failed += outputs.write(judged, job.outputs, job.settings.color)
     return judged
 
@@ -489,7 +491,7 @@ def _refused(run: launch.Recording, what: Target) -> bool:
 def _save(run: launch.Recording, what: Target, path: Path) -> None:
     data = io.BytesIO()
     recording.save(run.trace, data, CheckEnded(target=what, outcome=run.outcome))
-    places.write(path, data.getvalue())
+    writing.write(path, data.getvalue())
 
 
 def _with_last_word(trace: Trace) -> tuple[Trace, Target, Outcome]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
-from autograd_doctor.command import places
+from autograd_doctor.command import writing
 from autograd_doctor.mistakes import Mistake, nearest
 from autograd_doctor.report import Report
 
@@ -48,7 +48,7 @@ def parse(formats: Sequence[str], output_file: Path | None, *others: Path) -> li
                 f"two output formats are bound to {where}; give each but one a file, as in `json:report.json`"
             )
         if output.file:
-            places.check(output.file, "report", *others)
+            writing.check(output.file, "report", *others)
     return outputs
 
 
@@ -80,7 +80,7 @@ def write(report: Report, outputs: Sequence[Output], color: str) -> list[Mistake
     """Render the report to every output, files first; returns what could not be written after all."""
     failed: list[Mistake] = []
     for output in sorted(outputs, key=lambda output: output.file is None):
-        with places.noting(failed):
+        with writing.noting(failed):
             _write(report, output, color)
     return failed
 
@@ -94,7 +94,7 @@ def _write(report: Report, output: Output, color: str) -> None:
         say(text, encoded=output.format in _DRAWN)
     else:
         text = render(output.format, report, width=_WIDTH, color=color == "always")
-        places.write(output.file, text.encode())
+        writing.write(output.file, text.encode())
 
 
 def say(text: str, *, encoded: bool = True) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from autograd_doctor.command import checking, outputs, places
+from autograd_doctor.command import checking, outputs, writing
 from autograd_doctor.command.checking import Request
 from autograd_doctor.mistakes import Mistake, nearest_file
 from autograd_doctor.report import WITHOUT_CHECKSUM, Report, ReportError, from_json
@@ -57,5 +57,5 @@ def _render(request: Request, saved: Report) -> int:
     loaded = checking.load_settings(request)
     asked = outputs.parse(loaded.settings.output_format, request.output_file, *filter(None, (loaded.file,)))
     outputs.check_apart(asked, request.name)
-    places.tell(outputs.write(saved, asked, loaded.settings.color))
+    writing.tell(outputs.write(saved, asked, loaded.settings.color))
     return checking.exit_code(saved, request.asked.exit_zero)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 
 import msgspec
 
 from autograd_doctor.findings import SEVERITIES, ExitCode
-from autograd_doctor.report import Report, ReportedFinding, Statistics
+from autograd_doctor.report import Report, Statistics
 
 _WORSE = (ExitCode.OK, ExitCode.NOT_JUDGED, ExitCode.PROGRAM_FAILED, ExitCode.FINDINGS, ExitCode.USAGE)
 """Which exit code counts where ranks differ: a fault that was found is more than a rank of which nothing is known."""
@@ -22,14 +21,6 @@ def together(first: Report, others: Iterable[tuple[int, Report | None]]) -> Repo
     return report
 
 
-def statistics(findings: Iterable[ReportedFinding]) -> Statistics:
-    """How many there are of each rule and severity."""
-    found = list(findings)
-    by_severity = Counter(finding.severity for finding in found)
-    by_rule = Counter(finding.code for finding in found)
-    return Statistics(dict(sorted(by_rule.items())), {severity: by_severity[severity] for severity in SEVERITIES})
-
-
 def _joined(report: Report, rank: int, other: Report) -> Report:
     known = {finding.fingerprint for finding in report.findings}
     alone = f"rank {rank} has it, and rank 0 has not"
@@ -39,7 +30,7 @@ def _joined(report: Report, rank: int, other: Report) -> Report:
         if finding.fingerprint not in known
     ]
     findings = sorted([*report.findings, *added], key=lambda finding: SEVERITIES.index(finding.severity))
-    report = msgspec.structs.replace(report, findings=findings, statistics=statistics(findings))
+    report = msgspec.structs.replace(report, findings=findings, statistics=Statistics.of(findings))
     if not _is_worse(other.exit_code, report.exit_code):
         return report
     reason = f"rank {rank}: {other.exit_reason}"

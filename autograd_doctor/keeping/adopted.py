@@ -12,14 +12,14 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import NamedTuple, Self
+
+from autograd_doctor.keeping.processes import PROCESSES, stats
 
 _PR_SET_CHILD_SUBREAPER = 36
 _PR_GET_CHILD_SUBREAPER = 37
 _ROUNDS = 50
 _PAUSE = 0.02
-_PROCESSES = Path("/proc")
 
 our_processes: set[int] = set()
 """Children that this process has started for checks, of which several may be under way."""
@@ -27,7 +27,6 @@ our_processes: set[int] = set()
 
 class _Process(NamedTuple):
     number: int
-    parent: int
     session: int
 
 
@@ -65,20 +64,10 @@ class Adopted:
 
 
 def _children() -> Iterator[_Process]:
-    me = os.getpid()
-    with suppress(OSError):
-        for entry in os.listdir(_PROCESSES):
-            if entry.isdigit() and (process := _process(int(entry))) and process.parent == me:
-                yield process
-
-
-def _process(number: int) -> _Process | None:
-    try:
-        text = (_PROCESSES / str(number) / "stat").read_text(errors="replace")
-    except OSError:  # gone since it was listed
-        return None
-    _state, parent, _group, session, *_ = text.rpartition(")")[2].split()
-    return _Process(number, int(parent), int(session))
+    if PROCESSES.is_dir():
+        for number, (_state, parent, _group, session, *_) in stats():
+            if int(parent) == os.getpid():
+                yield _Process(number, int(session))
 
 
 def _is_subreaper() -> bool:

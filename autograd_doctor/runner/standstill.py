@@ -10,11 +10,10 @@ from __future__ import annotations
 import multiprocessing
 import os
 import resource
-from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 from autograd_doctor.clock import CLOCK
+from autograd_doctor.keeping.processes import PROCESSES, stats
 
 _LOOK_EVERY = 1.0
 _IDLE = 0.01
@@ -24,7 +23,6 @@ _WAKES = 20.0
 _TIMES_THE_LONGEST = 10
 _SHORTEST, _LONGEST = 5.0, 10.0
 _WORTH_WAITING = 30.0
-_PROCESSES = Path("/proc")
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 """In a second: the unit in which a system tells the processor time of other processes."""
 
@@ -104,26 +102,15 @@ class _Used(NamedTuple):
 def _used() -> _Used:
     seconds = CLOCK.process_time() - CLOCK.thread_time()
     wakes = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
-    if not _PROCESSES.is_dir():
+    if not PROCESSES.is_dir():
         # Nothing is known of what other processes do: as long as there are any, something may move.
         return _Used(seconds, wakes, {}, bool(multiprocessing.active_children()))
-    facts = dict(_facts(_PROCESSES))
+    facts = dict(stats())
     started = _descendants({process: int(fields[1]) for process, fields in facts.items()})
     ticks = {process: int(facts[process][11]) + int(facts[process][12]) for process in started}
     states = [facts[process][0] for process in started]
-    states += [fields[0] for _, fields in _facts(_PROCESSES / "self" / "task")]
+    states += [fields[0] for _, fields in stats(PROCESSES / "self" / "task")]
     return _Used(seconds, wakes, ticks, "D" in states)
-
-
-def _facts(folder: Path) -> Iterator[tuple[int, list[str]]]:
-    """Every process, or thread of one, with what `stat` says of it from its state on."""
-    for entry in os.listdir(folder):
-        if entry.isdigit():
-            try:
-                text = (folder / entry / "stat").read_text(errors="replace")
-            except OSError:  # gone since it was listed
-                continue
-            yield int(entry), text.rpartition(")")[2].split()
 
 
 def _descendants(parents: dict[int, int]) -> list[int]:

@@ -14,7 +14,7 @@ from any_report import reports
 from hypothesis import given, settings
 from reports import REPORTS
 
-from autograd_doctor.command import places
+from autograd_doctor.command import writing
 from autograd_doctor.mistakes import Mistake
 from autograd_doctor.renderers import formats, render
 from tests.harness import ROOT
@@ -45,12 +45,12 @@ def test_what_is_not_ours_is_never_replaced(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
     file.write_text(THEIRS[name])
     with pytest.raises(Mistake, match=REFUSED):
-        places.check(file, "report")
+        writing.check(file, "report")
     link = tmp_path / "report.html"
     link.symlink_to(file)
     if file.suffix != ".py" or THEIRS[name]:
         with pytest.raises(Mistake, match=REFUSED):
-            places.check(link, "report")
+            writing.check(link, "report")
 
 
 @pytest.mark.parametrize("name", REPORTS)
@@ -58,7 +58,7 @@ def test_what_is_not_ours_is_never_replaced(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("look", [{}, {"width": 30}, {"unicode": False}, {"color": True}], ids=str)
 def test_an_older_report_is_known(format_name: str, name: str, look: dict[str, int]) -> None:
     text = render(format_name, REPORTS[name](), **look)
-    assert not text or places.is_report(text.encode()[: places.HEAD])
+    assert not text or writing.is_report(text.encode()[: writing.HEAD])
 
 
 @settings(max_examples=50, deadline=None)
@@ -66,7 +66,7 @@ def test_an_older_report_is_known(format_name: str, name: str, look: dict[str, i
 def test_whatever_a_report_is_about_it_is_known(report: object) -> None:
     for format_name in formats():
         text = render(format_name, report)  # type: ignore[arg-type]
-        assert not text or places.is_report(text.encode()[: places.HEAD]), (format_name, text[:500])
+        assert not text or writing.is_report(text.encode()[: writing.HEAD]), (format_name, text[:500])
 
 
 # ---------------------------------------------------------------------------------------------------- how it is written
@@ -74,12 +74,12 @@ def test_whatever_a_report_is_about_it_is_known(report: object) -> None:
 
 def test_a_file_is_replaced_as_a_whole_and_keeps_its_mode_and_its_links(tmp_path: Path) -> None:
     file, link = tmp_path / "report.json", tmp_path / "latest.json"
-    places.write(file, b"old")
+    writing.write(file, b"old")
     assert stat.S_IMODE(file.stat().st_mode) == 0o666 & ~_umask()
     file.chmod(0o640)
     link.symlink_to("report.json")
     before = file.stat().st_ino
-    places.write(link, b"new")
+    writing.write(link, b"new")
     assert (file.read_bytes(), link.is_symlink(), stat.S_IMODE(file.stat().st_mode)) == (b"new", True, 0o640)
     assert file.stat().st_ino != before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["latest.json", "report.json"]
@@ -103,7 +103,7 @@ def test_what_cannot_be_written_leaves_what_was_there(tmp_path: Path, monkeypatc
 
     monkeypatch.setattr(os, "write", full)
     with pytest.raises(Mistake, match=r"report.json: cannot be written: No space left on device"):
-        places.write(file, b"a new one")
+        writing.write(file, b"a new one")
     monkeypatch.undo()
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"old"]
 
@@ -116,7 +116,7 @@ def test_a_file_that_cannot_be_replaced_is_written_in_place(tmp_path: Path, monk
         raise OSError(16, "Device or resource busy")
 
     monkeypatch.setattr(Path, "replace", busy)
-    places.write(file, b"new")
+    writing.write(file, b"new")
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"new"]
 
 
@@ -127,8 +127,8 @@ def test_a_pipe_takes_a_report_again_and_again(tmp_path: Path) -> None:
         heard: list[bytes] = []
         reader = threading.Thread(target=lambda heard=heard: heard.append(pipe.read_bytes()))
         reader.start()
-        places.check(pipe, "report")
-        places.write(pipe, said)
+        writing.check(pipe, "report")
+        writing.write(pipe, said)
         reader.join(10)
         assert heard == [said]
     assert pipe.is_fifo()
@@ -138,8 +138,8 @@ def test_a_pipe_takes_a_report_again_and_again(tmp_path: Path) -> None:
 def test_standard_output_by_name_goes_on_where_it_is(tmp_path: Path, name: str) -> None:
     log = tmp_path / "log.txt"
     log.write_text("before\n")
-    said = f"from autograd_doctor.command import places; from pathlib import Path; file = Path({name!r})"
-    said += "; places.check(file, 'report'); places.write(file, b'report'); print(' after')"
+    said = f"from autograd_doctor.command import writing; from pathlib import Path; file = Path({name!r})"
+    said += "; writing.check(file, 'report'); writing.write(file, b'report'); print(' after')"
     with log.open("a") as stream:
         subprocess.run([sys.executable, "-c", said], cwd=ROOT, stdout=stream, check=True)
     assert log.read_text() == "before\nreport after\n"

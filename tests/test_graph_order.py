@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import pytest
 import torch
 from torch import nn
 
-from autograd_doctor.reading.graph_order import Ordered, before, behind
+from autograd_doctor.reading.graph_order import before, behind
 from autograd_doctor.reading.graph_walk import GraphWalk
 
 FIRST, SECOND = nn.Linear(3, 4), nn.Linear(4, 2)
@@ -16,6 +16,7 @@ POSITIONS, TOKENS, STRANGER = nn.Parameter(torch.ones(5, 3)), nn.Embedding(7, 3)
 
 
 Named = dict[str, torch.Tensor]
+Ordered = Callable[[GraphWalk, Iterable[int], Iterable[int]], set[int]]
 
 
 def names_of(where: Ordered, loss: torch.Tensor, trained: Named, others: Named) -> set[str]:

@@ -143,7 +143,7 @@ def test_patience_ends_by_computing_or_by_waiting_longer(
 ) -> None:
     now = [100.0, 200.0]
     clocks = SimpleNamespace(process_time=lambda: now[0], monotonic=lambda: now[1])
-    monkeypatch.setattr(module, "time", clocks)
+    monkeypatch.setattr(module, "CLOCK", clocks)
     patience = Patience(2.0)
     now[0] += computing
     now[1] += waiting

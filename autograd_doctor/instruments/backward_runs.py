@@ -21,7 +21,7 @@ from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.optimizers import Optimizers
 from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.instruments.tensors import Tensors
-from autograd_doctor.reading.graph_order import Ordered, before, behind
+from autograd_doctor.reading.graph_order import before, behind
 from autograd_doctor.reading.graph_walk import (
     GradientWatch,
     GraphWalk,
@@ -161,6 +161,7 @@ class BackwardRuns(Instrument):
         run.gradients.detach()
         walk, made = run.walk, run.made
         numbers = self._numbers(walk)
+        behind_held, before_held = self._left_out(walk, numbers)
         reached = sorted(set(numbers.values()))
         cuts, zeroings = zeroing_events(walk, run.gradients, self._parameters.get)
         if made is not None:
@@ -178,8 +179,8 @@ class BackwardRuns(Instrument):
                 values=numbers_in(made.values) if made is not None else None,
                 guessed=numbers_in(made.guessed) if made is not None else [],
                 reached=reached,
-                behind=self._left_out(walk, numbers, behind),
-                before=self._left_out(walk, numbers, before),
+                behind=behind_held,
+                before=before_held,
                 ahead=self._ahead(walk, numbers),
                 wrote=self._ledger.wrote,
                 cuts=cuts,
@@ -206,11 +207,14 @@ class BackwardRuns(Instrument):
         if run.gradients.magnitudes:
             self.gradients_seen.relay(GradientsSeen(walk, run.location, run.gradients.magnitudes))
 
-    def _left_out(self, walk: GraphWalk, numbers: dict[int, int], where: Ordered) -> list[int]:
-        """Parameters that no optimizer holds, and that lie somewhere on the way of some that one does."""
+    def _left_out(self, walk: GraphWalk, numbers: dict[int, int]) -> tuple[list[int], list[int]]:
+        """Parameters that no optimizer holds: those behind some that one does, and those before some."""
         held = {key for key, number in numbers.items() if self._optimizers.holds(number)}
         left_out = numbers.keys() - held
-        return sorted(numbers[key] for key in where(walk, left_out, held)) if held and left_out else []
+        if not (held and left_out):
+            return [], []
+        after, first = behind(walk, left_out, held), before(walk, left_out, held)
+        return sorted(numbers[key] for key in after), sorted(numbers[key] for key in first)
 
     def _ahead(self, walk: GraphWalk, numbers: dict[int, int]) -> list[int]:
         """Optimizers none of whose parameters works on what was computed from those of the others."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from torch.autograd.graph import Node
@@ -10,8 +10,6 @@ from torch.autograd.graph import Node
 from autograd_doctor.reading.graph_walk import GraphWalk
 from autograd_doctor.reading.made import Made
 
-Ordered = Callable[[GraphWalk, Iterable[int], Iterable[int]], set[int]]
-"""Which leaves of a graph lie somewhere on the way of trained ones."""
 _Carried = tuple[bool, bool]
 """Whether something of the one is in a node, and something of the other."""
 

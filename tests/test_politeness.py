@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+import subprocess
 import tempfile
 import time
 import warnings
@@ -21,6 +22,7 @@ from autograd_doctor.keeping.put_back import put_back
 from autograd_doctor.keeping.told import told
 from autograd_doctor.plan import Plan, Target
 from autograd_doctor.runner.polite import Polite
+from tests.checks import soon
 from tests.harness import forked, record
 
 Picture = dict[str, tuple[Any, ...]]
@@ -469,6 +471,19 @@ def test_a_virtual_environment_is_not_compared(tmp_path: Path) -> None:
     (tmp_path / "env" / "lib" / "new").touch()
     assert listing.is_whole
     assert listing.changes() == [str(tmp_path / "data" / "new")]
+
+
+def test_what_others_hold_open_is_not_the_programs(tmp_path: Path) -> None:
+    listing = Listing([str(tmp_path)], besides="")
+    tee = subprocess.Popen(["tee", "log.txt"], cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    assert tee.stdin is not None
+    tee.stdin.write(b"said")
+    tee.stdin.flush()
+    assert soon(lambda: (tmp_path / "log.txt").is_file() and (tmp_path / "log.txt").read_text() == "said")
+    (tmp_path / "native.bin").touch()
+    assert listing.changes() == [str(tmp_path / "native.bin")]
+    tee.communicate()
+    assert listing.changes() == [str(tmp_path / "log.txt"), str(tmp_path / "native.bin")]
 
 
 def test_a_cache_may_be_filled(place: Place) -> None:

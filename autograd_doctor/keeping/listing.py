@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
+from autograd_doctor.keeping.open_files import open_for_writing
+
 _MOST_FILES = 20_000
 _LONGEST = 1.0
 _PASSED_OVER = {"__pycache__", ".git", ".hg", ".cache", ".venv", "node_modules", ".mypy_cache", ".ruff_cache"}
@@ -48,8 +50,13 @@ class Listing:
         """Whether nothing was left out."""
 
     def changes(self) -> list[str]:
-        """The paths in these folders that are no longer as they were: new, gone, or changed."""
-        return sorted(path for folder in self._folders for path in self._changes_in(folder))
+        """The paths in these folders that are no longer as they were: new, gone, or changed.
+
+        Asked when all processes of the program are gone: what is open for writing then is another's (`| tee log`).
+        """
+        changed = sorted(path for folder in self._folders for path in self._changes_in(folder))
+        held = set(open_for_writing()) if changed else set()
+        return [path for path in changed if _file(path) not in held]
 
     def _changes_in(self, folder: str) -> Iterator[str]:
         before, now = self._folders[folder], dict(self._entries(folder))
@@ -68,6 +75,13 @@ class Listing:
 
     def _is_passed_over(self, entry: os.DirEntry[str]) -> bool:
         return entry.name in _PASSED_OVER or entry.path == self._besides or entry.inode() in self._output
+
+
+def _file(path: str) -> tuple[int, int] | None:
+    with suppress(OSError):
+        facts = os.lstat(path)
+        return facts.st_dev, facts.st_ino
+    return None
 
 
 def _output() -> set[int]:

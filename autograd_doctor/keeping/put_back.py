@@ -10,7 +10,7 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from autograd_doctor.keeping.book import Book
 from autograd_doctor.keeping.journal import Journal, Kept, PuttingBack, State
+from autograd_doctor.keeping.open_files import open_for_writing
 
 _BESIDE = "before-check"
 
@@ -67,7 +68,7 @@ class _Work:
         self._scratch = journal.path.parent
         self._open_up()
         paths = {*self.book.absent, *self.book.kept, *self.book.links, *self.book.facts}
-        writers = set(_open_for_writing()) if paths else set()
+        writers = set(open_for_writing()) if paths else set()
         now = {path: facts for path in paths if (facts := _lstat(path)) is not None}
         self._ours = {path: State.of(now[path]) for path in now if self.book.is_ours(path, now[path], ended, writers)}
 
@@ -280,27 +281,6 @@ def _moved(source: str, target: str) -> None:
     shutil.copy2(source, arriving, follow_symlinks=False)
     os.replace(arriving, target)
     os.unlink(source)
-
-
-def _open_for_writing() -> Iterator[tuple[int, int]]:
-    """Device and inode; nothing where the system does not show descriptors, and nothing of other people's processes."""
-    for process in filter(str.isdigit, _names("/proc")):
-        if int(process) == os.getpid():
-            continue
-        for descriptor in _names(f"/proc/{process}/fd"):
-            with suppress(OSError, StopIteration, ValueError, IndexError):
-                with open(f"/proc/{process}/fdinfo/{descriptor}") as file:
-                    flags = next(int(line.split()[1], 8) for line in file if line.startswith("flags:"))
-                if flags & os.O_ACCMODE != os.O_RDONLY:
-                    facts = os.stat(f"/proc/{process}/fd/{descriptor}")
-                    yield facts.st_dev, facts.st_ino
-
-
-def _names(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except OSError:
-        return []
 
 
 def _lstat(path: str) -> os.stat_result | None:

@@ -491,6 +491,24 @@ def test_a_cache_may_be_filled(place: Place) -> None:
     assert (place.folder / "__pycache__" / "x.pyc").exists()
 
 
+@pytest.mark.skipif(not hasattr(os, "setxattr"), reason="the system has no extended attributes")
+def test_extended_attributes_are_put_back(place: Place) -> None:
+    file, other = place.folder / "a.txt", place.folder / "old" / "one.pt"
+    os.setxattr(file, "user.kept", b"\xff before")
+    os.setxattr(file, "user.gone", b"before")
+    before = picture(place.folder)
+    place.watch("""
+        os.setxattr('a.txt', 'user.kept', b'other'); os.setxattr('a.txt', b'user.kept', b'once more')
+        os.removexattr('a.txt', 'user.gone')
+        os.setxattr(os.open('old/one.pt', os.O_RDONLY), 'user.new', b'x')
+        os.setxattr('old', 'user.new', b'x')
+    """)
+    found = {name: os.getxattr(file, name) for name in os.listxattr(file)}
+    assert found == {"user.kept": b"\xff before", "user.gone": b"before"}
+    assert os.listxattr(other) == os.listxattr(other.parent) == []
+    assert picture(place.folder) == before
+
+
 @pytest.mark.parametrize("way", ["shutil.rmtree('../scratch')", "os.rename('../scratch', '../n')"])
 def test_what_is_kept_is_out_of_the_programs_reach(place: Place, way: str) -> None:
     before = picture(place.folder)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from autograd_doctor.keeping.journal import (
     Absent,
+    Attribute,
     Began,
     Claimed,
     Facts,
@@ -44,6 +45,7 @@ class Book:
         self.stashes: list[str] = []
         self.began: int | None = None
         self.claimed: dict[str, bool] = {}
+        self.attributes: dict[str, dict[str, bytes | None]] = {}
         self._stashed: set[tuple[int, int]] = set()
         self._copied: dict[tuple[int, int], Kept] = {}
         self.take(records)
@@ -62,6 +64,9 @@ class Book:
             case Facts():
                 if path not in self.absent:
                     self.facts.setdefault(path, record)
+            case Attribute():
+                if path not in self.absent:
+                    self.attributes.setdefault(path, {}).setdefault(record.name, record.value)
             case Kept():
                 self.kept.setdefault(path, []).append(record)
                 file = (record.state.device, record.state.inode)

@@ -64,6 +64,14 @@ class Facts(Struct, frozen=True, tag=True):
     modified: int
 
 
+class Attribute(Struct, frozen=True, tag=True):
+    """An extended attribute of a file; without a value it had none of that name."""
+
+    path: str
+    name: str
+    value: bytes | None
+
+
 class Kept(Struct, frozen=True, tag=True):
     """What was at `path` is at `stash`: the file itself under a second name, or a copy of it.
 
@@ -140,7 +148,21 @@ class Stash(Struct, frozen=True, tag=True):
     path: str
 
 
-Record = Absent | Facts | Kept | Link | InHand | Left | PuttingBack | Temporary | ReadBack | Began | Claimed | Stash
+Record = (
+    Absent
+    | Facts
+    | Attribute
+    | Kept
+    | Link
+    | InHand
+    | Left
+    | PuttingBack
+    | Temporary
+    | ReadBack
+    | Began
+    | Claimed
+    | Stash
+)
 APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
 
 

@@ -95,6 +95,9 @@ class _Work:
         for path, facts in book.facts.items():
             if not facts.folder and path not in self.done.wrote and path not in self.done.failed:
                 self._try(path, self._restate_file)
+        for path in book.attributes:
+            if path not in self.done.wrote and path not in self.done.failed:
+                self._try(path, self._attributes)
         self.folders()
 
     def folders(self) -> None:
@@ -234,6 +237,17 @@ class _Work:
             number += 1
         _moved(kept.stash, name)
         self.done.beside[kept.path] = name
+
+    def _attributes(self, path: str) -> None:
+        now = _lstat(path)
+        if now is None or stat.S_ISLNK(now.st_mode):
+            return
+        there = os.listxattr(path)
+        for name, value in self.book.attributes[path].items():
+            if value is not None:
+                os.setxattr(path, name, value)
+            elif name in there:
+                os.removexattr(path, name)
 
     def _restate_file(self, path: str) -> None:
         now = _lstat(path)

@@ -28,6 +28,7 @@ from autograd_doctor.keeping.book import Book, is_in
 from autograd_doctor.keeping.claims import Claims
 from autograd_doctor.keeping.journal import (
     Absent,
+    Attribute,
     Began,
     Claimed,
     Facts,
@@ -137,6 +138,10 @@ class Keeper:
     def restated(self, path: str) -> None:
         """The mode, owner or times will change."""
         self._change(path, self._restate)
+
+    def attributed(self, path: str, name: str) -> None:
+        """An extended attribute will change, come or go."""
+        self._change(path, lambda path, now: self._attribute(path, now, name))
 
     def mapped(self, descriptor: int) -> None:
         """The file is mapped into memory, and may be read or change there at any time."""
@@ -380,6 +385,11 @@ class Keeper:
         if self._book.is_stashed(now):
             self._replace(path, now, False, keeps=not self._is_kept(path, now))
         self._state(path, now)
+
+    def _attribute(self, path: str, now: os.stat_result, name: str) -> None:
+        self._restate(path, now)
+        if path not in self._book.absent and name not in self._book.attributes.get(path, {}):
+            self._add(Attribute(path, name, os.getxattr(path, name) if name in os.listxattr(path) else None))
 
     def _state(self, path: str, now: os.stat_result) -> None:
         mode, is_folder = stat.S_IMODE(now.st_mode), stat.S_ISDIR(now.st_mode)

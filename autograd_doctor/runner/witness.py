@@ -174,13 +174,15 @@ class Witness:
     def _timed(self, path: Any, _times: Any, _nanoseconds: Any, folder: int = _HERE) -> None:
         self._restated(path, folder)
 
-    def _attributed(self, path: Any, *_: Any) -> None:
-        self._restated(path, _HERE)
+    def _attributed(self, path: Any, name: Any, *_: Any) -> None:
+        self._keeper.attributed(self._stated(path, _HERE), os.fsdecode(name))
 
     def _restated(self, path: Any, folder: int) -> None:
-        if isinstance(path, int):
-            path = os.readlink(f"{_DESCRIPTORS}/{path}")
-        self._keeper.restated(_followed(_named(path, folder)))
+        self._keeper.restated(self._stated(path, folder))
+
+    def _stated(self, path: Any, folder: int) -> str:
+        """The file of which something is said, by its name or a descriptor."""
+        return _followed(_named(os.readlink(f"{_DESCRIPTORS}/{path}") if isinstance(path, int) else path, folder))
 
     def _mapped(self, descriptor: int, *_: Any) -> None:
         if descriptor >= 0:

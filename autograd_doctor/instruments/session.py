@@ -42,9 +42,9 @@ def needed_for(events: Iterable[str]) -> list[type[Instrument]]:
     ordered: list[type[Instrument]] = []
 
     def add(kind: type[Instrument]) -> None:
-        for required in requirements(kind).values():
-            add(required)
         if kind not in ordered:
+            for required in requirements(kind).values():
+                add(required)
             ordered.append(kind)
 
     for kind in all_instruments():

@@ -331,10 +331,14 @@ class FlagIgnored(Event, frozen=True):
 
 
 class ParameterFrozen(Event, frozen=True):
-    """A parameter was told to require no gradient; said once for each line that does it, unknown if in a light step."""
+    """A parameter was told to require no gradient; said once for each line that does it, unknown if in a light step.
+
+    callers: the calls that led to that line, outermost first.
+    """
 
     parameter: int
     location: Location | None
+    callers: list[Location] = []
 
 
 class ParameterGroup(Struct, frozen=True):
@@ -524,11 +528,17 @@ class Cut(Struct, frozen=True):
 
 
 class Zeroing(Struct, frozen=True):
-    """A backward node that turned a nonzero incoming gradient into zeros for every parameter below it."""
+    """A backward node that turned a nonzero incoming gradient into zeros for every parameter below it.
+
+    cancels: it passed nonzero gradients on, which cancelled out further down, as where a value is subtracted from what
+    was computed in the same way. zero_factors: how many tensors it multiplied, where all of these were zero.
+    """
 
     operation: str
     location: Location | None
     parameters: list[int]
+    cancels: bool = False
+    zero_factors: int = 0
 
 
 class Accumulation(Struct, frozen=True):
@@ -987,7 +997,8 @@ class SchedulerStepped(Event, frozen=True):
 
     `length` is the number of its steps after which the schedule has run through (`T_max`, `total_steps`, the last
     milestone), None if it has no end or tells none. `follows_metric`: the rate depends on a value that it is given.
-    `count`: how often it was stepped so far, by its own count.
+    `count`: how often it was stepped so far, by its own count. `unprepared`: what of "optimizer" and "scheduler" the
+    program's accelerator was not given to prepare, none where it has none.
     """
 
     scheduler: int
@@ -1000,6 +1011,7 @@ class SchedulerStepped(Event, frozen=True):
     length: int | None = None
     follows_metric: bool = False
     count: int = 0
+    unprepared: list[str] = []
 
 
 class ScheduleLeftBehind(Event, frozen=True):

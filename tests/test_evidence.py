@@ -346,6 +346,18 @@ def test_an_exit_code_that_nothing_explains_fails(checked: Callable[..., Checked
     assert report["exit_reason"] == "the program exited with 7 after 6 steps, which no rule explains"
 
 
+def test_of_a_kill_in_light_steps_no_exact_count_is_told(checked: Callable[..., Checked]) -> None:
+    report, code = checked(
+        "train(200)\nimport signal\nos.kill(os.getpid(), signal.SIGKILL)", "--select", "AD101", "--steps", "10000"
+    )
+    steps = report["run"]["steps"]
+    assert (code, 0 < report["run"]["steps_in_full"] < steps <= 200) == (3, True)
+    assert (
+        report["exit_reason"]
+        == f"the program was killed by SIGKILL after at least {steps} steps, which no rule explains"
+    )
+
+
 @pytest.mark.parametrize("end", ["sys.exit(0)", "os._exit(0)", "sys.exit()"])
 def test_an_exit_on_purpose_is_fine(end: str) -> None:
     assert check_program(program(f"train()\n{end}")).exit_code == 0

@@ -339,6 +339,45 @@ def test_a_node_that_passes_on_something_is_not_told() -> None:
     assert zeroed(watch) == []
 
 
+def test_gradients_that_cancel_out_are_told_where_the_ways_meet() -> None:
+    a = leaf(1.0, 2.0)
+    hidden = a.tanh()
+    gap = hidden.exp() * 2 - hidden.exp() * 2
+    loss = (gap * leaf(3.0)).sum()
+    with watched(loss) as watch:
+        loss.backward()
+    assert zeroed(watch) == []
+    ((node, below),) = watch.cancellations()
+    assert node is gap.grad_fn
+    assert [watch._walk.leaves[key] is a for key in below] == [True]
+
+
+def test_gradients_that_cancel_out_at_a_leaf_are_told() -> None:
+    a, b = leaf(1.0, 2.0), leaf(1.0, 2.0)
+    gap = (a.square() - a.square()) + (b.square() - b)
+    with watched(gap.sum()) as watch:
+        gap.sum().backward()
+    assert [[watch._walk.leaves[key] is a for key in below] for _, below in watch.cancellations()] == [[True]]
+
+
+def test_gradients_that_add_up_or_do_not_meet_are_not_told_to_cancel_out() -> None:
+    a, b, c = leaf(1.0), leaf(1.0), leaf(-1.0)
+    loss = (a.exp() + a.exp() - b.exp() + (c * 0).relu() + (c * 2).relu()).sum()
+    with watched(loss) as watch:
+        loss.backward()
+    assert watch.cancellations() == []
+
+
+def test_factors_that_are_all_zero_are_counted() -> None:
+    a, b = torch.zeros(2, 3, requires_grad=True), torch.zeros(3, 2, requires_grad=True)
+    product = a @ b
+    loss = (product + 1).sum()
+    with watched(loss) as watch:
+        loss.backward()
+    ((node, _),) = watch.zeroings()
+    assert (node is product.grad_fn, watch.zero_factors) == (True, {id(node): 2})
+
+
 def test_what_a_backward_did_not_run_through_has_received_nothing() -> None:
     a, b = leaf(-1.0), leaf(1.0)
     hidden = a.relu()

@@ -572,6 +572,18 @@ def test_a_rate_that_is_spent_early() -> None:
     assert "within 4 steps, and 15 more steps" in finding.message
 
 
+@pytest.mark.parametrize(("left_out", "words"), [(["scheduler"], "`scheduler`"), (["optimizer", "scheduler"], "and")])
+def test_what_an_accelerator_was_not_given_is_to_be_prepared(left_out: list[str], words: str) -> None:
+    (often,) = judge(
+        scheduler_stepped_too_often.RULE, scheduled([0.1 * 0.1 ** (i // 2) for i in range(20)], unprepared=left_out)
+    )
+    ahead = repeat(3, lambda i: [schedule(i, unprepared=left_out), stepped(i, use(i))], built())
+    (early,) = judge(scheduler_out_of_order.RULE, ahead)
+    for finding in (often, early):
+        assert "accelerator.prepare" in finding.help
+        assert words in finding.help
+
+
 def test_a_schedule_shorter_than_the_first_epoch() -> None:
     epoch = BatchDrawn(loader=0, name="loader", location=None, pass_number=1, batches=1, length=400)
     decay = scheduled([0.9**i for i in range(20)])

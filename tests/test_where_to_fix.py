@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
@@ -150,3 +151,47 @@ def test_help_fits_the_cause(model: str, words: str) -> None:
     report = check_program(dedent(model).strip() + LOOP)
     (finding,) = (finding for finding in report.findings if finding.code == "AD207")
     assert words in finding.help
+
+
+def test_what_a_helper_in_another_file_froze_is_told_at_its_call(tmp_path: Path) -> None:
+    helper = "def freeze(module):\n    for p in module.parameters():\n        p.requires_grad = False\n"
+    (tmp_path / "helpers.py").write_text(helper, encoding="utf-8")
+    model = "model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 1))\nfreeze(model[0])  # call"
+    source = f"import torch\nfrom torch import nn\nfrom helpers import freeze\n{model}{LOOP}"
+    (tmp_path / "train.py").write_text(source, encoding="utf-8")
+    (finding,) = check_program(tmp_path / "train.py").findings
+    assert finding.location is not None
+    assert source.splitlines()[finding.location.line - 1].endswith("# call")
+
+
+PARAMETRIZED = """
+import torch
+from torch import nn
+from torch.nn.utils.parametrize import register_parametrization
+
+class Symmetric(nn.Module):
+    def forward(self, x):
+        return x.triu() + x.triu(1).mT
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second, self.head = nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(4, 1)
+        for layer in (self.first, self.second):
+            register_parametrization(layer, "weight", Symmetric())
+
+    def forward(self, x):
+        return self.head(self.second(self.first(x)))
+
+model = Model()
+"""
+
+
+def test_parametrized_weights_are_named_by_their_paths() -> None:
+    (finding,) = check_program((PARAMETRIZED + LOOP).replace("optimizer.zero_grad()", "pass")).findings
+    names = finding.evidence["parameters"]
+    assert isinstance(names, list)
+    assert [name for name in names if "original" in name] == [
+        "model.first.parametrizations.weight.original",
+        "model.second.parametrizations.weight.original",
+    ]

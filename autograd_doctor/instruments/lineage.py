@@ -25,7 +25,7 @@ from autograd_doctor.reading.escapes import Escapes
 from autograd_doctor.reading.graph_walk import mark
 from autograd_doctor.reading.made import CutPoint, Made, address, has_graph, next_order
 from autograd_doctor.reading.operation_kinds import Kind, traits
-from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.places import Place, locate, stack
 from autograd_doctor.reading.places import place as user_place
 from autograd_doctor.reading.regions import indexed, region_of
 from autograd_doctor.reading.tensors_in import tensors_in
@@ -37,6 +37,8 @@ from autograd_doctor.signals.signal import NamedSignal, Signal
 
 _WORK_ON_DATA = 1000
 """Outputs in a row that no parameter flows into: more than any model makes before its first layer."""
+_MOST_CALLERS = 8
+"""Of a helper that freezes parameters."""
 
 
 @dataclass(eq=False, slots=True)
@@ -329,7 +331,14 @@ class Lineage(Instrument):
             self._frozen.add(number)
             if (number, place) not in self._told_frozen:
                 self._told_frozen.add((number, place))
-                self.emit(ParameterFrozen(step=self._course.steps, parameter=number, location=locate(place)))
+                self.emit(
+                    ParameterFrozen(
+                        step=self._course.steps,
+                        parameter=number,
+                        location=locate(place),
+                        callers=[call for each in stack()[-_MOST_CALLERS:-1] if (call := locate(each)) is not None],
+                    )
+                )
 
     def _parameter_written(self, number: int, made: Made) -> None:
         """A parameter was given values that may be an update, or those of other parameters, as a target network is."""

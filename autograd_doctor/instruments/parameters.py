@@ -98,7 +98,10 @@ class Parameters(Instrument):
         return self._names.get(number, "")
 
     def name_module(self, module: nn.Module, prefix: str) -> list[int]:
-        """Introduce every parameter of a module as `prefix.path`, and return their numbers."""
+        """Introduce every parameter of a module as `prefix.path`, and return their numbers.
+
+        A module that is called by its class has no name yet, as a parametrization that is tried when it is registered.
+        """
         numbers = []
         for path, parameter in parameters_in(module):
             number = self.number(parameter)
@@ -106,6 +109,8 @@ class Parameters(Instrument):
                 series = _series(module, prefix, path)
                 name = f"{prefix}.{path}" if prefix else path
                 self._introduce(number, parameter, name, series=series, replaces=self._placed(number, module, path))
+                if prefix == type(module).__name__:
+                    self._provisional.add(number)
             numbers.append(number)
         return numbers
 

@@ -19,6 +19,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.optimizers import Optimizers, learning_rate
 from autograd_doctor.reading.numbers import Numbers
 from autograd_doctor.reading.places import Place, locate, place
+from autograd_doctor.reading.prepared import left_unprepared
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.reading.without_running import attributes, is_a
 from autograd_doctor.signals import Signals
@@ -131,6 +132,7 @@ class Schedulers(Instrument):
             first=first,
             follows_metric=is_a(scheduler, ReduceLROnPlateau),
             count=_count(scheduler),
+            unprepared=left_unprepared(optimizer, scheduler),
         )
 
 

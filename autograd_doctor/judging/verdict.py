@@ -57,7 +57,7 @@ def decide(
         return _failed_ourselves(doubts)
     hung = run.stopped_by in ("hung", "timeout") and run.steps
     if run.stopped_by == "killed" or hung or (_failed(run) and not _explained(findings)):
-        ended = f"the program {_end(run, outcome)} after {plural(run.steps, 'step')}, which no rule explains"
+        ended = f"the program {_end(run, outcome)} after {_at_least(run)}, which no rule explains"
         return "program-failed", ExitCode.PROGRAM_FAILED, ended
     if doubt := _not_seen(run, doubts):
         return "not-judged", ExitCode.NOT_JUDGED, doubt
@@ -148,6 +148,12 @@ def _end(run: Run, outcome: Outcome) -> str:
     if run.stopped_by in ("hung", "timeout"):
         return "hung"
     return "crashed" if run.stopped_by == "raised" else f"exited with {run.program_exit}"
+
+
+def _at_least(run: Run) -> str:
+    """Of a program that was killed, the steps since light ones were last counted are not known."""
+    steps = plural(run.steps, "step")
+    return f"at least {steps}" if run.stopped_by == "killed" and run.steps > run.steps_in_full else steps
 
 
 def _signal_name(number: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
@@ -19,7 +19,7 @@ from autograd_doctor.reading.low_precision import FINITE_SLOPES, is_low, overflo
 from autograd_doctor.reading.made import Made, leaf_of
 from autograd_doctor.reading.own_backward import OwnBackward, Spoiling, is_own
 from autograd_doctor.reading.places import Place, lines_of, locate
-from autograd_doctor.reading.subclasses import node_of
+from autograd_doctor.reading.subclasses import gradient_of, node_of
 from autograd_doctor.reading.tensor_facts import describe, extent, is_remote, read_together, readable
 
 NODE_KEY = "autograd_doctor"
@@ -31,6 +31,7 @@ RAN_KEY = "autograd_doctor.ran"
 
 _ZERO_BY_DEFINITION = frozenset({"RoundBackward", "SignBackward", "FloorBackward", "CeilBackward", "TruncBackward",
                                  "HeavisideBackward", "SgnBackward", "FloorDivideBackward"})  # fmt: skip
+_MULTIPLIES = frozenset({"Addmm", "Addmv", "Baddbmm", "Bmm", "Convolution", "Dot", "Mm", "Mul", "Mv"})
 
 Node = Any
 Look = Callable[[], AbstractContextManager[None]]
@@ -136,6 +137,20 @@ class GraphWalk:
                 pending += [id(source) for source, _ in self.nodes[key].next_functions if id(source) in self.nodes]
         return met & self.leaves.keys()
 
+    def meeting_of(self, key: int) -> Node | None:
+        """The last node that all gradients pass through which arrive at a node by several ways, None if there is none.
+
+        It is the first in the forward that takes in all that was made of the node's output.
+        """
+        ahead = {consumer for consumer, _ in self.consumers.get(key, ())}
+        while len(ahead) > 1:
+            oldest = min(ahead, key=lambda each: self.nodes[each]._sequence_nr())
+            after = {consumer for consumer, _ in self.consumers.get(oldest, ())}
+            if not after:
+                return None
+            ahead = (ahead - {oldest}) | after
+        return self.nodes[ahead.pop()] if ahead else None
+
     def leaves_below(self, node: Node) -> set[int]:
         """Keys of the leaf nodes that gradients of `node` flow into."""
         seen: set[int] = set()
@@ -166,7 +181,8 @@ class GradientWatch:
     """Hooks on every node of a walk: the first non-finite gradient, and gradients that become zero.
 
     One norm per gradient tells both. Hooks are removed after the backward. magnitudes: for each node, by its key, the
-    2-norms of the gradients that it passed on, in the order of its `next_functions`.
+    2-norms of the gradients that it passed on, in the order of its `next_functions`. zero_factors: how many tensors a
+    node that passed on zeros had multiplied, where all of these are zero; not known on an accelerator.
     """
 
     def __init__(self, walk: GraphWalk, *, looking: Look, made_of: Callable[[torch.Tensor], Made | None]) -> None:
@@ -176,6 +192,8 @@ class GradientWatch:
         self.magnitudes: dict[int, list[float]] = {}
         self.first_bad: BadGradient | None = None
         self.without_answer: set[int] = set()
+        self.zero_factors: dict[int, int] = {}
+        self._cancelled: set[int] = set()
         self._handles: list[Any] = []
         self._waiting: list[_Waiting] = []
         self._inside: dict[int, OwnBackward] = {}
@@ -214,6 +232,10 @@ class GradientWatch:
                 if not any(isinstance(gradient, torch.Tensor) for gradient in given):
                     self.without_answer.add(key)
                 magnitudes[key] = found
+                if not any(found):
+                    self.zero_factors[key] = _zero_factors(node)
+                    if self._is_met_by_several(key) and not any(map(_magnitude, arrived)):
+                        self._cancelled.add(key)
                 if not all(map(math.isfinite, found)):
                     by_range = overflows_only_by_range(operation_of(node), given)
                     hook = None if all(map(math.isfinite, map(_magnitude, arrived))) else self._hook_before(key)
@@ -221,6 +243,9 @@ class GradientWatch:
                     self.first_bad = BadGradient(node, operands, by_range, hook, inside.found() if inside else None)
 
         return look
+
+    def _is_met_by_several(self, key: int) -> bool:
+        return len(self._walk.consumers.get(key, ())) > 1
 
     def _hook_before(self, key: int) -> Location | None:
         """A hook of the program on the tensor whose gradient arrives at a node: all that sent it were finite."""
@@ -240,7 +265,8 @@ class GradientWatch:
         """Leave the numbers on the accelerator until the backward is over. What nodes have saved is gone by then."""
         by_range = operation_of(node) in FINITE_SLOPES and all(each is None or is_low(each) for each in given)
         hook = self._hook_before(key)
-        before = [_left_there(gradient) for gradient in arrived] if hook is not None else []
+        matters = hook is not None or self._is_met_by_several(key)
+        before = [_left_there(gradient) for gradient in arrived] if matters else []
         self._waiting.append(_Waiting(key, node, [_left_there(gradient) for gradient in given], by_range, hook, before))
 
     def _settle(self) -> None:
@@ -255,6 +281,8 @@ class GradientWatch:
             if self.first_bad is not None:
                 continue
             self.magnitudes[look.key] = found
+            if before and not any(found) and not any(before):
+                self._cancelled.add(look.key)
             if not all(map(math.isfinite, found)):
                 hook = None if all(map(math.isfinite, before)) else look.hook
                 inside = self._inside.get(look.key)
@@ -272,11 +300,37 @@ class GradientWatch:
                 found.append((node, self._walk.leaves_below(node)))
         return found
 
+    def cancellations(self) -> list[tuple[Node, set[int]]]:
+        """Nodes on both sides of which the same was computed, so that the gradients that they passed on cancelled out
+        where they met, with the leaf nodes below that place."""
+        if self.first_bad is not None:
+            return []
+        walk, found = self._walk, dict[int, tuple[Node, set[int]]]()
+        for key in [*self._cancelled, *filter(self._is_cancelled_leaf, walk.leaves)]:
+            node = walk.meeting_of(key) if self._was_sent(key) else None
+            if node is not None:
+                below = {key} if key in walk.leaves else walk.leaves_below(walk.nodes[key])
+                found.setdefault(id(node), (node, set()))[1].update(below)
+        return list(found.values())
+
+    def _is_cancelled_leaf(self, key: int) -> bool:
+        """Whether gradients of the same size arrived at a leaf, and left nothing there."""
+        consumers = self._walk.consumers.get(key, ())
+        sizes = {self.magnitudes.get(consumer, [0.0] * (position + 1))[position] for consumer, position in consumers}
+        if len(consumers) < 2 or len(sizes) > 1 or not any(sizes):
+            return False
+        gradient = gradient_of(self._walk.leaves[key])
+        return gradient is not None and not _magnitude(gradient)
+
     def _arrived(self, key: int) -> bool:
         """Whether a node received a nonzero gradient; a root did."""
         consumers = self._walk.consumers.get(key)
         if not consumers:
             return True
+        return key not in self._cancelled and self._was_sent(key)
+
+    def _was_sent(self, key: int) -> bool:
+        consumers = self._walk.consumers.get(key, ())
         return any(self.magnitudes.get(consumer, [0.0] * (position + 1))[position] for consumer, position in consumers)
 
 
@@ -291,10 +345,18 @@ def _magnitude(gradient: torch.Tensor | None) -> float:
     return norm
 
 
+def _zero_factors(node: Node) -> int:
+    """How many tensors a node multiplies, if there is nothing but zeros in any of them."""
+    saved = list(_saved(node)) if operation_of(node) in _MULTIPLIES else []
+    are_zero = all(value.numel() and readable(value) and not bool(value.any()) for _, value in saved)
+    return len(saved) if are_zero else 0
+
+
 class _Waiting(NamedTuple):
     """The gradients that a node passed on: norm and largest absolute value of each, on the accelerator.
 
-    hook: of the program, on the tensor whose gradients arrived at the node; arrived: these, where there is such a hook.
+    hook: of the program, on the tensor whose gradients arrived at the node; arrived: these, where there is such a hook,
+    or where they are the sum of several.
     """
 
     key: int
@@ -350,9 +412,7 @@ def zeroing_events(
         if id(node) in flat:  # what another way leads to is zero there, too, for a reason of its own
             below = below - around
         numbers = sorted(n for n in (number(walk.leaves[leaf]) for leaf in below) if n is not None)
-        made = walk.made.get(id(node))
-        location = locate(made.place) if made else None
-        operation = made.operation if made else operation_of(node).lower()
+        operation, location = _called(node, walk.made.get(id(node)))
         if not numbers:
             continue
         if node_name(node) in _ZERO_BY_DEFINITION:
@@ -360,13 +420,32 @@ def zeroing_events(
         elif id(node) in gradients.without_answer and isinstance(node, BackwardCFunction):
             cuts.append(Cut(operation=operation, location=location, parameters=numbers, reason="function"))
         else:
-            zeroed.append(Zeroing(operation=operation, location=location, parameters=numbers))
+            factors = gradients.zero_factors.get(id(node), 0)
+            zeroed.append(Zeroing(operation=operation, location=location, parameters=numbers, zero_factors=factors))
+    for node, below in gradients.cancellations():
+        numbers = sorted(n for n in (number(walk.leaves[leaf]) for leaf in below) if n is not None)
+        operation, location = _called(node, walk.made.get(id(node)))
+        if numbers:
+            zeroed.append(Zeroing(operation=operation, location=location, parameters=numbers, cancels=True))
     return cuts, zeroed
+
+
+def _called(node: Node, made: Made | None) -> tuple[str, Location | None]:
+    return (made.operation, locate(made.place)) if made else (operation_of(node).lower(), None)
 
 
 def _operands(node: Node, made_of: Callable[[torch.Tensor], Made | None]) -> list[TensorFacts]:
     """What a node saved of its forward: inputs and result, with their ranges, while they are still there."""
     facts = []
+    for name, value in _saved(node):
+        made = made_of(value)
+        operation, made_at = (made.operation, locate(made.place)) if made else ("", None)
+        facts.append(describe(value, name=name, operation=operation, made_at=made_at))
+    return facts[:4]
+
+
+def _saved(node: Node) -> Iterator[tuple[str, torch.Tensor]]:
+    """The tensors that a node has saved, by the names that torch gives them."""
     for attribute in dir(node):
         if attribute.startswith("_saved_") and attribute not in ("_saved_tensors",):
             try:
@@ -374,16 +453,7 @@ def _operands(node: Node, made_of: Callable[[torch.Tensor], Made | None]) -> lis
             except RuntimeError:  # freed already, or changed in place: then there is nothing true to say about it
                 continue
             if isinstance(value, torch.Tensor):
-                made = made_of(value)
-                facts.append(
-                    describe(
-                        value,
-                        name=attribute.removeprefix("_saved_"),
-                        operation=made.operation if made else "",
-                        made_at=locate(made.place) if made else None,
-                    )
-                )
-    return facts[:4]
+                yield attribute.removeprefix("_saved_"), value
 
 
 def non_finite_event(walk: GraphWalk, bad: BadGradient, parameters: list[int], absorbed: bool) -> NonFiniteGradient:

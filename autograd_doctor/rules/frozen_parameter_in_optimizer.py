@@ -150,11 +150,19 @@ def _finding(
 def _frozen_at(trace: Trace, parameters: list[int], *, until: int) -> list[Location]:
     """The lines that were seen to freeze them, the one that froze most of them first."""
     newest = {
-        event.parameter: event.location
+        event.parameter: _called(trace, event)
         for event in trace.of(ParameterFrozen)
         if event.parameter in parameters and event.step <= until
     }
     return [place for place, _ in Counter(newest.values()).most_common(_MOST_LINES) if place is not None]
+
+
+def _called(trace: Trace, frozen: ParameterFrozen) -> Location | None:
+    """Where it was frozen: by a helper in another file, the call of that in a file that builds an optimizer."""
+    files = {built.location.path for built in trace.optimizers.values() if built.location is not None}
+    if frozen.location is None or frozen.location.path in files:
+        return frozen.location
+    return next((caller for caller in reversed(frozen.callers) if caller.path in files), frozen.location)
 
 
 def bad() -> None:

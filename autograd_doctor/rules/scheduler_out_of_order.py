@@ -16,7 +16,7 @@ from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.rates import known, rates_of
-from autograd_doctor.views.step_cycle import called, ordinal, related, steps_by_optimizer
+from autograd_doctor.views.step_cycle import called, ordinal, prepared, related, steps_by_optimizer
 from autograd_doctor.wording import plural
 
 
@@ -104,7 +104,7 @@ def _too_early(trace: Trace, early: list[SchedulerStepped], optimizer: int) -> F
         "first step, so that the schedule runs ahead",
         subject=_subject(first),
         location=first.location,
-        help=f"call `{_subject(first)}.step()` after `{name}.step()`",
+        help=prepared(trace, first, f"call `{_subject(first)}.step()` after `{name}.step()`"),
         evidence={
             "early_calls": len(early),
             "learning_rates": ", ".join(f"{rate:g}" for rate in known(first.learning_rates)),

@@ -11,7 +11,7 @@ from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.rates import known
-from autograd_doctor.views.step_cycle import ordinal, related, steps_by_optimizer
+from autograd_doctor.views.step_cycle import ordinal, prepared, related, steps_by_optimizer
 from autograd_doctor.wording import plural
 
 _ROUNDING = 1 + 1e-6
@@ -148,7 +148,11 @@ def _finding(trace: Trace, calls: Calls, steps: list[OptimizerStepped], seen: st
         f"{seen}",
         subject=name,
         location=first.location,
-        help=f"call `{name}.step()` {advice}, or give the schedule its length in the unit in which it is stepped",
+        help=prepared(
+            trace,
+            taken[-1],
+            f"call `{name}.step()` {advice}, or give the schedule its length in the unit in which it is stepped",
+        ),
         confidence="medium",
         evidence={"calls": len(taken), "steps": len(steps), "first_rate": rates[0], "last_rate": rates[-1]},
         related=related(("the schedule is made here", next((call.location for call in calls if call.first), None))),

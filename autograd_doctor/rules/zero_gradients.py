@@ -73,18 +73,15 @@ def _finding(trace: Trace, parameters: list[int], zeroing: Zeroing | None, backw
     steps = max(len(trace.gradient_norms[parameter]) for parameter in parameters)
     scales = zeroing is not None and zeroing.operation in _SCALES
     beside = scales and backward is not None and _others_learn(trace, backward, parameters)
-    operation = f"`{zeroing.operation}` passes no gradient on: " if zeroing else ""
     holder = next((o for o, held in trace.optimizer_parameters.items() if held.intersection(parameters)), None)
     built = trace.optimizers.get(holder) if holder is not None else None
     location = zeroing.location if zeroing else None
     return RULE.finding(
-        f"{operation}{trace.parameter_names(parameters)} got gradients of exactly zero in all of "
+        f"{_cause(zeroing)}{trace.parameter_names(parameters)} got gradients of exactly zero in all of "
         f"{plural(steps, 'step')}",
         subject=trace.parameter_name(parameters[0]),
         location=location or (built.location if built else None),
-        help="look at the operation's inputs: units that are never active, values beyond a clamp, a factor or mask of 0"
-        if zeroing
-        else "look for a factor of 0, a mask that removes everything, or units that are never active on the way",
+        help=_help(zeroing),
         severity="warning" if beside or zeroing is None else None,
         confidence="high" if zeroing and not beside else "medium",
         evidence={
@@ -101,6 +98,31 @@ def _finding(trace: Trace, parameters: list[int], zeroing: Zeroing | None, backw
         step_count=steps,
         parameters=parameters,
     )
+
+
+def _cause(zeroing: Zeroing | None) -> str:
+    if zeroing is None:
+        return ""
+    if zeroing.cancels:
+        return f"the gradients that `{zeroing.operation}` passes on cancel out: "
+    zeros = ", both factors of which are zero," if zeroing.zero_factors > 1 else ""
+    return f"`{zeroing.operation}`{zeros} passes no gradient on: "
+
+
+def _help(zeroing: Zeroing | None) -> str:
+    if zeroing is None:
+        return "look for a factor of 0, a mask that removes everything, or units that are never active on the way"
+    if zeroing.cancels:
+        return (
+            "both operands change in the same way when the parameters do, so that the result never changes: compute "
+            "the one that is to stand still under `torch.no_grad()`, or `.detach()` it, as the log-probabilities of "
+            "the policy that acted"
+        )
+    if zeroing.zero_factors > 1:
+        return (
+            "give one of the two factors other initial values than zero: as long as both are, neither gets a gradient"
+        )
+    return "look at the operation's inputs: units that are never active, values beyond a clamp, a factor or mask of 0"
 
 
 def _notes(trace: Trace, *, beside: bool) -> Iterator[str]:

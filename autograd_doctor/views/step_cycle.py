@@ -11,6 +11,7 @@ from autograd_doctor.events import (
     OptimizerStepped,
     ParameterGroup,
     ParametersAdded,
+    SchedulerStepped,
 )
 from autograd_doctor.findings import Location, Related
 from autograd_doctor.trace import Trace
@@ -107,6 +108,18 @@ def steps_before_backward(trace: Trace, optimizer: int) -> bool:
         if isinstance(event, BackwardRan) and held.intersection(event.wrote):
             return False
     return False
+
+
+def prepared(trace: Trace, call: SchedulerStepped, advice: str) -> str:
+    """The advice on a schedule, but where an accelerator was not given what it is to step: to give it that."""
+    if not call.unprepared or call.optimizer is None:
+        return advice
+    names = {"optimizer": trace.optimizer_name(call.optimizer), "scheduler": call.name or call.kind}
+    left_out = " and ".join(f"`{names[role]}`" for role in call.unprepared)
+    return (
+        f"give {left_out} to `accelerator.prepare(…)` as well: what it does not know it does not hold back while "
+        "gradients are accumulated"
+    )
 
 
 def share(count: int, total: int, noun: str = "step") -> str:

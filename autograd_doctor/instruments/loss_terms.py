@@ -169,6 +169,7 @@ class LossTerms(Instrument):
         self._losses: list[_Loss] = []
         self._changing = ChangingNumbers()
         self._used_in = -1
+        self._working = 0
         self._phases = _Phases()
         self._taught: deque[set[int]] = deque([set()], maxlen=2)
 
@@ -218,6 +219,8 @@ class LossTerms(Instrument):
         made = self._tensors.get(result) if isinstance(result, torch.Tensor) else None
         if made is None or not made.values:
             return
+        if made.values & self._optimizers.held:
+            self._take_note_of_work(operation)
         if made.connected & self._trainable or (result.requires_grad and self._is_live(result)):
             if operation.name in _IN_LINE:
                 self._take_note_of_use(operation)
@@ -237,6 +240,13 @@ class LossTerms(Instrument):
             severed = self._addends(tensor) if has_graph(tensor) else _NONE
             self._numbers.append(_Constant(made, severed, value=value))
 
+    def _take_note_of_work(self, operation: Operation) -> None:
+        """Parameters that no optimizer holds, as of a feature extractor, work on what optimized ones have made."""
+        for value in operation.args:
+            number = self._parameters.get(value)
+            if number is not None:
+                self._working |= 1 << number
+
     def _take_note_of_use(self, operation: Operation) -> None:
         """A number that was read and is taken in as it is may be made up for at the end, with others in one sum."""
         for value in operation.args:
@@ -245,7 +255,7 @@ class LossTerms(Instrument):
 
     def _is_live(self, tensor: torch.Tensor) -> bool:
         """Whether it carries a gradient to a parameter, be it held by an optimizer or forgotten; the point at which a
-        slope was taken is none.
+        slope was taken is none, and neither is what judges the output of others.
 
         Data that require a gradient count, as long as no parameter has flowed into what was computed of them; so do
         leaves made of such values, as an image that is optimised by hand is.
@@ -260,7 +270,7 @@ class LossTerms(Instrument):
 
     @property
     def _trainable(self) -> int:
-        return self._optimizers.held | self._parameters.of_modules
+        return self._optimizers.held | (self._parameters.of_modules & ~self._working)
 
     def _is_of_parameters(self, tensor: torch.Tensor) -> bool:
         made = self._tensors.get(tensor)

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from autograd_doctor.reading.numbers import Numbers, ValueTable
+from autograd_doctor.reading.subclasses import version_of
 
 
 class Thing:
@@ -59,7 +60,7 @@ def test_the_living_are_told_in_their_order(numbers: Numbers) -> None:
 
 
 def test_what_is_known_of_values_ends_with_a_change_in_place() -> None:
-    table: ValueTable[str] = ValueTable()
+    table: ValueTable[str] = ValueTable(version_of)
     values = torch.ones(3)
     table.put(values, "ones")
     assert (table.get(values), values in table, len(table)) == ("ones", True, 1)
@@ -75,8 +76,23 @@ def test_what_is_known_of_values_ends_with_a_change_in_place() -> None:
 
 
 def test_values_of_inference_mode_have_no_versions() -> None:
-    table: ValueTable[str] = ValueTable()
+    table: ValueTable[str] = ValueTable(version_of)
     with torch.inference_mode():
         values = torch.ones(3)
     table.put(values, "ones")
     assert table.get(values) == "ones"
+
+
+def test_of_what_an_operation_changed_is_known_what_it_found_and_what_it_left() -> None:
+    values = torch.ones(3)
+    found = {id(values): version_of(values)}
+    table: ValueTable[str] = ValueTable(lambda tensor: found.get(id(tensor), version_of(tensor)))
+    table.put(values, "ones")
+    values.mul_(2)
+    assert table.get(values) == "ones"
+    table.put(values, "twos")
+    assert table.get(values) == "twos"
+    found.clear()
+    assert table.get(values) == "twos"
+    table.clear()
+    assert (values in table, len(table)) == (False, 0)

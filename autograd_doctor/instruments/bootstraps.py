@@ -94,11 +94,11 @@ class Bootstraps(WithinStep):
         self.listen(self._lineage.operated, self._operation_ended)
 
     def _forget(self) -> None:
-        self._marks: ValueTable[_Mark] = ValueTable()
-        self._discounted: ValueTable[None] = ValueTable()
-        self._partial: ValueTable[None] = ValueTable()
-        self._scaled: ValueTable[None] = ValueTable()
-        self._targets: ValueTable[Place | None] = ValueTable()
+        self._marks: ValueTable[_Mark] = self.value_table()
+        self._discounted: ValueTable[None] = self.value_table()
+        self._partial: ValueTable[None] = self.value_table()
+        self._scaled: ValueTable[None] = self.value_table()
+        self._targets: ValueTable[Place | None] = self.value_table()
         self._known: list[_Mark] = []
         self._compared_with: list[_Target] = []
 

@@ -49,7 +49,7 @@ class ConfinedScores(Instrument):
         self._course = course
         self._detail = detail
         self._lineage = lineage
-        self._known: ValueTable[_Confined] = ValueTable()
+        self._known: ValueTable[_Confined] = self.value_table()
         self._told: dict[Place | None, int] = {}
 
     def connect(self, signals: Signals) -> None:
@@ -59,7 +59,7 @@ class ConfinedScores(Instrument):
 
     def _focused(self, detail: Detail) -> None:
         """What operations of other steps did is not known."""
-        self._known = ValueTable()
+        self._known.clear()
 
     def _operated(self, operation: Operation) -> None:
         name, result = operation.name, operation.result

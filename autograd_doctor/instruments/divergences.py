@@ -46,8 +46,8 @@ class Divergences(WithinStep):
         return bool(by_logarithm | by_variance) and bool(numbers["square"])
 
     def _forget(self) -> None:
-        self._numbers: ValueTable[int] = ValueTable()
-        self._parts: ValueTable[frozenset[_Part]] = ValueTable()
+        self._numbers: ValueTable[int] = self.value_table()
+        self._parts: ValueTable[frozenset[_Part]] = self.value_table()
 
     def _operation_ended(self, operation: Operation) -> None:
         name, result = operation.name, operation.result

@@ -6,6 +6,7 @@ from collections.abc import Callable, Container
 from typing import Any, ClassVar, TypeVar, get_type_hints
 
 from autograd_doctor.events import Event, InstrumentLimited
+from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.signal import Signal
@@ -85,6 +86,10 @@ class Instrument:
         """Stop listening."""
         while self._connections:
             self.unlisten(*self._connections[-1])
+
+    def value_table(self) -> ValueTable[Any]:
+        """An empty table, for what is known of the values that operations find, and of those that they make."""
+        return ValueTable(self._site.signals.operations.version_found)
 
     def emit(self, event: Event) -> None:
         """State an event."""

@@ -64,7 +64,7 @@ class LateWeights(Instrument):
         self._tensors = tensors
         self._ledger = ledger
         self._lineage = lineage
-        self._reduced: ValueTable[_Reduced] = ValueTable()
+        self._reduced: ValueTable[_Reduced] = self.value_table()
         self._products: WeakKeyDictionary[Made, _Product] = WeakKeyDictionary()
         self._looks: Looks[Place | None] = Looks()
 
@@ -76,7 +76,7 @@ class LateWeights(Instrument):
 
     def _turned(self, detail: Detail) -> None:
         """What operations of other steps made is not known."""
-        self._reduced = ValueTable()
+        self._reduced.clear()
 
     def _step_taken(self, course: Course) -> None:
         self._looks.step_taken()

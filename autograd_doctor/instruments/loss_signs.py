@@ -37,7 +37,6 @@ _LOSSES = frozenset({
 """Loss functions that are never below zero, given targets such as they expect."""
 _SIZES = frozenset({"abs", "abs_", "absolute", "norm", "square", "square_"})
 _POWERS = frozenset({"pow", "pow_", "__pow__"})
-_NEGATIONS = NEGATIONS | {"neg_"}
 _GROWING = frozenset({"clamp", "clamp_min", "log1p", "sqrt"})
 _BEGIN = _LOSSES | _SIZES | _POWERS | DIFFERENCES | {"log_softmax"}
 """Operations with which something to follow begins."""
@@ -74,9 +73,9 @@ class LossSigns(Instrument):
         self._optimizers = optimizers
         self._tensors = tensors
         self._lineage = lineage
-        self._bounded: ValueTable[_Bounded] = ValueTable()
-        self._residuals: ValueTable[None] = ValueTable()
-        self._log_probabilities: ValueTable[None] = ValueTable()
+        self._bounded: ValueTable[_Bounded] = self.value_table()
+        self._residuals: ValueTable[None] = self.value_table()
+        self._log_probabilities: ValueTable[None] = self.value_table()
         """Of classes, so that their negatives are never below zero."""
         self._told: set[tuple[object, bool]] = set()
 
@@ -86,7 +85,8 @@ class LossSigns(Instrument):
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
 
     def _step_taken(self, course: Course) -> None:
-        self._bounded, self._residuals, self._log_probabilities = ValueTable(), ValueTable(), ValueTable()
+        for table in (self._bounded, self._residuals, self._log_probabilities):
+            table.clear()
 
     # --------------------------------------------------------------------------------------------------- operations
 
@@ -100,8 +100,6 @@ class LossSigns(Instrument):
         if operation.name == "log_softmax" or (operation.name in REARRANGEMENTS and given in self._log_probabilities):
             self._log_probabilities.put(result, None)
         found = self._begun(operation) or (self._carried(operation) if self._bounded else None)
-        self._bounded.discard(result)
-        self._residuals.discard(result)
         if found is not None and has_graph(result):
             self._bounded.put(result, found)
         elif operation.name in DIFFERENCES and has_graph(result) and self._is_residual(operation):
@@ -135,7 +133,7 @@ class LossSigns(Instrument):
         known = self._known(live)
         if not known or len(known) != len(live):
             return None
-        if name in _NEGATIONS:
+        if name in NEGATIONS:
             return known[0].turned(operation.place)
         if name in REARRANGEMENTS or name in JOINS:
             return _agreed(known)

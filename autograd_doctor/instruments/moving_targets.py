@@ -84,8 +84,8 @@ class MovingTargets(Instrument):
         self._tensors = tensors
         self._ledger = ledger
         self._lineage = lineage
-        self._sides: ValueTable[_Side] = ValueTable()
-        self._differences: ValueTable[_Difference] = ValueTable()
+        self._sides: ValueTable[_Side] = self.value_table()
+        self._differences: ValueTable[_Difference] = self.value_table()
         self._compared: list[_Difference] = []
         self._numbers: dict[Place | None, set[float]] = {}
         self._told: dict[Place | None, set[int]] = {}
@@ -241,7 +241,8 @@ class MovingTargets(Instrument):
     def _begin_anew(self) -> None:
         self._compared.clear()
         if self._sides or self._differences:
-            self._sides, self._differences = ValueTable(), ValueTable()
+            self._sides.clear()
+            self._differences.clear()
 
 
 def _parted(values: Sequence[Any]) -> tuple[list[torch.Tensor], list[Any]]:

@@ -78,7 +78,7 @@ class NoiseTargets(WithinStep):
         self.listen(self._module_calls.root_passed, self._root_passed, attention=Attention.CLOSE)
 
     def _forget(self) -> None:
-        self._noisy: ValueTable[_Noisy] = ValueTable()
+        self._noisy: ValueTable[_Noisy] = self.value_table()
         self._given: list[_Given] = []
         self._known: set[_Draw] = set()
         self._is_inside = False

@@ -25,7 +25,7 @@ from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.linear import DIFFERENCES
 from autograd_doctor.reading.looks import Looks
 from autograd_doctor.reading.made import Made
-from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.operation_kinds import Kind
 from autograd_doctor.reading.pairs import (
     ADDING,
@@ -99,8 +99,8 @@ class Pairs(Instrument):
         self._tensors = tensors
         self._ledger = ledger
         self._lineage = lineage
-        self._pairs: IdentityTable[_Pairs] = IdentityTable()
-        self._raised: IdentityTable[_Raised] = IdentityTable()
+        self._pairs: ValueTable[_Pairs] = self.value_table()
+        self._raised: ValueTable[_Raised] = self.value_table()
         self._sums: WeakKeyDictionary[Made, _Sum] = WeakKeyDictionary()
         self._looks: Looks[Place | None] = Looks()
 
@@ -112,7 +112,8 @@ class Pairs(Instrument):
 
     def _turned(self, detail: Detail) -> None:
         """What operations of other steps made is not known."""
-        self._pairs, self._raised = IdentityTable(), IdentityTable()
+        self._pairs.clear()
+        self._raised.clear()
 
     def _step_taken(self, course: Course) -> None:
         self._looks.step_taken()
@@ -123,9 +124,9 @@ class Pairs(Instrument):
         name, result = operation.name, operation.result
         if operation.kind is not Kind.OPERATION or not isinstance(result, torch.Tensor):
             return
-        if name in COMBINES:
-            self._combined(operation, result)
-        elif name in MOVES:
+        if name in COMBINES and self._combined(operation, result):
+            return
+        if name in MOVES:
             self._moved(operation, result)
         if self._pairs:
             self._follow(operation, result)
@@ -139,12 +140,13 @@ class Pairs(Instrument):
             elif before is not None and result.dim() == source.dim():
                 self._raised.put(result, before)
 
-    def _combined(self, operation: Operation, result: torch.Tensor) -> None:
+    def _combined(self, operation: Operation, result: torch.Tensor) -> bool:
+        """Whether a column met a row here."""
         operands = tensors_in(operation.args)[:2]
         if len(operands) < 2 or not are_paired(*operands, in_loss=operation.name in ELEMENTWISE_LOSSES):
-            return
+            return False
         if self._is_meant(operation, *operands) or not self._looks.take(operation.place):
-            return
+            return False
         left, right = operands
         pairs = _Pairs(
             operation.name,
@@ -161,6 +163,7 @@ class Pairs(Instrument):
         self._pairs.put(result, pairs)
         if operation.name in ELEMENTWISE_LOSSES and result.dim() == 0:
             self._summed(operation, result, pairs)
+        return True
 
     def _is_meant(self, operation: Operation, left: torch.Tensor, right: torch.Tensor) -> bool:
         """Whether the program itself put one across the other: the mean of an outer product is of no use to anybody."""
@@ -184,7 +187,7 @@ class Pairs(Instrument):
         name = operation.name
         inputs = tensors_in((*operation.args, *operation.kwargs.values()))
         known = [pairs for pairs in map(self._pairs.get, inputs) if pairs is not None]
-        if not known or result in self._pairs or (name in SMALLEST_OR_LARGEST and len(inputs) < 2):
+        if not known or (name in SMALLEST_OR_LARGEST and len(inputs) < 2):
             return
         pairs = known[0]
         if name in REDUCTIONS:

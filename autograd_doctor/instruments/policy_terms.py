@@ -33,7 +33,6 @@ from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.distributions import Draw, Entropy, Evaluation
 from autograd_doctor.signals.operations import Operation
 
-_NEGATIONS = NEGATIONS | {"neg_", "negative_"}
 _PICKS = frozenset({
     "__getitem__", "chunk", "gather", "index_select", "masked_select", "narrow", "select", "split", "take_along_dim",
     "unbind",
@@ -116,7 +115,7 @@ class PolicyTerms(Instrument):
         self._forget()
 
     def connect(self, signals: Signals) -> None:
-        names = REARRANGEMENTS | SUMS | PRODUCTS | _NEGATIONS | _BOUNDS
+        names = REARRANGEMENTS | SUMS | PRODUCTS | NEGATIONS | _BOUNDS
         self.listen(signals.distributions.drawn, self._drawn, attention=Attention.CLOSE)
         self.listen(signals.distributions.evaluated, self._evaluated, attention=Attention.CLOSE)
         self.listen(signals.distributions.measured, self._measured, attention=Attention.CLOSE)
@@ -133,8 +132,8 @@ class PolicyTerms(Instrument):
         self._forget()
 
     def _forget(self) -> None:
-        self._held: ValueTable[_Held] = ValueTable()
-        self._draws: ValueTable[None] = ValueTable()
+        self._held: ValueTable[_Held] = self.value_table()
+        self._draws: ValueTable[None] = self.value_table()
         self._scored: set[int] = set()
 
     # ------------------------------------------------------------------------------------------------ distributions
@@ -172,7 +171,7 @@ class PolicyTerms(Instrument):
             return
         if name in PRODUCTS:
             held = self._multiplied(operation, tensors_in(args))
-        elif name in _NEGATIONS:
+        elif name in NEGATIONS:
             held = known[0].turned()
         elif name in _BOUNDS:
             held = _bounded(name, known)

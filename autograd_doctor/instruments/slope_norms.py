@@ -73,7 +73,7 @@ class SlopeNorms(WithinStep):
         self.listen(self._lineage.operated, self._operation_ended)
 
     def _forget(self) -> None:
-        self._parts: ValueTable[_Part] = ValueTable()
+        self._parts: ValueTable[_Part] = self.value_table()
 
     def _backward_ended(self, call: BackwardCall) -> None:
         outputs = _outputs(call.roots[0]) if len(call.roots) == 1 else None

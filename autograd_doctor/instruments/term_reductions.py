@@ -99,9 +99,9 @@ class TermReductions(Instrument):
         self._lineage = lineage
         self._module_calls = module_calls
         self._samples: set[int] = set()
-        self._weighted: ValueTable[None] = ValueTable()
-        self._terms: ValueTable[_Term] = ValueTable()
-        self._halves: ValueTable[_Half] = ValueTable()
+        self._weighted: ValueTable[None] = self.value_table()
+        self._terms: ValueTable[_Term] = self.value_table()
+        self._halves: ValueTable[_Half] = self.value_table()
         self._mixed: WeakKeyDictionary[Made, _Mixed] = WeakKeyDictionary()
         self._told: dict[Place | None, int] = {}
 
@@ -114,7 +114,8 @@ class TermReductions(Instrument):
 
     def _turned(self, detail: Detail) -> None:
         """What operations of other steps made is not known."""
-        self._terms, self._weighted, self._halves = ValueTable(), ValueTable(), ValueTable()
+        for table in (self._terms, self._weighted, self._halves):
+            table.clear()
 
     def _step_taken(self, course: Course) -> None:
         self._samples = set()

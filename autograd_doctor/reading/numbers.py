@@ -6,7 +6,7 @@ Objects are told apart by identity alone, and not kept alive; a `WeakKeyDictiona
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
 import torch
@@ -67,31 +67,37 @@ class IdentityTable(Generic[V]):
 
 
 class ValueTable(Generic[V]):
-    """What is known of the values of tensors: a change in place makes other values, of which nothing is known."""
+    """What is known of the values of tensors: a change in place makes other values, of which nothing is known.
 
-    def __init__(self) -> None:
+    version_of: that of a tensor; while an operation is looked at, the one that it found (`Operations.version_found`).
+    """
+
+    def __init__(self, version_of: Callable[[torch.Tensor], int]) -> None:
+        self._found = version_of
         self._known: IdentityTable[tuple[int, V]] = IdentityTable()
 
     def get(self, wanted: object) -> V | None:
         known = self._known.get(wanted)
-        return known[1] if known is not None and known[0] == _version(wanted) else None
+        return known[1] if known is not None and self._is_as_known(wanted, known[0]) else None
 
     def __contains__(self, wanted: object) -> bool:
         known = self._known.get(wanted)
-        return known is not None and known[0] == _version(wanted)
+        return known is not None and self._is_as_known(wanted, known[0])
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def put(self, thing: object, value: V) -> None:
-        self._known.put(thing, (_version(thing), value))
+    def _is_as_known(self, tensor: Any, version: int) -> bool:
+        return version in (version_of(tensor), self._found(tensor))
 
-    def discard(self, thing: object) -> None:
-        self._known.discard(thing)
+    def put(self, tensor: torch.Tensor, value: V) -> None:
+        self._known.put(tensor, (version_of(tensor), value))
 
+    def discard(self, tensor: object) -> None:
+        self._known.discard(tensor)
 
-def _version(thing: object) -> int:
-    return version_of(thing) if isinstance(thing, torch.Tensor) else 0
+    def clear(self) -> None:
+        self._known = IdentityTable()
 
 
 class Numbers(IdentityTable[int]):

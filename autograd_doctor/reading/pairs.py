@@ -22,12 +22,14 @@ _ARITHMETIC = frozenset({
 }) | (PRODUCTS - {"__matmul__", "dot", "inner", "matmul", "mv"})  # fmt: skip
 COMBINES = COMPARISONS | ELEMENTWISE_LOSSES | _ARITHMETIC
 """Operations that take two tensors in element by element."""
-ELEMENTWISE = COMBINES | frozenset({
-    "__abs__", "__neg__", "__pow__", "abs", "clamp", "clamp_max", "clamp_min", "clip", "cos", "cosh", "elu", "erf",
-    "exp", "expm1", "ge", "gt", "le", "leaky_relu", "log", "log10", "log1p", "log2", "log_sigmoid", "lt", "nan_to_num",
-    "neg", "negative", "reciprocal", "relu", "rsqrt", "sigmoid", "sin", "sinh", "softplus", "sqrt", "square", "tanh",
-    "where",
+_CURVES = frozenset({
+    "abs", "clamp", "clamp_max", "clamp_min", "clip", "cos", "cosh", "elu", "erf", "exp", "expm1", "ge", "gt", "le",
+    "leaky_relu", "log", "log10", "log1p", "log2", "lt", "nan_to_num", "neg", "negative", "pow", "reciprocal", "relu",
+    "rsqrt", "sigmoid", "sin", "sinh", "sqrt", "square", "tanh",
 })  # fmt: skip
+ELEMENTWISE = COMBINES | _CURVES | {f"{name}_" for name in _CURVES} | {
+    "__abs__", "__ipow__", "__neg__", "__pow__", "log_sigmoid", "softplus", "where",
+}  # fmt: skip
 """Operations that work on each value by itself."""
 ADDING = SUMS - JOINS
 SCALING = frozenset(

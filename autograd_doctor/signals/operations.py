@@ -15,6 +15,7 @@ from torch.overrides import TorchFunctionMode
 from autograd_doctor.reading.mode_stack import default_device, modes_on_stack, restack
 from autograd_doctor.reading.operation_kinds import Kind, classify
 from autograd_doctor.reading.places import place
+from autograd_doctor.reading.subclasses import version_of
 from autograd_doctor.signals.guard import Guard, hide_from_observers, show_to_observers
 from autograd_doctor.signals.patches import Patches
 from autograd_doctor.signals.signal import Listener, NamedSignal, Seam, Signal
@@ -28,10 +29,11 @@ _set_grad_enabled = torch._C._set_grad_enabled
 class Operation:
     """A call of a function of torch, at a place of the program.
 
-    grad_enabled: whether the program had gradients on. result, error: at its end.
+    grad_enabled: whether the program had gradients on. result, error: at its end. found: the version of its first
+    argument when it began, if that is a plain tensor.
     """
 
-    __slots__ = ("args", "error", "function", "grad_enabled", "kind", "kwargs", "name", "place", "result")
+    __slots__ = ("args", "error", "found", "function", "grad_enabled", "kind", "kwargs", "name", "place", "result")
 
     def __init__(
         self,
@@ -53,6 +55,7 @@ class Operation:
         self.result = result
         self.error = error
         self.place = place()
+        self.found = version_of(args[0]) if args and type(args[0]) in _PLAIN_TENSORS else None
 
 
 class Operations(Seam):
@@ -80,6 +83,7 @@ class Operations(Seam):
         """How many functions are running for which torch itself has taken the mode off the stack."""
         self.dozing = False
         self.concerns: Callable[[Sequence[Any], dict[str, Any]], bool] = lambda args, kwargs: True
+        self._told: Operation | None = None
         self._mode: _Mode | None = None
         self._thread = 0
 
@@ -137,6 +141,13 @@ class Operations(Seam):
             with self._mode:
                 yield
 
+    def version_found(self, tensor: torch.Tensor) -> int:
+        """The version of a tensor, but of what the operation that is being told of has changed, the one before."""
+        told = self._told
+        if told is not None and told.found is not None and told.args[0] is tensor:
+            return told.found
+        return version_of(tensor)
+
     def tell(
         self, signal: Signal[Operation], listeners: Sequence[Listener], operation: Operation, *, plain: bool
     ) -> None:
@@ -145,9 +156,16 @@ class Operations(Seam):
         What a look does beside that would cost more than the look itself; only the overrides of subclasses of tensors
         must not see it, so that operations on these get a whole one.
         """
-        if not plain:
-            signal.send(operation)
-            return
+        outer, self._told = self._told, operation
+        try:
+            if not plain:
+                signal.send(operation)
+                return
+            self._tell_plainly(signal, listeners, operation)
+        finally:
+            self._told = outer
+
+    def _tell_plainly(self, signal: Signal[Operation], listeners: Sequence[Listener], operation: Operation) -> None:
         if operation.grad_enabled:
             _set_grad_enabled(False)
         observers = hide_from_observers()

@@ -238,6 +238,12 @@ def lives_on_two_devices() -> None:
 
 
 @raises("dtype")
+def share_of_whole_numbers_in_place() -> None:
+    time = torch.arange(5)
+    time /= 5
+
+
+@raises("dtype")
 def multiplies_two_dtypes() -> None:
     nn.Linear(2, 2)(torch.ones(1, 2, dtype=torch.float64))
 

@@ -64,7 +64,7 @@ _MESSAGES: tuple[tuple[CrashKind, re.Pattern[str]], ...] = tuple(
         ("device", r"same device|expected device|device type|is not on the expected"),
         (
             "target_dtype",
-            r"expected target dtype|result type \w+ can't be cast|expected scalar type \w+ but found \w+.*[Tt]arget",
+            r"expected target dtype|expected scalar type \w+ but found \w+.*[Tt]arget",
         ),
         (
             "target_shape",
@@ -74,7 +74,7 @@ _MESSAGES: tuple[tuple[CrashKind, re.Pattern[str]], ...] = tuple(
         (
             "dtype",
             r"same dtype|expected scalar type|dtype mismatch|Input type .* and (?:weight|bias) type|Found dtype|"
-            r"one of the following scalar types",
+            r"one of the following scalar types|result type \w+ can't be cast",
         ),
         (
             "shape",

@@ -221,11 +221,13 @@ class FirstRun(Struct, frozen=True, kw_only=True):
     """Why the program was run again: how the first run went, and what it `lacked` to tell why.
 
     step: in which one it happened, where operations were lacking: the second run records those about it.
+    passes: how many had ended over each loader that was cut, where whole ones were lacking.
     """
 
     how: str
     lacked: Literal["whole passes", "operations"]
     step: int = 0
+    passes: dict[int, int] = {}
 
     @property
     def wanted(self) -> str:

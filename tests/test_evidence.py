@@ -420,6 +420,12 @@ def test_a_crash_that_remains_without_cuts_is_the_programs(checked: Callable[...
     assert (code, [finding["subject"] for finding in report["findings"]]) == (1, ["LookupError"])
 
 
+def test_a_second_run_that_goes_on_past_the_crash_is_judged_by_itself(checked: Callable[..., Checked]) -> None:
+    report, code = checked(TOO_SHORT + "\n    train(10**6)", "--select", "AD1")
+    assert (code, report["verdict"], report["run"]["stopped_by"]) == (0, "passed", "steps")
+    assert any(note.startswith("in a first run, the program raised") for note in report["notes"])
+
+
 def test_a_crash_that_a_second_run_does_not_reach_is_not_judged(checked: Callable[..., Checked]) -> None:
     endless = TOO_SHORT.replace("torch.randn(40, 4)", "torch.randn(10**6, 4)")
     report, code = checked(endless, "--max-seconds", "4", "--select", "AD599")

@@ -30,8 +30,12 @@ def again(plan: Plan, trace: Trace) -> Again | None:
     if trace.end is None or plan.function is not None or plan.ranks.are_several:
         return None  # a rank that is run again would wait for peers that are gone
     if plan.batches_per_epoch and (died := _death_after_a_cut(trace)):
-        steps = max(plan.steps, _STEPS_WITHOUT_CUTS)
-        return Again(replace(plan, batches_per_epoch=0, steps=steps), FirstRun(how=died, lacked="whole passes"))
+        cut = [drawn for drawn in trace.of(BatchDrawn) if drawn.cut and drawn.ended]
+        batches = sum(drawn.length or 0 for drawn in cut)  # a step for each, at most
+        steps = max(plan.steps, _STEPS_WITHOUT_CUTS, batches + _STEPS_BEYOND)
+        passes = {drawn.loader: drawn.pass_number for drawn in cut}
+        first = FirstRun(how=died, lacked="whole passes", passes=passes)
+        return Again(replace(plan, batches_per_epoch=0, steps=steps), first)
     if plan.full_from is None and (missed := _missed(trace)):
         step, what = missed
         plan = replace(

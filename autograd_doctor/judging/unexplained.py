@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import LossesFollowed, MoreDetailNeeded, ScalerUsed
-from autograd_doctor.plan import Outcome
+from autograd_doctor.events import BatchDrawn, LossesFollowed, MoreDetailNeeded, ScalerUsed
+from autograd_doctor.plan import FirstRun, Outcome
 from autograd_doctor.report import StoppedBy
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural
@@ -21,10 +21,17 @@ def unexplained(trace: Trace, outcome: Outcome, stopped_by: StoppedBy) -> Iterat
     missed = ""
     if first.lacked == "operations" and not (trace.tells_first_cause or trace.crash):
         missed = "did not show it"
-    elif first.lacked == "whole passes" and stopped_by in ("steps", "time"):
+    elif first.lacked == "whole passes" and stopped_by in ("steps", "time") and not _came_as_far(trace, first):
         missed = "did not come as far"
     if missed:
         yield f"in a first run, {first.how}; a second run, with {first.wanted}, {missed}"
+
+
+def _came_as_far(trace: Trace, first: FirstRun) -> bool:
+    """Whether the passes after which the first run died are over, whole, and a step was taken since."""
+    ended = {(drawn.loader, drawn.pass_number): drawn.step for drawn in trace.of(BatchDrawn) if drawn.ended}
+    over = [ended.get(latest) for latest in first.passes.items()]
+    return bool(over) and all(step is not None and step < trace.steps_taken for step in over)
 
 
 def _non_finite(trace: Trace) -> Iterator[str]:

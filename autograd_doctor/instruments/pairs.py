@@ -24,6 +24,7 @@ from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.linear import DIFFERENCES
 from autograd_doctor.reading.looks import Looks
+from autograd_doctor.reading.losses import BY_ELEMENT
 from autograd_doctor.reading.made import Made
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.operation_kinds import Kind
@@ -33,7 +34,6 @@ from autograd_doctor.reading.pairs import (
     COMBINES,
     COMPARISONS,
     ELEMENTWISE,
-    ELEMENTWISE_LOSSES,
     REDUCTIONS,
     SMALLEST_OR_LARGEST,
     are_paired,
@@ -143,7 +143,7 @@ class Pairs(Instrument):
     def _combined(self, operation: Operation, result: torch.Tensor) -> bool:
         """Whether a column met a row here."""
         operands = tensors_in(operation.args)[:2]
-        if len(operands) < 2 or not are_paired(*operands, in_loss=operation.name in ELEMENTWISE_LOSSES):
+        if len(operands) < 2 or not are_paired(*operands, in_loss=operation.name in BY_ELEMENT):
             return False
         if self._is_meant(operation, *operands) or not self._looks.take(operation.place):
             return False
@@ -156,12 +156,12 @@ class Pairs(Instrument):
             paired_shape(left.shape, right.shape),
             left.numel(),
             met=left.requires_grad or right.requires_grad,
-            is_error=operation.name in DIFFERENCES or operation.name in ELEMENTWISE_LOSSES,
+            is_error=operation.name in DIFFERENCES or operation.name in BY_ELEMENT,
             shown=operation.name in COMPARISONS or self._is_of_model(left) != self._is_of_model(right),
             even=operation.name in ADDING,
         )
         self._pairs.put(result, pairs)
-        if operation.name in ELEMENTWISE_LOSSES and result.dim() == 0:
+        if operation.name in BY_ELEMENT and result.dim() == 0:
             self._summed(operation, result, pairs)
         return True
 
@@ -174,7 +174,7 @@ class Pairs(Instrument):
                 continue
             on_this_line = _line(raised.place) == _line(operation.place)
             fitted = compares and raised.shape == tuple(other.shape) and operand.requires_grad
-            if (on_this_line or fitted) and operation.name not in ELEMENTWISE_LOSSES:
+            if (on_this_line or fitted) and operation.name not in BY_ELEMENT:
                 return True
         return False
 
@@ -206,7 +206,7 @@ class Pairs(Instrument):
                 even = stays_even(name, [each.even for each in known], others)
                 pairs = replace(pairs, met=met, is_error=is_error, even=even)
                 self._pairs.put(result, pairs)
-                if name in ELEMENTWISE_LOSSES and result.dim() == 0 and met:
+                if name in BY_ELEMENT and result.dim() == 0 and met:
                     self._summed(operation, result, pairs)
 
     # ---------------------------------------------------------------------------------------------------------- sums

@@ -7,20 +7,17 @@ from collections.abc import Sequence
 import torch
 
 from autograd_doctor.reading.linear import JOINS, PRODUCTS, SUMS
+from autograd_doctor.reading.losses import BY_ELEMENT
 from autograd_doctor.reading.made import address
 from autograd_doctor.reading.signs import NEGATIONS
 
 COMPARISONS = frozenset({"__eq__", "__ne__", "eq", "ne", "not_equal"})
-ELEMENTWISE_LOSSES = frozenset({
-    "gaussian_nll_loss", "huber_loss", "kl_div", "l1_loss", "mse_loss", "poisson_nll_loss", "smooth_l1_loss",
-    "soft_margin_loss",
-})  # fmt: skip
 _ARITHMETIC = frozenset({
     "__radd__", "__rdiv__", "__rmul__", "__rpow__", "__rsub__", "__rtruediv__", "add", "arctan2", "atan2", "copysign",
     "fmax", "fmin", "hypot", "logaddexp", "max", "maximum", "min", "minimum", "pow", "rsub", "sub", "subtract",
     "true_divide", "xlogy",
 }) | (PRODUCTS - {"__matmul__", "dot", "inner", "matmul", "mv"})  # fmt: skip
-COMBINES = COMPARISONS | ELEMENTWISE_LOSSES | _ARITHMETIC
+COMBINES = COMPARISONS | BY_ELEMENT | _ARITHMETIC
 """Operations that take two tensors in element by element."""
 _CURVES = frozenset({
     "abs", "clamp", "clamp_max", "clamp_min", "clip", "cos", "cosh", "elu", "erf", "exp", "expm1", "ge", "gt", "le",

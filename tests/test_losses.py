@@ -1,0 +1,102 @@
+"""The catalogue of losses, held to what torch does."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch.nn import functional
+
+from autograd_doctor.reading.losses import CATALOGUE, CLASSES, COMPARING, LOSSES, NEVER_NEGATIVE, REGRESSION
+
+Given = Callable[[], tuple[Any, ...]]
+
+
+def rows(*shape: int) -> torch.Tensor:
+    return torch.randn(*shape) * 3
+
+
+def classes(*shape: int) -> torch.Tensor:
+    return torch.randint(0, 4, shape)
+
+
+def signs(*shape: int) -> torch.Tensor:
+    return torch.rand(*shape).sub(0.5).sign()
+
+
+WHAT_THEY_EXPECT: dict[str, Given] = {
+    "binary_cross_entropy": lambda: (torch.rand(6, 4), torch.rand(6, 4)),
+    "binary_cross_entropy_with_logits": lambda: (rows(6, 4), torch.rand(6, 4)),
+    "cross_entropy": lambda: (rows(6, 4), classes(6)),
+    "ctc_loss": lambda: (
+        rows(9, 2, 4).log_softmax(2),
+        torch.randint(1, 4, (2, 3)),
+        torch.full((2,), 9),
+        torch.full((2,), 3),
+    ),
+    "gaussian_nll_loss": lambda: (torch.rand(6, 4), torch.rand(6, 4), torch.rand(6, 4)),
+    "huber_loss": lambda: (rows(6, 4), rows(6, 4)),
+    "kl_div": lambda: (rows(6, 4), torch.rand(6, 4)),
+    "l1_loss": lambda: (rows(6, 4), rows(6, 4)),
+    "margin_ranking_loss": lambda: (rows(6), rows(6), signs(6)),
+    "mse_loss": lambda: (rows(6, 4), rows(6, 4)),
+    "multi_margin_loss": lambda: (rows(6, 4), classes(6)),
+    "multilabel_margin_loss": lambda: (rows(6, 4), torch.tensor([[0, 2, -1, -1]] * 6)),
+    "multilabel_soft_margin_loss": lambda: (rows(6, 4), torch.rand(6, 4).round()),
+    "nll_loss": lambda: (rows(6, 4), classes(6)),
+    "poisson_nll_loss": lambda: (rows(6, 4), torch.rand(6, 4) * 90),
+    "smooth_l1_loss": lambda: (rows(6, 4), rows(6, 4)),
+    "soft_margin_loss": lambda: (rows(6, 4), signs(6, 4)),
+    "triplet_margin_loss": lambda: (rows(6, 4), rows(6, 4), rows(6, 4)),
+}
+"""Beside `nll_loss`, which takes logarithms of probabilities and sees no difference."""
+
+
+def computed(name: str, *given: Any, **options: Any) -> torch.Tensor:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        loss: torch.Tensor = getattr(functional, name)(*given, **options)
+    return loss
+
+
+def test_it_holds_all_losses_of_torch_of_predictions() -> None:
+    others = {"cosine_embedding_loss", "hinge_embedding_loss", "triplet_margin_with_distance_loss"}
+    all_of_torch = {name for name in dir(functional) if name.endswith("_loss") and not name.startswith("_")} - others
+    assert set(CATALOGUE) == {name for name in all_of_torch if "adaptive" not in name} | {
+        "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "kl_div",
+    }  # fmt: skip
+    assert set(WHAT_THEY_EXPECT) == set(CATALOGUE)
+
+
+@pytest.mark.parametrize("name", sorted(CATALOGUE))
+def test_which_are_never_negative(name: str) -> None:
+    torch.manual_seed(0)
+    found = [bool((computed(name, *WHAT_THEY_EXPECT[name]()) < 0).any()) for _ in range(60)]
+    assert any(found) is not CATALOGUE[name].never_negative
+
+
+@pytest.mark.parametrize("name", sorted(CATALOGUE))
+def test_which_compare_value_by_value(name: str) -> None:
+    given = WHAT_THEY_EXPECT[name]()
+    losses = computed(name, *given, reduction="none")
+    assert CATALOGUE[name].by_element is (losses.shape == given[0].shape)
+
+
+@pytest.mark.parametrize("name", sorted(CATALOGUE))
+def test_which_take_the_numbers_of_classes(name: str) -> None:
+    try:
+        computed(name, rows(6, 4), classes(6))
+    except (RuntimeError, ValueError, TypeError, IndexError):
+        assert not CATALOGUE[name].over_classes
+    else:
+        assert CATALOGUE[name].over_classes or not CATALOGUE[name].compares
+
+
+def test_what_is_derived_from_it() -> None:
+    assert {"cross_entropy", "nll_loss"} == CLASSES
+    assert {"huber_loss", "l1_loss", "mse_loss", "smooth_l1_loss"} == REGRESSION
+    assert REGRESSION < LOSSES < COMPARING
+    assert "nll_loss" not in NEVER_NEGATIVE

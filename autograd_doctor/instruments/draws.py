@@ -13,7 +13,7 @@ from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.sources import Sources
-from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.variable_names import variable_name
@@ -61,7 +61,7 @@ class Draws(Instrument):
         self._detail = detail
         self._module_calls = module_calls
         self._sources = sources
-        self._indices: IdentityTable[_Range] = IdentityTable()
+        self._indices: ValueTable[_Range] = self.value_table()
         self._wholes: dict[int, _Whole] = {}
         self._unknown = False
 

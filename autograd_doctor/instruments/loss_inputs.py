@@ -33,7 +33,7 @@ from autograd_doctor.reading.loss_arguments import (
 )
 from autograd_doctor.reading.losses import COMPARING
 from autograd_doctor.reading.made import Made, has_graph
-from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.operand_values import Values, values_of
 from autograd_doctor.reading.pairs import ELEMENTWISE, REDUCTIONS
 from autograd_doctor.reading.places import Place, locate
@@ -96,7 +96,7 @@ class LossInputs(Instrument):
         self._lineage = lineage
         self._shapings = shapings
         self._losses: WeakKeyDictionary[Made, _Loss] = WeakKeyDictionary()
-        self._followed: IdentityTable[_Loss] = IdentityTable()
+        self._followed: ValueTable[_Loss] = self.value_table()
         self._looks: Looks[_Site] = Looks()
 
     def connect(self, signals: Signals) -> None:
@@ -107,7 +107,7 @@ class LossInputs(Instrument):
 
     def _turned(self, detail: Detail) -> None:
         """What operations of other steps made is not known."""
-        self._followed = IdentityTable()
+        self._followed.clear()
 
     def _step_taken(self, course: Course) -> None:
         self._looks.step_taken()

@@ -14,7 +14,7 @@ from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.linear import DIFFERENCES
 from autograd_doctor.reading.losses import LOSSES
 from autograd_doctor.reading.made import has_graph
-from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.reading.tensors_in import tensors_in
@@ -65,10 +65,10 @@ class Masks(Instrument):
         super().__init__(site)
         self._course = course
         self._tensors = tensors
-        self._differences: IdentityTable[None] = IdentityTable()
-        self._losses: IdentityTable[None] = IdentityTable()
+        self._differences: ValueTable[None] = self.value_table()
+        self._losses: ValueTable[None] = self.value_table()
         self._masks: dict[Place | None, _Mask] = {}
-        self._emptied: IdentityTable[_Mask] = IdentityTable()
+        self._emptied: ValueTable[_Mask] = self.value_table()
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.operations.ended, self._operation_ended, names=_REDUCTIONS | _CHOICES)

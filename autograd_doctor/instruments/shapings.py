@@ -11,7 +11,7 @@ from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.reading.linear import JOINS
-from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.operation_kinds import Kind, traits
 from autograd_doctor.reading.shaping import MOVES, Shaped, shaped
 from autograd_doctor.reading.tensors_in import tensors_in
@@ -26,7 +26,7 @@ class Shapings(Instrument):
         super().__init__(site)
         self._detail = detail
         self._lineage = lineage
-        self._shaped: IdentityTable[Shaped] = IdentityTable()
+        self._shaped: ValueTable[Shaped] = self.value_table()
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._lineage.operated, self._operation_ended)
@@ -37,7 +37,7 @@ class Shapings(Instrument):
 
     def _turned(self, detail: Detail) -> None:
         """What operations of other steps did in place is not known."""
-        self._shaped = IdentityTable()
+        self._shaped.clear()
 
     def _operation_ended(self, operation: Operation) -> None:
         if operation.kind is not Kind.OPERATION:

@@ -16,7 +16,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.lineage import Lineage
 from autograd_doctor.instruments.shapings import Shapings
 from autograd_doctor.reading.made import has_graph
-from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.pairs import ADDING
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.products import PRODUCTS_OF_MATRICES, side_by_side
@@ -41,8 +41,7 @@ class WeightSums(Instrument):
         self._lineage = lineage
         self._shapings = shapings
         self._told: dict[Place | None, set[int]] = {}
-
-        self._weighted: IdentityTable[Shaped] = IdentityTable()
+        self._weighted: ValueTable[Shaped] = self.value_table()
 
     def connect(self, signals: Signals) -> None:
         names = PRODUCTS_OF_MATRICES | ADDING | {"logsumexp"}

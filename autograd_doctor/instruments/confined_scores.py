@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from collections import Counter
+from typing import ClassVar, NamedTuple
 
 import torch
 
 from autograd_doctor.events import Event, ScoresConfined
 from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.detail import Detail
-from autograd_doctor.instruments.instrument import Instrument, Site
-from autograd_doctor.instruments.lineage import Lineage
-from autograd_doctor.reading.linear import JOINS, REARRANGEMENTS
+from autograd_doctor.instruments.instrument import Site
+from autograd_doctor.instruments.tape import Tape
+from autograd_doctor.instruments.within_step import WithinStep
+from autograd_doctor.reading.linear import JOINS
 from autograd_doctor.reading.loss_arguments import usual_class_dim
-from autograd_doctor.reading.made import has_graph
-from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.shaping import MOVES
+from autograd_doctor.reading.tape import Labels, Op, Value, labels_behind
 from autograd_doctor.reading.tensor_facts import readable
-from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
-from autograd_doctor.signals.operations import Operation
 
-_SIMILARITIES = frozenset({"__matmul__", "__rmatmul__", "cosine_similarity", "linear", "matmul", "mm"})
-_TIMES = frozenset({"__imul__", "__rmul__", "mul", "mul_", "multiply"})
-_OVER = frozenset({"__itruediv__", "div", "div_", "divide", "true_divide"})
-_KEEPS = (REARRANGEMENTS - {"mean", "nanmean", "nansum", "sum"}) | JOINS | {"masked_fill", "masked_fill_"}
+_PRODUCTS = frozenset({"linear", "matmul", "mm"})
+_SIMILARITIES = _PRODUCTS | {"cosine_similarity"}
+_KEEPS = (MOVES - {"detach"}) | JOINS | {"masked_fill"}
 """Operations that change no value, but for those that a mask rules out."""
 _LOSSES = frozenset({"cross_entropy", "log_softmax"})
 _UNIT = 1e-3
@@ -39,95 +38,85 @@ class _Confined(NamedTuple):
     scaled_at: Place | None = None
 
 
-class ConfinedScores(Instrument):
+class ConfinedScores(WithinStep):
     """Tells of losses over classes whose scores are similarities, times a number that is no parameter."""
 
     emits: ClassVar[tuple[type[Event], ...]] = (ScoresConfined,)
 
-    def __init__(self, site: Site, course: Course, detail: Detail, lineage: Lineage) -> None:
-        super().__init__(site)
-        self._course = course
-        self._detail = detail
-        self._lineage = lineage
-        self._known: ValueTable[_Confined] = self.value_table()
-        self._told: dict[Place | None, int] = {}
+    def __init__(self, site: Site, course: Course, detail: Detail, tape: Tape) -> None:
+        super().__init__(site, course, detail)
+        self._tape = tape
+        self._told: Counter[Place | None] = Counter()
 
     def connect(self, signals: Signals) -> None:
-        names = _SIMILARITIES | _TIMES | _OVER | _KEEPS | _LOSSES
-        self.listen(self._lineage.operated, self._operated, names=names)
-        self.listen(self._detail.focused, self._focused)
+        super().connect(signals)
+        self.listen(self._tape.recorded, self._recorded, names=_SIMILARITIES | _LOSSES)
 
-    def _focused(self, detail: Detail) -> None:
-        """What operations of other steps did is not known."""
-        self._known.clear()
+    def _forget(self) -> None:
+        self._similarities: set[Op] = set()
 
-    def _operated(self, operation: Operation) -> None:
-        name, result = operation.name, operation.result
-        if name in _LOSSES:
-            self._scored(operation)
-        elif name in _SIMILARITIES:
-            if isinstance(result, torch.Tensor) and has_graph(result) and _are_similarities(operation):
-                self._known.put(result, _Confined(1.0))
-        elif len(self._known):
-            confined = self._carried(operation)
-            if confined is not None:
-                for tensor in tensors_in([result]):
-                    self._known.put(tensor, confined)
+    def _recorded(self, op: Op) -> None:
+        """Factors are looked at when they meet: they may be gone when the loss is computed."""
+        if op.name in _LOSSES:
+            self._scored(op)
+        elif op.output.learns and _are_similarities(op):
+            self._similarities.add(op)
 
-    def _carried(self, operation: Operation) -> _Confined | None:
-        """What is known of the result of an operation on confined values."""
-        tensors = tensors_in(operation.args)
-        if operation.name in _KEEPS:
-            known = [confined for tensor in tensors if (confined := self._known.get(tensor)) is not None]
-            whole = known and (operation.name not in JOINS or len(known) == len(tensors))
-            return max(known, key=lambda each: each.bound) if whole else None
-        first = self._known.get(tensors[0]) if tensors else None
-        factor = _number(next((each for each in operation.args if each is not tensors[0]), None)) if first else None
-        if first is None or not factor:
+    def _confined(self, op: Op, known: Labels[_Confined]) -> _Confined | None:
+        if op in self._similarities:
+            return _Confined(1.0)
+        before = [known[value] for value in op.values if value in known]
+        if op.name in _KEEPS:
+            whole = before and (op.name not in JOINS or len(before) == len(op.values))
+            return max(before, key=lambda each: each.bound) if whole else None
+        factor = _factor(op) if before and op.name in ("mul", "div") and op.operands[0] in known else None
+        if not factor:
             return None
-        scale = abs(factor) if operation.name in _TIMES else 1 / abs(factor)
-        return _Confined(first.bound * scale, operation.place)
+        return _Confined(before[0].bound * (abs(factor) if op.name == "mul" else 1 / abs(factor)), op.place)
 
-    def _scored(self, operation: Operation) -> None:
-        scores = operation.args[0] if operation.args else operation.kwargs.get("input")
-        confined = self._known.get(scores)
-        told = self._told.get(operation.place, 0)
-        if confined is None or not isinstance(scores, torch.Tensor) or told >= _MOST_TOLD:
-            return
-        dim = usual_class_dim(operation.name, scores)
-        if dim is not None and scores.shape[dim] > 1:
-            self._told[operation.place] = told + 1
+    def _scored(self, op: Op) -> None:
+        scores = op.values[0] if self._similarities and op.values and self._told[op.place] < _MOST_TOLD else None
+        confined = labels_behind(scores, self._confined).get(scores) if scores is not None else None
+        tensor = scores.tensor if scores is not None else None
+        dim = usual_class_dim(op.name, tensor) if tensor is not None else None
+        if confined is not None and tensor is not None and dim is not None and tensor.shape[dim] > 1:
+            self._told[op.place] += 1
             self.emit(
                 ScoresConfined(
                     step=self._course.steps,
-                    location=locate(operation.place),
+                    location=locate(op.place),
                     scaled_at=locate(confined.scaled_at),
                     bound=confined.bound,
-                    classes=scores.shape[dim],
+                    classes=tensor.shape[dim],
                 )
             )
 
 
-def _are_similarities(operation: Operation) -> bool:
+def _factor(op: Op) -> float | None:
+    """A number, or one in a tensor, that is not learned."""
+    other = op.operands[1]
+    if not isinstance(other, Value):
+        return float(other)
+    low, high = other.span or (0.0, 1.0)
+    return low if low == high and other.count == 1 else None
+
+
+def _are_similarities(op: Op) -> bool:
     """Whether both factors of a product consist of vectors of length 1, along what is summed up."""
-    if operation.name == "cosine_similarity":
+    if op.name == "cosine_similarity":
         return True
-    factors = operation.args[:2]
-    if len(factors) < 2 or not all(isinstance(each, torch.Tensor) and each.dim() >= 2 for each in factors):
+    factors = [value.tensor for value in op.values]
+    if len(factors) != 2:
         return False
-    second = -1 if operation.name == "linear" else -2
-    return len(operation.args) == 2 and _are_units(factors[0], -1) and _are_units(factors[1], second)
+    first, second = factors
+    along = -1 if op.name == "linear" else -2
+    return _are_units(first, -1) and _are_units(second, along)
 
 
-def _are_units(tensor: torch.Tensor, dim: int) -> bool:
-    if not tensor.is_floating_point() or not readable(tensor) or tensor.shape[dim] < 2 or not tensor.numel():
+def _are_units(tensor: torch.Tensor | None, dim: int) -> bool:
+    if tensor is None or tensor.dim() < 2 or not tensor.is_floating_point() or not readable(tensor):
+        return False
+    if tensor.shape[dim] < 2 or not tensor.numel():
         return False
     lengths = torch.linalg.vector_norm(tensor.detach(), dim=dim)
     return float((lengths - 1).abs().max()) < _UNIT
-
-
-def _number(value: Any) -> float | None:
-    """A factor that is not learned."""
-    if isinstance(value, torch.Tensor):
-        return float(value) if value.numel() == 1 and not value.requires_grad else None
-    return float(value) if isinstance(value, int | float) else None

@@ -6,144 +6,98 @@ values as it was computed from, or as there were samples, that are not all the s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
-from weakref import WeakKeyDictionary
-
-import torch
 
 from autograd_doctor.events import Event, TensorFacts, WeightedTooLate
 from autograd_doctor.instruments.course import Course
-from autograd_doctor.instruments.detail import Detail
-from autograd_doctor.instruments.instrument import Instrument, Site
-from autograd_doctor.instruments.ledger import Ledger
-from autograd_doctor.instruments.lineage import Lineage
+from autograd_doctor.instruments.instrument import Site
+from autograd_doctor.instruments.loss_query import LossQuery
+from autograd_doctor.instruments.tape import Tape
 from autograd_doctor.instruments.tensors import Tensors
 from autograd_doctor.reading.looks import Looks
-from autograd_doctor.reading.loss_arguments import operands_of
 from autograd_doctor.reading.losses import COMPARING
-from autograd_doctor.reading.made import Made, has_graph
-from autograd_doctor.reading.numbers import ValueTable
-from autograd_doctor.reading.pairs import SCALING
 from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.signs import NEGATIONS
-from autograd_doctor.reading.tensor_facts import readable
+from autograd_doctor.reading.tape import Op, Value, behind
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
-from autograd_doctor.signals.operations import Operation
 
 _LOSSES = COMPARING | {"soft_margin_loss"}
-
-
-class _Reduced(NamedTuple):
-    """A loss that is one number: what made it, and of how many values and samples."""
-
-    operation: str
-    place: Place | None
-    values: int
-    samples: int
+_SCALING = frozenset({"div", "mul"})
 
 
 class _Product(NamedTuple):
-    reduced: _Reduced
-    place: Place | None
+    loss: Op
     weights: TensorFacts
 
 
-class LateWeights(Instrument):
+class LateWeights(LossQuery):
     """Tells, when a backward begins, of the products behind it."""
 
     emits: ClassVar[tuple[type[Event], ...]] = (WeightedTooLate,)
 
-    def __init__(
-        self, site: Site, course: Course, detail: Detail, tensors: Tensors, ledger: Ledger, lineage: Lineage
-    ) -> None:
-        super().__init__(site)
-        self._course = course
-        self._detail = detail
+    def __init__(self, site: Site, course: Course, tape: Tape, tensors: Tensors) -> None:
+        super().__init__(site, course, tape)
         self._tensors = tensors
-        self._ledger = ledger
-        self._lineage = lineage
-        self._reduced: ValueTable[_Reduced] = self.value_table()
-        self._products: WeakKeyDictionary[Made, _Product] = WeakKeyDictionary()
+        self._products: dict[Op, _Product] = {}
         self._looks: Looks[Place | None] = Looks()
 
     def connect(self, signals: Signals) -> None:
-        self.listen(self._lineage.operated, self._operation_ended, names=_LOSSES | SCALING | NEGATIONS)
-        self.listen(signals.backward.began, self._backward_began, attention=Attention.CLOSE)
+        super().connect(signals)
+        self.listen(self._tape.recorded, self._multiplied, names=_SCALING)
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
-        self.listen(self._detail.focused, self._turned)
-
-    def _turned(self, detail: Detail) -> None:
-        """What operations of other steps made is not known."""
-        self._reduced.clear()
 
     def _step_taken(self, course: Course) -> None:
         self._looks.step_taken()
+        self._products.clear()
 
-    # ---------------------------------------------------------------------------------------------------- operations
+    def _multiplied(self, op: Op) -> None:
+        """The weights are described at once: they may be gone when the backward begins."""
+        live, data = op.live, op.plain
+        loss = _loss_behind(live[0]) if len(live) == len(data) == 1 and op.output.shape else None
+        weights = data[0].tensor if loss is not None else None
+        if loss is not None and weights is not None and _are_weights(data[0], loss) and self._looks.take(op.place):
+            self._products[op] = _Product(loss, self._tensors.describe(weights))
 
-    def _operation_ended(self, operation: Operation) -> None:
-        result = operation.result
-        if not isinstance(result, torch.Tensor) or not has_graph(result):
-            return
-        if operation.name in _LOSSES:
-            self._function_called(operation, result)
-        elif self._reduced:
-            self._scaled(operation, result)
-
-    def _function_called(self, operation: Operation, result: torch.Tensor) -> None:
-        operands = operands_of(operation.args, operation.kwargs)
-        if operands is None or result.dim() or not operands[0].dim():
-            return
-        prediction, target = operands
-        values = target.numel() if not target.is_floating_point() else prediction.numel()
-        self._reduced.put(result, _Reduced(operation.name, operation.place, values, prediction.shape[0]))
-
-    def _scaled(self, operation: Operation, result: torch.Tensor) -> None:
-        values = [value for value in operation.args if isinstance(value, torch.Tensor)]
-        known = [reduced for value in values if (reduced := self._reduced.get(value)) is not None]
-        others = [value for value in values if value not in self._reduced]
-        if len(known) != 1 or any(map(has_graph, others)):
-            return
-        if not result.dim():
-            self._reduced.put(result, known[0])
-        elif len(others) == 1 and self._are_weights(operation, known[0], others[0]):
-            made = self._tensors.get(result)
-            if made is not None:
-                facts = self._tensors.describe(others[0])
-                self._products[made] = _Product(known[0], operation.place, facts)
-
-    def _are_weights(self, operation: Operation, reduced: _Reduced, data: torch.Tensor) -> bool:
-        if data.numel() not in (reduced.values, reduced.samples) or data.numel() < 2 or not readable(data):
-            return False
-        return self._looks.take(operation.place) and _vary(data.detach())
-
-    # ------------------------------------------------------------------------------------------------------- telling
-
-    def _backward_began(self, call: BackwardCall) -> None:
-        walk = self._ledger.walk
-        if walk is None or not self._products or call.kind != "backward":
-            return
-        for made in walk.lineages:
-            found = self._products.pop(made, None)
+    def _ask(self, roots: Sequence[Value], call: BackwardCall) -> None:
+        for op in behind(roots) if self._products else ():
+            found = self._products.pop(op, None)
             if found is not None:
-                self._tell(found, walk.backward)
+                self._tell(op, found)
 
-    def _tell(self, found: _Product, backward: int) -> None:
-        self._looks.told(found.place)
+    def _tell(self, op: Op, found: _Product) -> None:
+        self._looks.told(op.place)
         self.emit(
             WeightedTooLate(
                 step=self._course.steps,
-                backward=backward,
-                location=locate(found.place),
-                operation=found.reduced.operation,
-                reduced_at=locate(found.reduced.place),
-                values=found.reduced.values,
+                backward=self._course.backwards,
+                location=locate(op.place),
+                operation=found.loss.name,
+                reduced_at=locate(found.loss.place),
+                values=_count(found.loss),
                 weights=found.weights,
             )
         )
 
 
-def _vary(data: torch.Tensor) -> bool:
-    return bool((data != data.reshape(-1)[0]).any())
+def _loss_behind(value: Value) -> Op | None:
+    """The loss function whose one number it is, scaled by what does not learn, if it is one."""
+    while value.by is not None and value.by.name in _SCALING | {"neg"} and not value.shape:
+        if len(value.by.live) != 1:
+            return None
+        value = value.by.live[0]
+    loss = value.by
+    takes_two = loss is not None and loss.name in _LOSSES and len(loss.values) > 1 and loss.values[0].shape
+    return loss if takes_two and not value.shape else None
+
+
+def _count(loss: Op) -> int:
+    """Of how many values a loss is computed: of classes there is one for each target."""
+    prediction, target = loss.values[:2]
+    return prediction.count if target.is_floating else target.count
+
+
+def _are_weights(data: Value, loss: Op) -> bool:
+    low, high = data.span or (0.0, 0.0)
+    return data.count > 1 and data.count in (_count(loss), loss.values[0].shape[0]) and low < high

@@ -7,39 +7,23 @@ maximised, as the spread of a projection is.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
-
-import torch
+from enum import Enum, auto
+from typing import ClassVar, NamedTuple
 
 from autograd_doctor.events import Event, LossSignSeen
 from autograd_doctor.instruments.course import Course
-from autograd_doctor.instruments.instrument import Instrument, Site
-from autograd_doctor.instruments.lineage import Lineage
+from autograd_doctor.instruments.instrument import Site
+from autograd_doctor.instruments.loss_query import LossQuery
 from autograd_doctor.instruments.optimizers import Optimizers
-from autograd_doctor.instruments.tensors import Tensors
-from autograd_doctor.reading.linear import DIFFERENCES, JOINS, PRODUCTS, REARRANGEMENTS, SUMS
-from autograd_doctor.reading.made import has_graph
-from autograd_doctor.reading.numbers import ValueTable
-from autograd_doctor.reading.operation_kinds import Kind
+from autograd_doctor.instruments.tape import Tape
+from autograd_doctor.reading.linear import JOINS, PRODUCTS, REARRANGEMENTS, SUMS
+from autograd_doctor.reading.losses import NEVER_NEGATIVE
 from autograd_doctor.reading.places import Place, here, locate
-from autograd_doctor.reading.signs import DIVISIONS, NEGATIONS, REVERSED, sign_of
-from autograd_doctor.reading.tensors_in import tensors_in
-from autograd_doctor.signals import Signals
-from autograd_doctor.signals.attention import Attention
+from autograd_doctor.reading.tape import Labels, Op, Value, labels_behind
 from autograd_doctor.signals.backward import BackwardCall
-from autograd_doctor.signals.operations import Operation
 
-_LOSSES = frozenset({
-    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "ctc_loss", "huber_loss", "l1_loss",
-    "margin_ranking_loss", "mse_loss", "multi_margin_loss", "multilabel_margin_loss",
-    "multilabel_soft_margin_loss", "nll_loss", "smooth_l1_loss", "soft_margin_loss", "triplet_margin_loss",
-})  # fmt: skip
-"""Loss functions that are never below zero, given targets such as they expect."""
-_SIZES = frozenset({"abs", "abs_", "absolute", "norm", "square", "square_"})
-_POWERS = frozenset({"pow", "pow_", "__pow__"})
+_SIZES = frozenset({"abs", "norm", "square"})
 _GROWING = frozenset({"clamp", "clamp_min", "log1p", "sqrt"})
-_BEGIN = _LOSSES | _SIZES | _POWERS | DIFFERENCES | {"log_softmax"}
-"""Operations with which something to follow begins."""
 _MOST_PLACES = 16
 
 
@@ -55,121 +39,30 @@ class _Bounded(NamedTuple):
         return self._replace(negated=not self.negated, negated_at=place)
 
 
-class LossSigns(Instrument):
+class _Before(Enum):
+    """What a loss is made of: differences between predictions and data, and log-probabilities of classes."""
+
+    RESIDUAL = auto()
+    LOG_PROBABILITIES = auto()
+
+
+_Label = _Bounded | _Before
+
+
+class LossSigns(LossQuery):
     """Tells for each line with a backward what sign its loss has, when that is first seen and when it changes."""
 
     emits: ClassVar[tuple[type[Event], ...]] = (LossSignSeen,)
 
-    def __init__(
-        self,
-        site: Site,
-        course: Course,
-        optimizers: Optimizers,
-        tensors: Tensors,
-        lineage: Lineage,
-    ) -> None:
-        super().__init__(site)
-        self._course = course
+    def __init__(self, site: Site, course: Course, tape: Tape, optimizers: Optimizers) -> None:
+        super().__init__(site, course, tape)
         self._optimizers = optimizers
-        self._tensors = tensors
-        self._lineage = lineage
-        self._bounded: ValueTable[_Bounded] = self.value_table()
-        self._residuals: ValueTable[None] = self.value_table()
-        self._log_probabilities: ValueTable[None] = self.value_table()
-        """Of classes, so that their negatives are never below zero."""
         self._told: set[tuple[object, bool]] = set()
 
-    def connect(self, signals: Signals) -> None:
-        self.listen(self._lineage.operated, self._operation_ended)
-        self.listen(signals.backward.began, self._backward_began, attention=Attention.CLOSE)
-        self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
-
-    def _step_taken(self, course: Course) -> None:
-        for table in (self._bounded, self._residuals, self._log_probabilities):
-            table.clear()
-
-    # --------------------------------------------------------------------------------------------------- operations
-
-    def _operation_ended(self, operation: Operation) -> None:
-        result = operation.result
-        if not (operation.name in _BEGIN or self._bounded or self._residuals or self._log_probabilities):
-            return
-        if operation.kind is not Kind.OPERATION or not isinstance(result, torch.Tensor):
-            return
-        given = operation.args[0] if operation.args else None
-        if operation.name == "log_softmax" or (operation.name in REARRANGEMENTS and given in self._log_probabilities):
-            self._log_probabilities.put(result, None)
-        found = self._begun(operation) or (self._carried(operation) if self._bounded else None)
-        if found is not None and has_graph(result):
-            self._bounded.put(result, found)
-        elif operation.name in DIFFERENCES and has_graph(result) and self._is_residual(operation):
-            self._residuals.put(result, None)
-
-    def _begun(self, operation: Operation) -> _Bounded | None:
-        """A loss function, or the size of what is left between predictions and data."""
-        name, args = operation.name, operation.args
-        is_size = bool(self._residuals) and (name in _SIZES or (name in _POWERS and _is_even(args)))
-        given = next(iter(tensors_in(args)), None) if is_size or name in _LOSSES else None
-        if given is None or (is_size and given not in self._residuals):
-            return None
-        if name == "nll_loss" and given not in self._log_probabilities:
-            return None
-        return _Bounded(False, name, operation.place)
-
-    def _is_residual(self, operation: Operation) -> bool:
-        """Whether a difference has data on one side."""
-        tensors = tensors_in(operation.args)
-        plain = [tensor for tensor in tensors if not has_graph(tensor) and tensor.numel() > 1]
-        made = self._tensors.get(plain[0]) if len(plain) == 1 and len(tensors) == 2 else None
-        return len(plain) == 1 and len(tensors) == 2 and (made is None or not made.values)
-
-    def _known(self, values: Sequence[Any]) -> list[_Bounded]:
-        return [known for tensor in tensors_in(values) if (known := self._bounded.get(tensor)) is not None]
-
-    def _carried(self, operation: Operation) -> _Bounded | None:
-        """What an operation leaves of the sign."""
-        name, args = operation.name, operation.args
-        live = [tensor for tensor in tensors_in(args) if has_graph(tensor)]
-        known = self._known(live)
-        if not known or len(known) != len(live):
-            return None
-        if name in NEGATIONS:
-            return known[0].turned(operation.place)
-        if name in REARRANGEMENTS or name in JOINS:
-            return _agreed(known)
-        if name in _GROWING:
-            return None if known[0].negated and name != "clamp" else known[0]
-        if name in PRODUCTS:
-            return self._multiplied(operation, args, known)
-        return self._summed(operation, args, known) if name in SUMS else None
-
-    def _multiplied(self, operation: Operation, args: Sequence[Any], known: Sequence[_Bounded]) -> _Bounded | None:
-        factors = [value for value in args if type(value) in (int, float)]
-        factors += [value for value in args if isinstance(value, torch.Tensor) and not has_graph(value)]
-        if len(known) != 1 or len(factors) != 1:
-            return None
-        if operation.name in DIVISIONS and self._bounded.get(args[0]) is None:
-            return None
-        sign = sign_of(factors[0])
-        return None if not sign else known[0] if sign > 0 else known[0].turned(operation.place)
-
-    def _summed(self, operation: Operation, args: Sequence[Any], known: Sequence[_Bounded]) -> _Bounded | None:
-        """Sums of one sign keep it; numbers only shift it, and so do data of a single value."""
-        if any(isinstance(value, torch.Tensor) and not has_graph(value) and value.numel() > 1 for value in args):
-            return None
-        signs = list(known)
-        if operation.name in REVERSED or (operation.name in DIFFERENCES and self._bounded.get(args[0]) is None):
-            signs = [each.turned(operation.place) for each in signs]
-        elif operation.name in DIFFERENCES and len(signs) > 1:
-            signs[1:] = [each.turned(operation.place) for each in signs[1:]]
-        return _agreed(signs)
-
-    # -------------------------------------------------------------------------------------------------------- losses
-
-    def _backward_began(self, call: BackwardCall) -> None:
-        root = call.roots[0]
-        known = self._bounded.get(root)
-        if known is None or call.kind != "backward" or len(call.roots) > 1 or root.numel() != 1:
+    def _ask(self, roots: Sequence[Value], call: BackwardCall) -> None:
+        root = roots[0]
+        known = labels_behind(root, _label).get(root) if len(roots) == 1 and root.count == 1 else None
+        if not isinstance(known, _Bounded):
             return
         climber = self._climber(root)
         negated = known.negated != (climber is not None)
@@ -184,17 +77,16 @@ class LossSigns(Instrument):
                 location=where,
                 negated=negated,
                 operation=known.operation,
-                is_loss=known.operation in _LOSSES,
+                is_loss=known.operation in NEVER_NEGATIVE | {"nll_loss"},
                 bounded_at=locate(known.place),
                 negated_at=locate(known.negated_at),
                 maximises=climber,
             )
         )
 
-    def _climber(self, root: torch.Tensor) -> int | None:
+    def _climber(self, root: Value) -> int | None:
         """The optimizer that climbs, if it holds all of the parameters that the loss teaches and any one holds."""
-        made = self._tensors.get(root)
-        taught = made.connected & self._optimizers.held if made is not None else 0
+        taught = root.connected & self._optimizers.held
         held = dict(self._optimizers.holders())
         for number, optimizer in self._optimizers.living():
             bits = sum(1 << parameter for parameter in held.get(number, ()))
@@ -204,10 +96,64 @@ class LossSigns(Instrument):
         return None
 
 
-def _is_even(args: Sequence[Any]) -> bool:
-    return len(args) == 2 and type(args[1]) in (int, float) and args[1] > 0 and args[1] % 2 == 0
+def _label(op: Op, known: Labels[_Label]) -> _Label | None:
+    """A loss function, the size of what is left between predictions and data, and what becomes of them."""
+    if not op.output.learns:
+        return None
+    before = [known.get(value) for value in op.live]
+    if op.name == "log_softmax" or (op.name in REARRANGEMENTS and before[:1] == [_Before.LOG_PROBABILITIES]):
+        return _Before.LOG_PROBABILITIES
+    of_classes = op.name == "nll_loss" and before[:1] == [_Before.LOG_PROBABILITIES]
+    if op.name in NEVER_NEGATIVE or of_classes:
+        return _Bounded(False, op.name, op.place)
+    if before[:1] == [_Before.RESIDUAL] and (op.name in _SIZES or _is_even_power(op)):
+        return _Bounded(False, op.called, op.place)
+    bounded = [each for each in before if isinstance(each, _Bounded)]
+    if bounded and len(bounded) == len(before):
+        return _carried(op, bounded, known)
+    return _Before.RESIDUAL if op.name == "sub" and _is_residual(op) else None
 
 
-def _agreed(known: Sequence[_Bounded]) -> _Bounded | None:
+def _is_residual(op: Op) -> bool:
+    """Whether a difference has data on one side."""
+    plain = [value for value in op.plain if value.count > 1]
+    return len(op.values) == 2 and len(plain) == 1 and not plain[0].values
+
+
+def _is_even_power(op: Op) -> bool:
+    exponent = op.operands[-1]
+    return op.name == "pow" and type(exponent) in (int, float) and exponent > 0 and exponent % 2 == 0
+
+
+def _carried(op: Op, bounded: list[_Bounded], known: Labels[_Label]) -> _Bounded | None:
+    """What an operation leaves of the sign."""
+    if op.name == "neg":
+        return bounded[0].turned(op.place)
+    if op.name in REARRANGEMENTS or op.name in JOINS:
+        return _agreed(bounded)
+    if op.name in _GROWING:
+        return None if bounded[0].negated and op.name != "clamp" else bounded[0]
+    begins = op.operands[0] in known
+    if op.name in PRODUCTS:
+        return _multiplied(op, bounded) if begins or op.name != "div" else None
+    return _summed(op, bounded, begins=begins) if op.name in SUMS else None
+
+
+def _multiplied(op: Op, bounded: list[_Bounded]) -> _Bounded | None:
+    signs = [(each > 0) - (each < 0) for each in op.numbers] + [value.sign for value in op.plain]
+    if len(bounded) != 1 or len(signs) != 1 or not signs[0]:
+        return None
+    return bounded[0] if signs[0] > 0 else bounded[0].turned(op.place)
+
+
+def _summed(op: Op, bounded: list[_Bounded], *, begins: bool) -> _Bounded | None:
+    """Sums of one sign keep it; numbers only shift it, and so do data of a single value."""
+    if any(value.count > 1 for value in op.plain):
+        return None
+    kept = len(bounded) if op.name != "sub" else int(begins)
+    return _agreed([*bounded[:kept], *(each.turned(op.place) for each in bounded[kept:])])
+
+
+def _agreed(bounded: list[_Bounded]) -> _Bounded | None:
     """The common sign, None where there are both."""
-    return known[0] if len({each.negated for each in known}) == 1 else None
+    return bounded[0] if len({each.negated for each in bounded}) == 1 else None

@@ -3,163 +3,109 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
-
-import torch
+from collections.abc import Sequence
+from typing import ClassVar, Literal, NamedTuple
 
 from autograd_doctor.events import ChoiceWithoutGradient, Event
 from autograd_doctor.instruments.course import Course
-from autograd_doctor.instruments.detail import Detail
 from autograd_doctor.instruments.instrument import Site
-from autograd_doctor.instruments.lineage import Lineage
-from autograd_doctor.instruments.tensors import Tensors
-from autograd_doctor.instruments.within_step import WithinStep
-from autograd_doctor.reading.linear import DIFFERENCES, SUMS
+from autograd_doctor.instruments.loss_query import LossQuery
+from autograd_doctor.instruments.tape import Tape
+from autograd_doctor.reading.linear import SUMS
 from autograd_doctor.reading.losses import REGRESSION
-from autograd_doctor.reading.made import Made, numbers_in
-from autograd_doctor.reading.numbers import IdentityTable
-from autograd_doctor.reading.pairs import SCALING
+from autograd_doctor.reading.made import numbers_in
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.shaping import MOVES
-from autograd_doctor.reading.signs import NEGATIONS
-from autograd_doctor.reading.tensors_in import tensors_in
-from autograd_doctor.signals import Signals
-from autograd_doctor.signals.attention import Attention
+from autograd_doctor.reading.tape import Labels, Op, Value, labels_behind
 from autograd_doctor.signals.backward import BackwardCall
-from autograd_doctor.signals.operations import Operation
 
 _CHOICES = frozenset({"argmax", "argmin", "argsort", "max", "min", "sort", "topk"})
-_MARKS = frozenset({"one_hot", "scatter", "scatter_"})
+_MARKS = frozenset({"one_hot", "scatter"})
 """Operations that write a choice down as zeros and ones."""
-_LOOK_UPS = frozenset({"__getitem__", "embedding", "index_select"})
-_PRODUCTS = frozenset({"__matmul__", "linear", "matmul", "mm"})
-_SHRINKS = frozenset({"__pow__", "abs", "mean", "pow", "square", "sum"})
+_LOOK_UPS = frozenset({"__getitem__", "embedding", "index_select", "linear", "matmul", "mm"})
+_COMPARES = REGRESSION | {"sub"}
+_KEEPS = MOVES | {"abs", "div", "mean", "mul", "neg", "pow", "square", "sum"}
 _MOST_TOLD = 8
-
-
-@dataclass(eq=False, slots=True)
-class _LookUp:
-    """Where values were looked up; goes_on: something was computed of them, beside what they are compared with."""
-
-    place: Place | None
-    goes_on: bool = False
 
 
 class _Loss(NamedTuple):
     """A number that is the sum of pulls towards what was looked up, and of other terms.
 
     pulled: the parameters, as bits, that the pulls teach. values, connected: those that flow into the other terms, and
-    those that these teach. target: what the pulls are towards.
+    those that these teach. target: where the pulls are towards was looked up.
     """
 
     pulled: int = 0
     values: int = 0
     connected: int = 0
-    target: _LookUp | None = None
+    target: Op | None = None
 
 
-class Quantised(WithinStep):
-    """Follows choices to what they pick out, and that to where it is compared with what it was chosen for.
+_Label = Literal["chosen"] | Op | _Loss
+"""A choice, what was looked up by one, by the operation that did, or a loss."""
 
-    Looks in steps that are looked at closely; which parameters flow into a term, and which it teaches, `tensors` knows.
-    """
+
+class Quantised(LossQuery):
+    """Follows choices to what they pick out, and that to where it is compared with what it was chosen for."""
 
     emits: ClassVar[tuple[type[Event], ...]] = (ChoiceWithoutGradient,)
 
-    def __init__(self, site: Site, course: Course, detail: Detail, tensors: Tensors, lineage: Lineage) -> None:
-        super().__init__(site, course, detail)
-        self._tensors = tensors
-        self._lineage = lineage
+    def __init__(self, site: Site, course: Course, tape: Tape) -> None:
+        super().__init__(site, course, tape)
         self._told: Counter[Place | None] = Counter()
 
-    def connect(self, signals: Signals) -> None:
-        super().connect(signals)
-        self.listen(self._lineage.operated, self._operation_ended)
-        self.listen(signals.backward.began, self._backward_began, attention=Attention.CLOSE)
-
-    def _forget(self) -> None:
-        self._chosen: IdentityTable[None] = IdentityTable()
-        self._looked_up: IdentityTable[_LookUp] = IdentityTable()
-        self._losses: IdentityTable[_Loss] = IdentityTable()
-
-    # ---------------------------------------------------------------------------------------------------- operations
-
-    def _operation_ended(self, operation: Operation) -> None:
-        if operation.name in _CHOICES:
-            for chosen in tensors_in([operation.result]):
-                made = self._tensors.get(chosen)
-                if not chosen.is_floating_point() and made is not None and made.values:
-                    self._chosen.put(chosen, None)
-        elif self._chosen and isinstance(operation.result, torch.Tensor):
-            self._looks_up(operation, operation.result)
-            if self._looked_up:
-                self._compares(operation, operation.result)
-            if self._losses:
-                self._adds(operation, operation.result)
-
-    def _looks_up(self, operation: Operation, result: torch.Tensor) -> None:
-        given = tensors_in((*operation.args, *operation.kwargs.values()))
-        chosen = [each for each in given if each in self._chosen]
-        if operation.name in MOVES | _MARKS and chosen and (given[0] in self._chosen or operation.name in _MARKS):
-            self._chosen.put(result, None)
-        elif operation.name in _LOOK_UPS | _PRODUCTS and chosen and result.is_floating_point():
-            self._looked_up.put(result, _LookUp(operation.place))
-            return
-        values = next((found for each in given if (found := self._looked_up.get(each)) is not None), None)
-        if values is not None and operation.name in MOVES:
-            self._looked_up.put(result, values)
-        elif values is not None and operation.name not in REGRESSION | DIFFERENCES:
-            values.goes_on = True
-
-    def _compares(self, operation: Operation, result: torch.Tensor) -> None:
-        """A pull: what was looked up beside something of its shape, from values of which it was chosen."""
-        if operation.name not in REGRESSION | DIFFERENCES:
-            return
-        given = tensors_in(operation.args)[:2]
-        looked_up = [each for each in given if each in self._looked_up]
-        others = [made for each in given if each not in self._looked_up and (made := self._tensors.get(each))]
-        made = self._tensors.get(result)
-        if len(looked_up) == len(others) == 1 and given[0].shape == given[1].shape and made is not None:
-            chooser = self._tensors.get(looked_up[0])
-            if chooser is not None and chooser.values & ~chooser.connected & others[0].values:
-                pulled = made.connected & others[0].connected
-                self._losses.put(result, _Loss(pulled, target=self._looked_up.get(looked_up[0])))
-
-    def _adds(self, operation: Operation, result: torch.Tensor) -> None:
-        given = tensors_in(operation.args)
-        known = [loss for each in given if (loss := self._losses.get(each)) is not None]
-        if not known or result in self._losses:
-            return
-        if operation.name in SUMS and not result.dim():
-            losses = [self._losses.get(each) or _other(self._tensors.get(each)) for each in given]
-            self._losses.put(result, _sum_of(losses))
-        elif len(given) == 1 and operation.name in _SHRINKS | MOVES | SCALING | NEGATIONS:
-            self._losses.put(result, known[0])
-        elif len(known) == len(given) and operation.name in SUMS:
-            self._losses.put(result, _sum_of(known))
-
-    # ------------------------------------------------------------------------------------------------------- telling
-
-    def _backward_began(self, call: BackwardCall) -> None:
-        loss = self._losses.get(call.roots[0]) if len(call.roots) == 1 and call.kind == "backward" else None
-        target = loss.target if loss is not None else None
-        if loss is None or target is None or not target.goes_on or self._told[target.place] >= _MOST_TOLD:
+    def _ask(self, roots: Sequence[Value], call: BackwardCall) -> None:
+        loss = labels_behind(roots[0], _label, live=False).get(roots[0]) if len(roots) == 1 else None
+        if not isinstance(loss, _Loss) or loss.target is None or not _goes_on(loss.target.output):
             return
         alone = loss.pulled & loss.values & ~loss.connected
-        if alone and loss.connected:
-            self._told[target.place] += 1
+        if alone and loss.connected and self._told[loss.target.place] < _MOST_TOLD:
+            self._told[loss.target.place] += 1
             self.emit(
                 ChoiceWithoutGradient(
                     step=self._course.steps,
                     parameters=numbers_in(alone),
-                    location=locate(target.place),
+                    location=locate(loss.target.place),
                 )
             )
 
 
-def _other(made: Made | None) -> _Loss:
-    return _Loss() if made is None else _Loss(values=made.values, connected=made.connected)
+def _label(op: Op, known: Labels[_Label]) -> _Label | None:
+    if op.name in _CHOICES and any(not each.is_floating and each.values for each in op.outputs):
+        return "chosen"
+    before = [known.get(value) for value in op.values]
+    if "chosen" in before:
+        if op.name in _LOOK_UPS and op.output.is_floating:
+            return op
+        if op.name in _MARKS or (op.name in MOVES and before[0] == "chosen"):
+            return "chosen"
+    if op.name in MOVES and isinstance(before[0] if before else None, Op):
+        return before[0]
+    pull = _pull(op, known) if op.name in _COMPARES else None
+    return pull or _added(op, known)
+
+
+def _pull(op: Op, known: Labels[_Label]) -> _Loss | None:
+    """What was looked up beside something of its shape, from values of which it was chosen."""
+    both = op.values[:2]
+    looked_up = [value for value in both if isinstance(known.get(value), Op)]
+    others = [value for value in both if value not in looked_up]
+    if not len(looked_up) == len(others) == 1 or looked_up[0].shape != others[0].shape:
+        return None
+    target = known[looked_up[0]]
+    unheard = looked_up[0].values & ~looked_up[0].connected
+    if not unheard & others[0].values or not isinstance(target, Op):
+        return None
+    return _Loss(op.output.connected & others[0].connected, target=target)
+
+
+def _added(op: Op, known: Labels[_Label]) -> _Loss | None:
+    before = [known.get(value) for value in op.values]
+    losses = [each for each in before if isinstance(each, _Loss)]
+    if losses and op.name in SUMS and (not op.output.shape or len(losses) == len(before)):
+        others = [_Loss(values=value.values, connected=value.connected) for value in op.values]
+        return _sum_of([each if isinstance(each, _Loss) else other for each, other in zip(before, others, strict=True)])
+    return losses[0] if losses and len(before) == 1 and op.name in _KEEPS else None
 
 
 def _sum_of(losses: list[_Loss]) -> _Loss:
@@ -167,3 +113,15 @@ def _sum_of(losses: list[_Loss]) -> _Loss:
     for loss in losses:
         pulled, values, connected = pulled | loss.pulled, values | loss.values, connected | loss.connected
     return _Loss(pulled, values, connected, next((loss.target for loss in losses if loss.target), None))
+
+
+def _goes_on(value: Value) -> bool:
+    """Whether something was computed of it, beside what it is compared with."""
+    pending = [value]
+    while pending:
+        for op in pending.pop().uses:
+            if op.name in MOVES:
+                pending += op.outputs
+            elif op.name not in _COMPARES:
+                return True
+    return False

@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, NamedTuple
-from weakref import WeakKeyDictionary
+from typing import ClassVar, Literal, NamedTuple
 
 import torch
 
 from autograd_doctor.events import Event, ReductionsMixed
 from autograd_doctor.instruments.course import Course
-from autograd_doctor.instruments.detail import Detail
-from autograd_doctor.instruments.divergences import Divergences
-from autograd_doctor.instruments.instrument import Instrument, Site
-from autograd_doctor.instruments.ledger import Ledger
-from autograd_doctor.instruments.lineage import Lineage
+from autograd_doctor.instruments.instrument import Site
+from autograd_doctor.instruments.loss_query import LossQuery
 from autograd_doctor.instruments.module_calls import ModuleCalls, RootBegan
-from autograd_doctor.instruments.tensors import Tensors
-from autograd_doctor.reading.loss_arguments import operands_of
+from autograd_doctor.instruments.tape import Tape
+from autograd_doctor.reading.divergences import is_divergence
 from autograd_doctor.reading.losses import CLASSES, LOSSES
-from autograd_doctor.reading.made import Made, has_graph
-from autograd_doctor.reading.numbers import ValueTable
-from autograd_doctor.reading.pairs import ADDING, AVERAGES, ELEMENTWISE, SCALING
+from autograd_doctor.reading.pairs import AVERAGES, ELEMENTWISE
 from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.signs import DIVISIONS, NEGATIONS
+from autograd_doctor.reading.tape import Labels, Op, Value, labels_behind
 from autograd_doctor.reading.tensor_facts import readable
-from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
-from autograd_doctor.signals.operations import Operation
 
+_REDUCTIONS = AVERAGES | {"sum"}
+_SCALING = frozenset({"div", "mul"})
 _PLAIN = (0.5, 1.0, 2.0)
 """Factors that formulas have, as one half in a divergence of normal distributions; others are weights of a term."""
 _MOST_TOLD = 4
@@ -70,7 +65,10 @@ class _Mixed(NamedTuple):
     average: _Term
 
 
-class TermReductions(Instrument):
+_Label = _Term | _Half | _Mixed | Literal["weighted"]
+
+
+class TermReductions(LossQuery):
     """Follows, in steps that are looked at closely, what reduces the values of a batch to where two of it meet.
 
     Not followed any further are terms that are multiplied, but for a factor of two, and sums of what is weighed value
@@ -79,135 +77,93 @@ class TermReductions(Instrument):
 
     emits: ClassVar[tuple[type[Event], ...]] = (ReductionsMixed,)
 
-    def __init__(
-        self,
-        site: Site,
-        course: Course,
-        detail: Detail,
-        tensors: Tensors,
-        ledger: Ledger,
-        lineage: Lineage,
-        module_calls: ModuleCalls,
-        divergences: Divergences,
-    ) -> None:
-        super().__init__(site)
-        self._divergences = divergences
-        self._course = course
-        self._detail = detail
-        self._tensors = tensors
-        self._ledger = ledger
-        self._lineage = lineage
+    def __init__(self, site: Site, course: Course, tape: Tape, module_calls: ModuleCalls) -> None:
+        super().__init__(site, course, tape)
         self._module_calls = module_calls
         self._samples: set[int] = set()
-        self._weighted: ValueTable[None] = self.value_table()
-        self._terms: ValueTable[_Term] = self.value_table()
-        self._halves: ValueTable[_Half] = self.value_table()
-        self._mixed: WeakKeyDictionary[Made, _Mixed] = WeakKeyDictionary()
-        self._told: dict[Place | None, int] = {}
+        self._sums: dict[Value, torch.Tensor] = {}
+        self._told: Counter[Place | None] = Counter()
 
     def connect(self, signals: Signals) -> None:
+        super().connect(signals)
         self.listen(self._module_calls.root_began, self._root_began, attention=Attention.CLOSE)
-        self.listen(self._lineage.operated, self._operation_ended, names=LOSSES | ELEMENTWISE | AVERAGES | {"sum"})
-        self.listen(signals.backward.began, self._backward_began, attention=Attention.CLOSE)
+        self.listen(self._tape.recorded, self._summed, names=_REDUCTIONS | {"div"})
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
-        self.listen(self._detail.focused, self._turned)
-
-    def _turned(self, detail: Detail) -> None:
-        """What operations of other steps made is not known."""
-        for table in (self._terms, self._weighted, self._halves):
-            table.clear()
 
     def _step_taken(self, course: Course) -> None:
         self._samples = set()
+        self._sums.clear()
 
     def _root_began(self, began: RootBegan) -> None:
         if began.call.grad_enabled:
             self._samples |= {tensor.shape[0] for tensor in began.given if tensor.dim() and tensor.shape[0] > 1}
 
-    # ---------------------------------------------------------------------------------------------------- operations
+    def _summed(self, op: Op) -> None:
+        """Keep what came out: how large a divergence is shows when the backward begins, and nobody may hold it then."""
+        tensor = op.output.tensor
+        if tensor is not None and op.output.learns and not tensor.dim() and readable(tensor):
+            self._sums[op.output] = tensor.detach().clone()
 
-    def _operation_ended(self, operation: Operation) -> None:
-        result = operation.result
-        if not isinstance(result, torch.Tensor) or not has_graph(result) or not self._samples:
+    # ------------------------------------------------------------------------------------------------------ a loss
+
+    def _ask(self, roots: Sequence[Value], call: BackwardCall) -> None:
+        if not self._samples:
             return
-        if result.dim():
-            if operation.name in ELEMENTWISE and self._is_weighted(operation):
-                self._weighted.put(result, None)
-            self._halved(operation, result)
-        elif operation.name in LOSSES | AVERAGES | {"sum"}:
-            self._reduced(operation, result)
-        elif self._terms:
-            self._combined(operation, result)
+        for root in roots:
+            for found in labels_behind(root, self._label).values():
+                most = _MOST_SIZES if isinstance(found, _Mixed) and found.larger.how == "share" else _MOST_TOLD
+                if isinstance(found, _Mixed) and self._told[found.place] < most:
+                    self._told[found.place] += 1
+                    self._tell(found, self._course.backwards)
 
-    def _is_weighted(self, operation: Operation) -> bool:
-        """Whether values are scaled by data, by a number that is no plain one, or by one another."""
-        tensors = tensors_in(operation.args)
-        if self._weighted and any(each in self._weighted for each in tensors):
-            return True
-        if operation.name not in SCALING:
-            return False
-        apart = len(tensors) > 1 and tensors[0] is not tensors[1]
-        return apart or (len(tensors) == 1 and not _is_plain(operation.args))
+    def _label(self, op: Op, known: Labels[_Label]) -> _Label | None:
+        if not op.values:
+            return None
+        if op.output.shape:
+            is_weighted = op.name in ELEMENTWISE and _is_weighted(op, known)
+            return self._half(op, known) or ("weighted" if is_weighted else None)
+        if op.name in LOSSES | _REDUCTIONS:
+            return self._reduced(op, known)
+        return self._combined(op, known)
 
-    def _halved(self, operation: Operation, result: torch.Tensor) -> None:
+    def _half(self, op: Op, known: Labels[_Label]) -> _Half | None:
         """Divergences that are reduced within the samples, or over them, and what is made of that."""
-        values = _values_of(operation)
-        if values is None or not values.dim():
-            return
-        half = self._halves.get(values)
-        if half is not None and _leaves_as_it_is(operation):
-            self._halves.put(result, half)
-        elif operation.name in AVERAGES | {"sum"} and values.shape[0] in self._samples:
-            how: Literal["sum", "mean"] = "sum" if operation.name == "sum" else "mean"
-            rest = values.shape[:1] if how == "sum" else values.shape[1:]
-            if result.shape == rest and self._divergences.is_one(values):
-                self._halves.put(result, _Half(how, values.numel(), values.shape[0]))
+        values = op.values[0]
+        half = known.get(values)
+        if isinstance(half, _Half) and _leaves_as_it_is(op):
+            return half
+        if op.name not in _REDUCTIONS or not values.shape or values.shape[0] not in self._samples:
+            return None
+        how: Literal["sum", "mean"] = "sum" if op.name == "sum" else "mean"
+        rest = values.shape[:1] if how == "sum" else values.shape[1:]
+        is_half = op.output.shape == rest and is_divergence(values)
+        return _Half(how, values.count, values.shape[0]) if is_half else None
 
-    def _reduced(self, operation: Operation, result: torch.Tensor) -> None:
-        values = _values_of(operation)
-        if values is None or not values.dim():
-            return
-        is_sum = operation.name == "sum" or operation.kwargs.get("reduction") == "sum"
-        half = self._halves.get(values)
-        if half is not None and is_sum == (half.how == "mean"):
-            self._terms.put(result, _share(operation, half, result))
-        elif values.shape[0] in self._samples and not (is_sum and values in self._weighted):
-            divergence = _number(result) if is_sum and self._divergences.is_one(values) else None
-            how: Literal["sum", "mean"] = "sum" if is_sum else "mean"
-            count, samples = _count(operation, values), values.shape[0]
-            self._terms.put(result, _Term(how, operation.name, operation.place, count, samples, divergence))
+    def _reduced(self, op: Op, known: Labels[_Label]) -> _Term | None:
+        values, before = op.values[0], known.get(op.values[0])
+        is_sum = op.name == "sum" or op.options.get("reduction") == "sum"
+        if isinstance(before, _Half) and is_sum == (before.how == "mean"):
+            return _Term("share", op.called, op.place, before.values, before.samples, self._number(op.output))
+        if not values.shape or values.shape[0] not in self._samples or (is_sum and before == "weighted"):
+            return None
+        divergence = self._number(op.output) if is_sum and is_divergence(values) else None
+        return _Term("sum" if is_sum else "mean", op.called, op.place, _count(op), values.shape[0], divergence)
 
-    def _combined(self, operation: Operation, result: torch.Tensor) -> None:
+    def _combined(self, op: Op, known: Labels[_Label]) -> _Term | _Mixed | None:
         """Of terms that meet, the first goes on: what a third one is added to is neither the one nor the other."""
-        terms = [term for each in tensors_in(operation.args) if (term := self._terms.get(each)) is not None]
-        if _leaves_as_it_is(operation):
-            for term in terms[:1]:
-                self._terms.put(result, term)
-        elif operation.name in DIVISIONS and len(terms) == 1 and terms[0].divergence is not None:
-            if isinstance(operation.args[1], int | float) and operation.args[1] == terms[0].samples:
-                self._terms.put(result, terms[0]._replace(how="share", divergence=_number(result)))
-        elif operation.name in ADDING and len(terms) == 2:
-            mixed = _mixed(operation.place, terms[0], terms[1])
-            made = self._tensors.get(result)
-            if mixed is not None and made is not None:
-                self._mixed[made] = mixed
-            else:
-                self._terms.put(result, terms[0])
+        terms = [term for value in op.values if isinstance(term := known.get(value), _Term)]
+        if _leaves_as_it_is(op):
+            return terms[0] if terms else None
+        if op.name == "div" and len(terms) == 1 and terms[0].divergence is not None:
+            is_share = op.operands[1] == terms[0].samples
+            return terms[0]._replace(how="share", divergence=self._number(op.output)) if is_share else None
+        if op.name in ("add", "sub") and len(terms) == 2:
+            return _mixed(op.place, terms[0], terms[1]) or terms[0]
+        return None
 
-    # ------------------------------------------------------------------------------------------------------- telling
-
-    def _backward_began(self, call: BackwardCall) -> None:
-        walk = self._ledger.walk
-        if walk is None or not self._mixed or call.kind != "backward":
-            return
-        for made in walk.lineages:
-            found = self._mixed.pop(made, None)
-            if found is None:
-                continue
-            most = _MOST_SIZES if found.larger.how == "share" else _MOST_TOLD
-            if self._told.get(found.place, 0) < most:
-                self._told[found.place] = self._told.get(found.place, 0) + 1
-                self._tell(found, walk.backward)
+    def _number(self, value: Value) -> float | None:
+        kept = self._sums.get(value)
+        return float(kept) if kept is not None else None
 
     def _tell(self, found: _Mixed, backward: int) -> None:
         self.emit(
@@ -242,31 +198,25 @@ def _mixed(where: Place | None, one: _Term, other: _Term) -> _Mixed | None:
     return None
 
 
-def _share(operation: Operation, half: _Half, result: torch.Tensor) -> _Term:
-    return _Term("share", operation.name, operation.place, half.values, half.samples, _number(result))
+def _is_weighted(op: Op, known: Labels[_Label]) -> bool:
+    """Whether values are scaled by data, by a number that is no plain one, or by one another."""
+    if any(known.get(value) == "weighted" for value in op.values):
+        return True
+    apart = len(op.values) > 1 and op.values[0] is not op.values[1]
+    return op.name in _SCALING and (apart or (len(op.values) == 1 and not _is_plain(op)))
 
 
-def _values_of(operation: Operation) -> torch.Tensor | None:
-    values = operation.args[0] if operation.args else operation.kwargs.get("input")
-    return values if isinstance(values, torch.Tensor) else None
-
-
-def _count(operation: Operation, values: torch.Tensor) -> int:
+def _count(op: Op) -> int:
     """How many values a reduction takes together; a loss over classes has one for each target."""
-    operands = operands_of(operation.args, operation.kwargs) if operation.name in CLASSES else None
-    return min(values.numel(), operands[1].numel()) if operands is not None else values.numel()
+    counts = [value.count for value in op.values[:2]]
+    return min(counts) if op.name in CLASSES else counts[0]
 
 
-def _number(result: torch.Tensor) -> float | None:
-    return float(result) if readable(result) else None
-
-
-def _leaves_as_it_is(operation: Operation) -> bool:
+def _leaves_as_it_is(op: Op) -> bool:
     """But for its sign, and a factor that belongs to a formula."""
-    return operation.name in NEGATIONS or (operation.name in SCALING and _is_plain(operation.args))
+    return op.name == "neg" or (op.name in _SCALING and _is_plain(op))
 
 
-def _is_plain(operands: Sequence[Any]) -> bool:
+def _is_plain(op: Op) -> bool:
     """Whether what a term is scaled by is one half, one or two."""
-    factors = [each for each in operands if not isinstance(each, torch.Tensor)]
-    return len(factors) == 1 and isinstance(factors[0], int | float) and abs(factors[0]) in _PLAIN
+    return len(op.numbers) == 1 and abs(op.numbers[0]) in _PLAIN

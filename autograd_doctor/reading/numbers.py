@@ -80,6 +80,11 @@ class ValueTable(Generic[V]):
         known = self._known.get(wanted)
         return known[1] if known is not None and self._is_as_known(wanted, known[0]) else None
 
+    def now(self, tensor: torch.Tensor) -> V | None:
+        """What is known of the values that it has now, whatever an operation has found."""
+        known = self._known.get(tensor)
+        return known[1] if known is not None and known[0] == version_of(tensor) else None
+
     def __contains__(self, wanted: object) -> bool:
         known = self._known.get(wanted)
         return known is not None and self._is_as_known(wanted, known[0])

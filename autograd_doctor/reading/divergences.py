@@ -1,0 +1,45 @@
+"""KL divergences of one normal distribution from another, whoever wrote the formula down.
+
+It holds a squared mean, and a variance beside its logarithm: ``log_var.exp() - log_var``, ``std**2 - log(std)`` (Kingma
+and Welling, Auto-Encoding Variational Bayes, 2014, appendix B).
+"""
+
+from __future__ import annotations
+
+from autograd_doctor.reading.tape import Op, Value
+
+_CURVES = {"exp": "exp", "expm1": "exp", "log": "log"}
+_SCALES = frozenset({"div", "mul", "neg"})
+_MOST_PARTS = 64
+
+
+def is_divergence(value: Value) -> bool:
+    """Whether each of its numbers is one: the sum of what the formula is made of."""
+    parts: dict[str, set[Value]] = {"itself": set(), "exp": set(), "log": set(), "square": set()}
+    pending, seen = [value], 0
+    while pending and seen < _MOST_PARTS:
+        part, seen = pending.pop(), seen + 1
+        op = part.by if part.learns else None
+        curve = _curve(op) if op is not None else None
+        if op is not None and op.name in ("add", "sub"):
+            pending += op.values
+        elif op is not None and op.name in _SCALES and len(op.values) == 1:
+            pending.append(op.values[0])
+        else:
+            parts["itself"].add(_unscaled(part))
+            if op is not None and curve is not None:
+                parts[curve].add(_unscaled(op.values[0]))
+    by_logarithm = parts["exp"] & parts["itself"]
+    by_variance = parts["log"] & (parts["square"] | parts["itself"])
+    return bool(by_logarithm | by_variance) and bool(parts["square"])
+
+
+def _curve(op: Op) -> str | None:
+    return "square" if op.is_square else _CURVES.get(op.name)
+
+
+def _unscaled(value: Value) -> Value:
+    """The same for a value and for its multiples."""
+    while value.by is not None and value.learns and value.by.name in _SCALES and len(value.by.values) == 1:
+        value = value.by.values[0]
+    return value

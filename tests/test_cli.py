@@ -114,11 +114,15 @@ _AGAIN = "report saved.json --output-format"
 @pytest.mark.parametrize(
     ("command", "wanted", "unwanted"),
     [
-        ("explain AD101", "rules.missing_zero_grad", ["rules.unused_parameter", "config", "engine", "yaml"]),
-        ("explain missing-zero-grad", "rules.missing_zero_grad", ["rules.loss_diverges", "pygments"]),
-        ("rules", "rules.missing_zero_grad", ["config", "engine", "pygments", "renderers.full"]),
+        (
+            "explain AD101",
+            "rules.cycle.missing_zero_grad",
+            ["rules.connectivity.unused_parameter", "config", "engine", "yaml"],
+        ),
+        ("explain missing-zero-grad", "rules.cycle.missing_zero_grad", ["rules.numerics.loss_diverges", "pygments"]),
+        ("rules", "rules.cycle.missing_zero_grad", ["config", "engine", "pygments", "renderers.full"]),
         (f"{_AGAIN} concise", "renderers.concise", ["renderers.full", "engine"]),
-        (f"{_AGAIN} junit", "renderers.junit", ["renderers.sarif", "rules.loss_diverges", "rich.console"]),
+        (f"{_AGAIN} junit", "renderers.junit", ["renderers.sarif", "rules.numerics.loss_diverges", "rich.console"]),
     ],
 )
 def test_a_command_loads_no_more_than_it_needs(tmp_path: Path, command: str, wanted: str, unwanted: list[str]) -> None:

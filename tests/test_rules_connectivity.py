@@ -31,7 +31,7 @@ from autograd_doctor.events import (
 )
 from autograd_doctor.findings import Finding
 from autograd_doctor.judging.consequences import cases
-from autograd_doctor.rules import (
+from autograd_doctor.rules.connectivity import (
     evaluation_builds_graph,
     evaluation_in_train_mode,
     frozen_parameter_in_optimizer,

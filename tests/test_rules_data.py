@@ -21,7 +21,7 @@ from autograd_doctor.events import (
     StoredDataChanged,
     TargetsSeen,
 )
-from autograd_doctor.rules import (
+from autograd_doctor.rules.data import (
     all_targets_ignored,
     class_imbalance,
     constant_data,

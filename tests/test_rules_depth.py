@@ -8,7 +8,7 @@ import pytest
 from traces import at, built, clipped, examined, seen, stepped, updated
 
 from autograd_doctor.events import Event, GradientsClipped, Layer, LayersMeasured, LossesFollowed, UpdatesMeasured
-from autograd_doctor.rules import exploding_gradients, vanishing_gradients
+from autograd_doctor.rules.numerics import exploding_gradients, vanishing_gradients
 
 MODEL = (seen(0, "net.weight"), seen(1, "net.bias", shape=(4,)), built(0, 1))
 DEEP = [seen(number, f"net.{number}.weight") for number in range(8)]

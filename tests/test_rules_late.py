@@ -9,7 +9,8 @@ from traces import at, built, examined, forward, in_order, module, seen, stepped
 
 from autograd_doctor.events import Event, HooksCounted, ParameterGroup, ParametersAdded
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import hooks_pile_up, target_replaced, unused_parameter
+from autograd_doctor.rules.connectivity import target_replaced, unused_parameter
+from autograd_doctor.rules.lifetime import hooks_pile_up
 
 MODEL, COPY = 0, 1
 WHO = (*(seen(number, f"p{number}") for number in range(4)), module(MODEL, 0, 1), module(COPY, 2, 3, name="target"))

@@ -23,8 +23,8 @@ from autograd_doctor.instruments.backward_runs import BackwardRuns
 from autograd_doctor.instruments.learning import Learning
 from autograd_doctor.instruments.optimizer_steps import OptimizerSteps
 from autograd_doctor.recording import EVENT_TYPES
-from autograd_doctor.rules.learning_rate_zero import RULE as RATE_ZERO
-from autograd_doctor.rules.nothing_learned import RULE
+from autograd_doctor.rules.cycle.learning_rate_zero import RULE as RATE_ZERO
+from autograd_doctor.rules.cycle.nothing_learned import RULE
 from tests.reports import judged
 from tests.traces import at, backward, built, examined, seen, stepped, steps
 from tests.watching import watching

@@ -25,16 +25,16 @@ from autograd_doctor.events import (
 )
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule
-from autograd_doctor.rules.activations_kept import RULE as AD305
-from autograd_doctor.rules.context_attribute_leak import RULE as AD308
-from autograd_doctor.rules.create_graph_unneeded import RULE as AD309
-from autograd_doctor.rules.graph_grows_across_steps import RULE as AD303
-from autograd_doctor.rules.graph_held_by_running_total import RULE as AD302
-from autograd_doctor.rules.graph_held_in_container import RULE as AD301
-from autograd_doctor.rules.hooks_pile_up import RULE as AD306
-from autograd_doctor.rules.memory_grows import RULE as AD307
-from autograd_doctor.rules.retain_graph_unneeded import RULE as AD304
-from autograd_doctor.rules.snapshot_aliases_weights import RULE as AD310
+from autograd_doctor.rules.lifetime.activations_kept import RULE as AD305
+from autograd_doctor.rules.lifetime.context_attribute_leak import RULE as AD308
+from autograd_doctor.rules.lifetime.create_graph_unneeded import RULE as AD309
+from autograd_doctor.rules.lifetime.graph_grows_across_steps import RULE as AD303
+from autograd_doctor.rules.lifetime.graph_held_by_running_total import RULE as AD302
+from autograd_doctor.rules.lifetime.graph_held_in_container import RULE as AD301
+from autograd_doctor.rules.lifetime.hooks_pile_up import RULE as AD306
+from autograd_doctor.rules.lifetime.memory_grows import RULE as AD307
+from autograd_doctor.rules.lifetime.retain_graph_unneeded import RULE as AD304
+from autograd_doctor.rules.lifetime.snapshot_aliases_weights import RULE as AD310
 from autograd_doctor.trace import Trace
 
 STEPS = (2, 5, 10)

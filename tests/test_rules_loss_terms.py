@@ -6,7 +6,7 @@ import pytest
 from traces import at, backward, built, examined, seen, switch
 
 from autograd_doctor.events import ConstantTerm, Cut, Event, LossExamined
-from autograd_doctor.rules import constant_loss_term, graph_lost_in_a_copy
+from autograd_doctor.rules.connectivity import constant_loss_term, graph_lost_in_a_copy
 
 ENCODER, HEAD, TEACHER = 0, 1, 2
 WHO = (

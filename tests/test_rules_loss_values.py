@@ -21,8 +21,8 @@ from autograd_doctor.events import (
     Zeroing,
 )
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import (
-    Rule,
+from autograd_doctor.rules import Rule
+from autograd_doctor.rules.losses import (
     broadcast_comparison,
     broadcast_loss,
     double_sigmoid,

@@ -15,7 +15,7 @@ from autograd_doctor.events import (
     ScalerUsed,
     TensorFacts,
 )
-from autograd_doctor.rules import low_precision_overflow
+from autograd_doctor.rules.numerics import low_precision_overflow
 
 MODEL = (seen(0, "net.weight"), seen(1, "net.bias", shape=(4,)), built(0, 1))
 

@@ -16,7 +16,7 @@ from autograd_doctor.events import (
     NonFiniteProduced,
     TensorFacts,
 )
-from autograd_doctor.rules import gradient_spike, loss_diverges, update_ratio_extreme
+from autograd_doctor.rules.numerics import gradient_spike, loss_diverges, update_ratio_extreme
 
 MODEL = (seen(0, "net.weight"), seen(1, "net.bias", shape=(4,)), built(0, 1))
 

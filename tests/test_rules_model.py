@@ -27,12 +27,12 @@ from autograd_doctor.events import (
     Zeroing,
 )
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import (
+from autograd_doctor.rules.errors import invalid_target
+from autograd_doctor.rules.losses import (
     answer_in_input,
     batch_leak,
     batch_norm_single_sample,
     gradient_through_target,
-    invalid_target,
     loss_ignores_input,
     maximised_loss,
     missing_nonlinearity,

@@ -20,7 +20,7 @@ from autograd_doctor.events import (
     TensorFacts,
     Zeroing,
 )
-from autograd_doctor.rules import (
+from autograd_doctor.rules.numerics import (
     gradients_died,
     non_finite_backward,
     non_finite_forward,

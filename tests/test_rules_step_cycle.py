@@ -29,8 +29,8 @@ from autograd_doctor.events import (
     UpdatesMeasured,
 )
 from autograd_doctor.findings import Finding, Location
-from autograd_doctor.rules import (
-    Rule,
+from autograd_doctor.rules import Rule
+from autograd_doctor.rules.cycle import (
     accumulation_not_averaged,
     clip_before_unscale,
     clip_without_effect,

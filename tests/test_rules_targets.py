@@ -17,14 +17,14 @@ from autograd_doctor.events import (
     TargetsSeen,
 )
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import (
+from autograd_doctor.rules.connectivity import second_derivative_zero
+from autograd_doctor.rules.data import unnormalised_target
+from autograd_doctor.rules.losses import (
     class_weights_misplaced,
     noise_of_another_draw,
     positives_of_others,
     reductions_mixed,
-    second_derivative_zero,
     terminal_states_bootstrapped,
-    unnormalised_target,
 )
 
 # -------------------------------------------------------------------------------------------------------------- AD626

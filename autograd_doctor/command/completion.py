@@ -56,7 +56,9 @@ def _begins(word: str, incomplete: str) -> bool:
 
 def _rules() -> Iterator[Offer]:
     """Codes, then names: a rule's file has its name, and begins with its code."""
-    files = {path.stem.replace("_", "-"): path.read_text(encoding="utf-8") for path in _files("rules")}
+    files = {
+        path.stem.replace("_", "-"): path.read_text(encoding="utf-8") for path in (_PACKAGE / "rules").glob("*/*.py")
+    }
     heads = ((name, _RULE.match(text)) for name, text in files.items())
     found = sorted((head["code"], name, head["title"]) for name, head in heads if head)
     yield from ((code, f"{name}: {title}") for code, name, title in found)
@@ -64,10 +66,6 @@ def _rules() -> Iterator[Offer]:
 
 
 def _formats() -> list[str]:
-    sources = (path.read_text(encoding="utf-8") for path in _files("renderers"))
+    folder = _PACKAGE / "renderers"  # where a module is a file, or a folder of its own
+    sources = (path.read_text(encoding="utf-8") for path in (*folder.glob("*.py"), *folder.glob("*/__init__.py")))
     return sorted(match["name"] for match in map(_FORMAT.search, sources) if match)
-
-
-def _files(folder: str) -> Iterable[Path]:
-    """A module is a file, or a folder of its own."""
-    return (*(_PACKAGE / folder).glob("*.py"), *(_PACKAGE / folder).glob("*/__init__.py"))

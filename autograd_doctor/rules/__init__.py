@@ -101,22 +101,29 @@ class Rule:
 
 @cache
 def all_rules() -> tuple[Rule, ...]:
-    """Every rule of this folder, in the order of their codes."""
-    rules = (_rule(entry.name) for entry in pkgutil.iter_modules(__path__))
+    """Every rule of the folders in here, in the order of their codes."""
+    rules = (_rule(path) for path in _files())
     return tuple(sorted(rules, key=lambda rule: rule.code))
 
 
 def rule_called(selector: str) -> Rule | None:
     """The rule of this code or name, None if there is none. Only files that may hold it are loaded."""
-    for entry in pkgutil.iter_modules(__path__):
-        source = Path(__path__[0], f"{entry.name}.py").read_text(encoding="utf-8")
-        if f'"{selector}"' in source:
-            rule = _rule(entry.name)
+    for path in _files():
+        if f'"{selector}"' in path.read_text(encoding="utf-8"):
+            rule = _rule(path)
             if selector in (rule.code, rule.name):
                 return rule
     return None
 
 
-def _rule(file_name: str) -> Rule:
-    rule: Rule = importlib.import_module(f"{__name__}.{file_name}").RULE
+def _files() -> Iterator[Path]:
+    """One for each rule, in the folder of its family."""
+    here = Path(__path__[0])
+    for family in pkgutil.iter_modules(__path__):
+        for entry in pkgutil.iter_modules([str(here / family.name)]):
+            yield here / family.name / f"{entry.name}.py"
+
+
+def _rule(path: Path) -> Rule:
+    rule: Rule = importlib.import_module(f"{__name__}.{path.parent.name}.{path.stem}").RULE
     return rule

@@ -100,6 +100,6 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good, good_frozen_segment),
-    folds=("AD202", "AD203", "AD506", "AD802", "AD116"),
+    folds=("AD202", "AD203", "AD506", "AD116"),
     references=("https://docs.pytorch.org/docs/stable/checkpoint.html",),
 )

@@ -1,0 +1,1 @@
+"""Rules of connectivity: what a loss reaches, and what it does not (AD2xx)."""

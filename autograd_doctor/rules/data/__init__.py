@@ -1,0 +1,1 @@
+"""Rules of data and of evaluation (AD7xx)."""

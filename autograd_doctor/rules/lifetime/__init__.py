@@ -1,0 +1,1 @@
+"""Rules of the lifetime of graphs, and of memory (AD3xx)."""

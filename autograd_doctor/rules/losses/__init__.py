@@ -1,0 +1,1 @@
+"""Rules of losses and models (AD6xx)."""

@@ -26,8 +26,8 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from autograd_doctor.events import Event
-from autograd_doctor.instruments import detail
 from autograd_doctor.instruments.session import Session, all_instruments
+from autograd_doctor.instruments.spine import detail
 
 Step = Callable[[], None]
 

@@ -10,9 +10,9 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 
-from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.instrument import Instrument
-from autograd_doctor.instruments.parameters import Parameters
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.reading.operation_kinds import Kind
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.modules import ModuleCall

@@ -1,6 +1,6 @@
 """Which lines of the child could be broken without any test of theirs noticing?
 
-    python -m tests.mutations autograd_doctor/instruments/ledger.py
+    python -m tests.mutations autograd_doctor/instruments/spine/ledger.py
 
 breaks one place of the file at a time: a comparison, `and`/`or`, a `not`, a number, a truth value, a statement, what is
 returned. After each the tests that belong to the file run, in a process of their own. A mutation that they notice is
@@ -194,7 +194,7 @@ def main(arguments: list[str]) -> None:
     os.environ["OMP_NUM_THREADS"] = "1"
     named = [Path(argument).resolve() for argument in arguments]
     folders = ("signals", "instruments", "reading")
-    files = named or [file for folder in folders for file in sorted((PACKAGE / folder).glob("*.py"))]
+    files = named or [file for folder in folders for file in sorted((PACKAGE / folder).rglob("*.py"))]
     counts = [check(file, tests_of(file)) for file in files if tests_of(file)]
     killed, made = (sum(column) for column in zip(*counts, strict=True))
     print(f"in all, {killed} of {made} killed: {killed / made:.0%}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import subprocess
 import sys
@@ -254,7 +255,7 @@ INSTRUMENTS = pytest.mark.parametrize("kind", all_instruments(), ids=name_of)
 
 @INSTRUMENTS
 def test_instrument_emits_what_it_constructs_and_nothing_else(kind: type[Instrument]) -> None:
-    path = PACKAGE / "instruments" / f"{name_of(kind)}.py"
+    path = Path(inspect.getfile(kind))
     kinds = {event.__name__ for event in recording.EVENT_TYPES}
     named = {node.id for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Name)}
     assert {event.__name__ for event in kind.emits} <= named & kinds

@@ -12,7 +12,7 @@ import torch.utils.checkpoint
 from torch import nn
 
 from autograd_doctor.events import CheckpointRan, Event, ParameterSeen
-from autograd_doctor.instruments.checkpoints import Checkpoints
+from autograd_doctor.instruments.errors.checkpoints import Checkpoints
 from tests.watching import watching
 
 BOTH = pytest.mark.parametrize("reentrant", [False, True], ids=["without re-entrance", "re-entrant"])

@@ -12,8 +12,8 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 from autograd_doctor.events import OperationFailed, ProgramRaised
-from autograd_doctor.instruments.backward_runs import BackwardRuns
-from autograd_doctor.instruments.failures import Failures
+from autograd_doctor.instruments.errors.failures import Failures
+from autograd_doctor.instruments.spine.backward_runs import BackwardRuns
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.crash import CrashKind, crash_of
 from tests.watching import watching

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from autograd_doctor.instruments.positive_pairs import _likeness, _partners
-from autograd_doctor.instruments.sequence_ends import _ended
-from autograd_doctor.instruments.windows import _found, _recurring
+from autograd_doctor.instruments.data.sequence_ends import _ended
+from autograd_doctor.instruments.data.windows import _found, _recurring
+from autograd_doctor.instruments.losses.positive_pairs import _likeness, _partners
 from autograd_doctor.reading import fingerprint
 from autograd_doctor.reading.collated import misordered
 from autograd_doctor.reading.fingerprint import row_keys

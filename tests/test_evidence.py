@@ -202,9 +202,9 @@ def test_waiting_that_the_program_got_over_before_is_no_hang() -> None:
 def test_who_takes_no_notice_of_the_stop_and_does_not_move_hangs(
     monkeypatch: pytest.MonkeyPatch, taken: int, still: int, reason: str
 ) -> None:
-    from autograd_doctor.instruments.course import Course
     from autograd_doctor.instruments.instrument import Site
     from autograd_doctor.instruments.session import Session
+    from autograd_doctor.instruments.spine.course import Course
     from autograd_doctor.runner import stopping
 
     raised: list[Any] = []

@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn import functional as F  # noqa: N812
 from torch.overrides import TorchFunctionMode
 
-from autograd_doctor.instruments.functional_modes import _Use
+from autograd_doctor.instruments.connectivity.functional_modes import _Use
 from autograd_doctor.reading.functional_modes import draws_numbers, was_active
 
 X = torch.randn(4, 3, 5)

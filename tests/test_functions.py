@@ -11,8 +11,8 @@ import torch
 from torch import nn
 
 from autograd_doctor.events import ContextAttributeKept, Event, FunctionJudged
-from autograd_doctor.instruments.course import Course
-from autograd_doctor.instruments.functions import Functions
+from autograd_doctor.instruments.errors.functions import Functions
+from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.reading.derivatives import small_copies
 from tests.watching import watching
 

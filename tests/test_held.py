@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from autograd_doctor.events import FunctionJudged
-from autograd_doctor.instruments.functions import Functions
+from autograd_doctor.instruments.errors.functions import Functions
 from autograd_doctor.reading.held import held, is_still
 from tests.watching import watching
 

@@ -39,22 +39,22 @@ from autograd_doctor.events import (
     SnapshotKept,
 )
 from autograd_doctor.findings import Location
-from autograd_doctor.instruments.backward_runs import BackwardRuns
-from autograd_doctor.instruments.checkpoints import Checkpoints
-from autograd_doctor.instruments.clipping import Clipping
-from autograd_doctor.instruments.course import Course
-from autograd_doctor.instruments.failures import Failures
-from autograd_doctor.instruments.grad_mode_left import GradModeLeft
-from autograd_doctor.instruments.grad_modes import GradModes
-from autograd_doctor.instruments.hooks import Hooks
-from autograd_doctor.instruments.loss_scales import LossScales
-from autograd_doctor.instruments.module_calls import ModuleCalls
-from autograd_doctor.instruments.modules import Modules
-from autograd_doctor.instruments.optimizer_steps import OptimizerSteps
-from autograd_doctor.instruments.retained_graphs import RetainedGraphs
-from autograd_doctor.instruments.schedulers import Schedulers
-from autograd_doctor.instruments.snapshots import Snapshots
-from autograd_doctor.instruments.unused_forwards import UnusedForwards
+from autograd_doctor.instruments.connectivity.grad_mode_left import GradModeLeft
+from autograd_doctor.instruments.connectivity.grad_modes import GradModes
+from autograd_doctor.instruments.connectivity.unused_forwards import UnusedForwards
+from autograd_doctor.instruments.cycle.clipping import Clipping
+from autograd_doctor.instruments.cycle.loss_scales import LossScales
+from autograd_doctor.instruments.cycle.schedulers import Schedulers
+from autograd_doctor.instruments.errors.checkpoints import Checkpoints
+from autograd_doctor.instruments.errors.failures import Failures
+from autograd_doctor.instruments.lifetime.hooks import Hooks
+from autograd_doctor.instruments.lifetime.retained_graphs import RetainedGraphs
+from autograd_doctor.instruments.lifetime.snapshots import Snapshots
+from autograd_doctor.instruments.spine.backward_runs import BackwardRuns
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.module_calls import ModuleCalls
+from autograd_doctor.instruments.spine.modules import Modules
+from autograd_doctor.instruments.spine.optimizer_steps import OptimizerSteps
 from autograd_doctor.reading.frame_locals import local_variables
 from tests.watching import Recorded, watching
 

@@ -19,9 +19,9 @@ from autograd_doctor.events import (
     UpdatesDiscarded,
 )
 from autograd_doctor.findings import ExitCode
-from autograd_doctor.instruments.backward_runs import BackwardRuns
-from autograd_doctor.instruments.learning import Learning
-from autograd_doctor.instruments.optimizer_steps import OptimizerSteps
+from autograd_doctor.instruments.cycle.learning import Learning
+from autograd_doctor.instruments.spine.backward_runs import BackwardRuns
+from autograd_doctor.instruments.spine.optimizer_steps import OptimizerSteps
 from autograd_doctor.recording import EVENT_TYPES
 from autograd_doctor.rules.cycle.learning_rate_zero import RULE as RATE_ZERO
 from autograd_doctor.rules.cycle.nothing_learned import RULE

@@ -28,8 +28,8 @@ from autograd_doctor.events import (
     RunEnded,
     RunStarted,
 )
-from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.session import Session
+from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.own_python import own_python
 from autograd_doctor.plan import STACKS, Plan, Target
 from autograd_doctor.runner import stopping

@@ -15,9 +15,9 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from autograd_doctor.events import Event, InstrumentAttached, InstrumentDetached, InstrumentFailed
-from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.instrument import Instrument, name_of, requirements
 from autograd_doctor.instruments.session import Session, all_instruments, needed_for
+from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.signals import Signals
 from tests.watching import Replaced, global_state, recording_replacements
 

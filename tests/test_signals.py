@@ -16,7 +16,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from autograd_doctor.instruments.clipping import Clipping
+from autograd_doctor.instruments.cycle.clipping import Clipping
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.guard import Guard, hide_from_observers

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from autograd_doctor.instruments.tape import Tape
+from autograd_doctor.instruments.spine.tape import Tape
 from autograd_doctor.reading.divergences import is_divergence
 from autograd_doctor.reading.tape import GRAD, Labels, Op, Value, behind, labels_behind, source_of, way_from
 from tests.tapes import data, given, made
@@ -180,7 +180,7 @@ def test_no_tensor_is_kept_alive(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_tape_ends_at_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("autograd_doctor.instruments.tape._MOST", 3)
+    monkeypatch.setattr("autograd_doctor.instruments.spine.tape._MOST", 3)
 
     def step(model: nn.Module, x: torch.Tensor) -> list[torch.Tensor]:
         out = model(x)

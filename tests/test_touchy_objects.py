@@ -24,16 +24,16 @@ from autograd_doctor.events import (
     ScalerUsed,
     SchedulerStepped,
 )
-from autograd_doctor.instruments.backward_runs import BackwardRuns
-from autograd_doctor.instruments.checkpoints import Checkpoints
-from autograd_doctor.instruments.grad_modes import GradModes
-from autograd_doctor.instruments.hooks import Hooks
-from autograd_doctor.instruments.loss_scales import LossScales
-from autograd_doctor.instruments.module_calls import ModuleCalls
-from autograd_doctor.instruments.optimizer_steps import OptimizerSteps
-from autograd_doctor.instruments.saved_changes import SavedChanges
-from autograd_doctor.instruments.schedulers import Schedulers
-from autograd_doctor.instruments.train_modes import TrainModes
+from autograd_doctor.instruments.connectivity.grad_modes import GradModes
+from autograd_doctor.instruments.connectivity.train_modes import TrainModes
+from autograd_doctor.instruments.cycle.loss_scales import LossScales
+from autograd_doctor.instruments.cycle.schedulers import Schedulers
+from autograd_doctor.instruments.errors.checkpoints import Checkpoints
+from autograd_doctor.instruments.errors.saved_changes import SavedChanges
+from autograd_doctor.instruments.lifetime.hooks import Hooks
+from autograd_doctor.instruments.spine.backward_runs import BackwardRuns
+from autograd_doctor.instruments.spine.module_calls import ModuleCalls
+from autograd_doctor.instruments.spine.optimizer_steps import OptimizerSteps
 from autograd_doctor.reading.graph_bytes import saved_bytes
 from autograd_doctor.reading.module_tree import buffers_in, modules_in, parameters_in
 from autograd_doctor.reading.numbers import IdentityTable

@@ -5,14 +5,14 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from functools import cache
 from typing import TypeVar
 
 from autograd_doctor.events import Event, InstrumentAttached, InstrumentDetached, InstrumentFailed
-from autograd_doctor.instruments.course import Course
 from autograd_doctor.instruments.instrument import Instrument, Record, Site, name_of, requirements
+from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.reading.torch_versions import packing_watched
 from autograd_doctor.signals import Signals
 from autograd_doctor.wording import first_line
@@ -23,11 +23,19 @@ _PACKAGE = __name__.rpartition(".")[0]
 
 @cache
 def all_instruments() -> tuple[type[Instrument], ...]:
-    """The instruments of this folder: in each file, the class that the file defines and that is no other's part."""
-    package = importlib.import_module(_PACKAGE)
-    modules = (importlib.import_module(f"{_PACKAGE}.{entry.name}") for entry in pkgutil.iter_modules(package.__path__))
+    """Those of the folders in here: in each file, the class that the file defines and that is no other's part."""
+    modules = (importlib.import_module(name) for name in _names())
     found = (value for module in modules for value in vars(module).values() if _is_defined_in(value, module.__name__))
     return tuple(sorted(found, key=name_of))
+
+
+def _names() -> Iterator[str]:
+    """One file for each instrument, in the folder of its family."""
+    package = importlib.import_module(_PACKAGE)
+    for family in pkgutil.iter_modules(package.__path__):
+        if family.ispkg:
+            folder = importlib.import_module(f"{_PACKAGE}.{family.name}")
+            yield from (f"{folder.__name__}.{entry.name}" for entry in pkgutil.iter_modules(folder.__path__))
 
 
 def _is_defined_in(value: object, module: str) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch.autograd import Function
 
-from autograd_doctor.instruments.functions import Functions
+from autograd_doctor.instruments.errors.functions import Functions
 from autograd_doctor.mistakes import nearest
 from autograd_doctor.plan import FunctionPlan, Target
 from autograd_doctor.reading.function_signature import parameters

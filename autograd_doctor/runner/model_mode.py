@@ -16,7 +16,7 @@ from torch import nn
 from torch.optim import Optimizer
 
 from autograd_doctor.calling import required
-from autograd_doctor.instruments.parameters import Parameters
+from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.mistakes import nearest
 from autograd_doctor.plan import OWN_OPTIMIZERS, OWN_OUTPUT, OWN_STEP, Build, LossPlan, ModelPlan, Target, own_object
 from autograd_doctor.reading.places import is_own

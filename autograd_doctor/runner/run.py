@@ -31,20 +31,20 @@ from autograd_doctor.events import (
     RunEnded,
     RunStarted,
 )
-from autograd_doctor.instruments.course import Course
-from autograd_doctor.instruments.detail import Detail
-from autograd_doctor.instruments.devices import Devices
-from autograd_doctor.instruments.functions import Functions
-from autograd_doctor.instruments.gradient_norms import GradientNorms
-from autograd_doctor.instruments.light_steps import LightSteps
-from autograd_doctor.instruments.lineage import Lineage
-from autograd_doctor.instruments.loaders import Loaders
-from autograd_doctor.instruments.memory import Memory
-from autograd_doctor.instruments.module_calls import ModuleCalls
-from autograd_doctor.instruments.optimizer_steps import OptimizerSteps
-from autograd_doctor.instruments.parameters import Parameters
+from autograd_doctor.instruments.errors.functions import Functions
 from autograd_doctor.instruments.session import Session, needed_for
-from autograd_doctor.instruments.torch_warnings import TorchWarnings
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.detail import Detail
+from autograd_doctor.instruments.spine.devices import Devices
+from autograd_doctor.instruments.spine.gradient_norms import GradientNorms
+from autograd_doctor.instruments.spine.light_steps import LightSteps
+from autograd_doctor.instruments.spine.lineage import Lineage
+from autograd_doctor.instruments.spine.loaders import Loaders
+from autograd_doctor.instruments.spine.memory import Memory
+from autograd_doctor.instruments.spine.module_calls import ModuleCalls
+from autograd_doctor.instruments.spine.optimizer_steps import OptimizerSteps
+from autograd_doctor.instruments.spine.parameters import Parameters
+from autograd_doctor.instruments.spine.torch_warnings import TorchWarnings
 from autograd_doctor.keeping.claims import is_waiting
 from autograd_doctor.plan import STACKS, Plan
 from autograd_doctor.runner import crash

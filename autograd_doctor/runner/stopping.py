@@ -38,7 +38,7 @@ from autograd_doctor.events import (
     NonFiniteInput,
     NonFiniteProduced,
 )
-from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.runner.standstill import Standstill
 from autograd_doctor.runner.whereabouts import line_of, sleeps
 from autograd_doctor.signals.guard import Guard

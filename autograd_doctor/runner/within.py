@@ -10,9 +10,9 @@ from torch.optim import Optimizer
 
 from autograd_doctor.clock import CLOCK
 from autograd_doctor.events import InstrumentAttached, ProcessStarted, RunEnded
-from autograd_doctor.instruments.optimizers import Optimizers
-from autograd_doctor.instruments.parameters import Parameters
 from autograd_doctor.instruments.session import Session, needed_for
+from autograd_doctor.instruments.spine.optimizers import Optimizers
+from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.plan import Plan
 from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.variable_names import variable_name

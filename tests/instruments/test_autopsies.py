@@ -10,10 +10,10 @@ from torch import nn
 from torch.optim import SGD
 
 from autograd_doctor.events import MoreDetailNeeded, NonFiniteProduced
-from autograd_doctor.instruments.autopsies import Autopsies
-from autograd_doctor.instruments.backward_runs import BackwardRuns
-from autograd_doctor.instruments.detail import CLOSE_STEPS, FIRST_STEPS, Detail
-from autograd_doctor.instruments.nonfinite import NonFinite
+from autograd_doctor.instruments.numerics.autopsies import Autopsies
+from autograd_doctor.instruments.numerics.nonfinite import NonFinite
+from autograd_doctor.instruments.spine.backward_runs import BackwardRuns
+from autograd_doctor.instruments.spine.detail import CLOSE_STEPS, FIRST_STEPS, Detail
 from tests.inventing import Invented, inventing
 
 

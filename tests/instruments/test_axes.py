@@ -11,9 +11,9 @@ import torch
 from torch import nn
 
 from autograd_doctor.events import AxesMixed
-from autograd_doctor.instruments.axes import AxesFollowed
-from autograd_doctor.instruments.layer_pairs import LayerPairs
-from autograd_doctor.instruments.still_outputs import StillOutputs
+from autograd_doctor.instruments.losses.axes import AxesFollowed
+from autograd_doctor.instruments.losses.layer_pairs import LayerPairs
+from autograd_doctor.instruments.losses.still_outputs import StillOutputs
 from tests.watching import watching
 
 Compute = Callable[[Any, torch.Tensor], torch.Tensor]

@@ -11,11 +11,11 @@ from torch import nn
 from torch.optim import SGD
 
 from autograd_doctor.events import BackwardRan, NonFiniteGradient
-from autograd_doctor.instruments import backward_runs as module
-from autograd_doctor.instruments.backward_runs import BackwardRuns
-from autograd_doctor.instruments.course import Course
-from autograd_doctor.instruments.detail import CLOSE_STEPS
-from autograd_doctor.instruments.tensors import Tensors
+from autograd_doctor.instruments.spine import backward_runs as module
+from autograd_doctor.instruments.spine.backward_runs import BackwardRuns
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.detail import CLOSE_STEPS
+from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.reading import graph_walk
 from autograd_doctor.reading.made import Made, numbers_in
 from tests.inventing import Invented, inventing

@@ -14,7 +14,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from autograd_doctor.events import BatchLeakJudged, InstrumentLimited
-from autograd_doctor.instruments.batch_leaks import BatchLeaks
+from autograd_doctor.instruments.losses.batch_leaks import BatchLeaks
 from tests.watching import Recorded, watching
 
 LOG: list[int] = []

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset
 
-from autograd_doctor.instruments.batch_sources import BatchSources, end_of_reading
-from autograd_doctor.instruments.tensors import Tensors
+from autograd_doctor.instruments.spine.batch_sources import BatchSources, end_of_reading
+from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.reading.places import locate
 from autograd_doctor.signals.attention import Attention
 from tests.watching import Recorded, watching

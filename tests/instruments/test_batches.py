@@ -12,9 +12,9 @@ from torch.optim import SGD
 from torch.utils.data import DataLoader, RandomSampler, TensorDataset
 
 from autograd_doctor.events import BatchRepeated, WorkersAlike
-from autograd_doctor.instruments.batches import Batches
-from autograd_doctor.instruments.sources import Sources, samples
-from autograd_doctor.instruments.workers import Workers
+from autograd_doctor.instruments.data.batches import Batches
+from autograd_doctor.instruments.data.workers import Workers
+from autograd_doctor.instruments.spine.sources import Sources, samples
 from autograd_doctor.signals.loaders import BatchAsked, PassBegan
 from tests.inventing import Invented, inventing
 

@@ -9,7 +9,7 @@ import torch
 from torch.nn.functional import ctc_loss
 
 from autograd_doctor.events import BlankTargets
-from autograd_doctor.instruments.blanks import Blanks
+from autograd_doctor.instruments.errors.blanks import Blanks
 from tests.watching import watching
 
 ROWS = torch.tensor([[1, 2, 0], [3, 0, 0], [1, 1, 2]])

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from autograd_doctor.events import CarriedValueMeasured
-from autograd_doctor.instruments.carried_values import CarriedValues
+from autograd_doctor.instruments.numerics.carried_values import CarriedValues
 from tests.watching import watching
 
 Update = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]

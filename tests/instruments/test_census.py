@@ -10,10 +10,10 @@ from torch import nn
 from torch.optim import SGD
 
 from autograd_doctor.events import Survivor, SurvivorsCounted
-from autograd_doctor.instruments import census as module
-from autograd_doctor.instruments import detail
-from autograd_doctor.instruments.census import Census
-from autograd_doctor.instruments.loaders import Loaders
+from autograd_doctor.instruments.lifetime import census as module
+from autograd_doctor.instruments.lifetime.census import Census
+from autograd_doctor.instruments.spine import detail
+from autograd_doctor.instruments.spine.loaders import Loaders
 from tests.inventing import Invented, inventing
 
 FIRST = min(module._CENSUS_STEPS)

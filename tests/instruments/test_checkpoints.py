@@ -10,9 +10,9 @@ import torch
 from torch import nn
 
 from autograd_doctor.events import CheckpointRan, ParameterSeen
-from autograd_doctor.instruments import checkpoints as module
-from autograd_doctor.instruments.checkpoints import Checkpoints
-from autograd_doctor.instruments.modules import Modules
+from autograd_doctor.instruments.errors import checkpoints as module
+from autograd_doctor.instruments.errors.checkpoints import Checkpoints
+from autograd_doctor.instruments.spine.modules import Modules
 from autograd_doctor.reading.operation_kinds import Kind
 from autograd_doctor.signals.checkpoints import CheckpointCall
 from autograd_doctor.signals.operations import Operation

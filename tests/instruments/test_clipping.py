@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from autograd_doctor.events import GradientsCleared, GradientsClipped
-from autograd_doctor.instruments.clipping import Clipping
+from autograd_doctor.instruments.cycle.clipping import Clipping
 from autograd_doctor.signals.clipping import ClipCall
 from tests.inventing import Invented, inventing
 
@@ -98,7 +98,7 @@ def test_the_loss_scale_in_the_gradients():
     from torch.amp import GradScaler
     from torch.optim import SGD
 
-    from autograd_doctor.instruments.optimizers import Optimizers
+    from autograd_doctor.instruments.spine.optimizers import Optimizers
     from autograd_doctor.signals.scalers import ScalerCall
 
     weight, scaler = nn.Parameter(torch.ones(1)), GradScaler("cpu", init_scale=4.0)

@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn.functional import cosine_similarity, cross_entropy, linear, log_softmax, normalize
 
 from autograd_doctor.events import ScoresConfined
-from autograd_doctor.instruments.confined_scores import ConfinedScores
+from autograd_doctor.instruments.losses.confined_scores import ConfinedScores
 from tests.watching import watching
 
 SCALE = nn.Parameter(torch.tensor(0.1))

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.optim import SGD
 
-from autograd_doctor.instruments.course import Course
+from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.signals.optimizers import StepCall
 from tests.inventing import Invented, inventing
 

@@ -13,8 +13,8 @@ from torch.optim import SGD
 from torch.overrides import BaseTorchFunctionMode, _get_current_function_mode_stack
 
 from autograd_doctor.events import DetailTurned
-from autograd_doctor.instruments import detail as module
-from autograd_doctor.instruments.detail import (
+from autograd_doctor.instruments.spine import detail as module
+from autograd_doctor.instruments.spine.detail import (
     CLOSE_SAMPLES_UNTIL,
     CLOSE_STEPS,
     FIRST_STEPS,
@@ -23,8 +23,8 @@ from autograd_doctor.instruments.detail import (
     SAMPLED_EVERY,
     Detail,
 )
-from autograd_doctor.instruments.ledger import Ledger
-from autograd_doctor.instruments.lineage import Lineage
+from autograd_doctor.instruments.spine.ledger import Ledger
+from autograd_doctor.instruments.spine.lineage import Lineage
 from tests.inventing import Invented, inventing
 from tests.watching import watching
 

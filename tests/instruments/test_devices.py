@@ -6,8 +6,8 @@ import torch
 from torch import nn
 
 from autograd_doctor.events import DevicesUsed
-from autograd_doctor.instruments.devices import Devices
-from autograd_doctor.instruments.optimizers import Optimizers
+from autograd_doctor.instruments.spine.devices import Devices
+from autograd_doctor.instruments.spine.optimizers import Optimizers
 from tests.watching import watching
 
 

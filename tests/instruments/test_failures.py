@@ -7,8 +7,8 @@ from torch import nn
 from torch.optim import SGD
 
 from autograd_doctor.events import OperationFailed
-from autograd_doctor.instruments import failures as module
-from autograd_doctor.instruments.failures import Failures
+from autograd_doctor.instruments.errors import failures as module
+from autograd_doctor.instruments.errors.failures import Failures
 from autograd_doctor.reading.operation_kinds import Kind
 from autograd_doctor.signals.operations import Operation
 from tests.inventing import inventing

@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional
 
 from autograd_doctor.events import FixedSlopeAdded
-from autograd_doctor.instruments.fixed_slopes import FixedSlopes
+from autograd_doctor.instruments.connectivity.fixed_slopes import FixedSlopes
 from tests.watching import watching
 
 Loss = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]

@@ -11,8 +11,8 @@ import torch
 from torch import nn
 
 from autograd_doctor.events import FlagIgnored
-from autograd_doctor.instruments.flags import Flags
-from autograd_doctor.instruments.optimizer_steps import OptimizerSteps
+from autograd_doctor.instruments.connectivity.flags import Flags
+from autograd_doctor.instruments.spine.optimizer_steps import OptimizerSteps
 from tests.watching import Recorded, watching
 
 

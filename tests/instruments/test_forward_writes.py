@@ -9,8 +9,8 @@ import torch
 from torch import nn
 from torch.optim import SGD
 
-from autograd_doctor.instruments import forward_writes as module
-from autograd_doctor.instruments.forward_writes import ForwardWrites
+from autograd_doctor.instruments.connectivity import forward_writes as module
+from autograd_doctor.instruments.connectivity.forward_writes import ForwardWrites
 from autograd_doctor.reading.operation_kinds import Kind
 from autograd_doctor.signals.operations import Operation
 from tests.inventing import Invented, inventing

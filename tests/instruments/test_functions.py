@@ -11,8 +11,8 @@ from torch.autograd.function import once_differentiable
 from torch.optim import SGD
 
 from autograd_doctor.events import ContextAttributeKept, FunctionJudged
-from autograd_doctor.instruments import functions as module
-from autograd_doctor.instruments.functions import Functions
+from autograd_doctor.instruments.errors import functions as module
+from autograd_doctor.instruments.errors.functions import Functions
 from autograd_doctor.signals.custom_functions import FunctionCall
 from tests.inventing import Invented, inventing
 

@@ -12,7 +12,7 @@ from torch import nn
 from torch.optim import SGD
 
 from autograd_doctor.events import GradModeLeftOff
-from autograd_doctor.instruments.grad_mode_left import GradModeLeft
+from autograd_doctor.instruments.connectivity.grad_mode_left import GradModeLeft
 from autograd_doctor.signals.grad_modes import GradSwitched
 from tests.inventing import Invented, inventing
 

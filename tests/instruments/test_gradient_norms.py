@@ -9,8 +9,8 @@ import torch
 from torch import nn
 
 from autograd_doctor.events import GradientNormsMeasured, OptimizerStepped
-from autograd_doctor.instruments.gradient_norms import GradientNorms
-from autograd_doctor.instruments.optimizer_steps import OptimizerSteps
+from autograd_doctor.instruments.spine.gradient_norms import GradientNorms
+from autograd_doctor.instruments.spine.optimizer_steps import OptimizerSteps
 from tests.watching import Recorded, watching
 
 

@@ -10,10 +10,10 @@ from torch import nn
 from torch.optim import SGD
 
 from autograd_doctor.events import GradientMeasured
-from autograd_doctor.instruments import gradient_spikes as module
-from autograd_doctor.instruments.course import Course
-from autograd_doctor.instruments.gradient_spikes import GradientSpikes
-from autograd_doctor.instruments.loss_scales import LossScales
+from autograd_doctor.instruments.cycle.loss_scales import LossScales
+from autograd_doctor.instruments.numerics import gradient_spikes as module
+from autograd_doctor.instruments.numerics.gradient_spikes import GradientSpikes
+from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.scalers import ScalerCall
 from tests.inventing import Invented, inventing

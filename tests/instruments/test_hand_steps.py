@@ -9,12 +9,12 @@ import torch
 from torch.optim import SGD
 
 from autograd_doctor.events import LightStepsCounted, OptimizerStepped
-from autograd_doctor.instruments.course import Course
-from autograd_doctor.instruments.detail import Detail
-from autograd_doctor.instruments.hand_steps import HandSteps
-from autograd_doctor.instruments.light_steps import LightSteps
-from autograd_doctor.instruments.lineage import Lineage
-from autograd_doctor.instruments.rebinding import Rebinding
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.detail import Detail
+from autograd_doctor.instruments.spine.hand_steps import HandSteps
+from autograd_doctor.instruments.spine.light_steps import LightSteps
+from autograd_doctor.instruments.spine.lineage import Lineage
+from autograd_doctor.instruments.spine.rebinding import Rebinding
 from tests.watching import watching
 
 Weights = list[torch.Tensor]

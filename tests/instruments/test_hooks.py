@@ -9,8 +9,8 @@ from torch import nn
 from torch.optim import SGD
 
 from autograd_doctor.events import HooksCounted
-from autograd_doctor.instruments import hooks as module
-from autograd_doctor.instruments.hooks import Hooks
+from autograd_doctor.instruments.lifetime import hooks as module
+from autograd_doctor.instruments.lifetime.hooks import Hooks
 from tests.inventing import Invented, inventing
 
 

@@ -11,8 +11,8 @@ from torch import nn
 from torch.optim import SGD
 
 from autograd_doctor.events import LossDropped, TermIdle, TermUsed
-from autograd_doctor.instruments.detail import Detail
-from autograd_doctor.instruments.idle_terms import IdleTerms
+from autograd_doctor.instruments.connectivity.idle_terms import IdleTerms
+from autograd_doctor.instruments.spine.detail import Detail
 from tests.inventing import Invented, inventing
 
 Use = Callable[[torch.Tensor], object]

@@ -10,7 +10,7 @@ from torch import nn
 from torch.optim import SGD
 
 from autograd_doctor.events import CopyKept
-from autograd_doctor.instruments.kept_copies import KeptCopies
+from autograd_doctor.instruments.connectivity.kept_copies import KeptCopies
 from tests.watching import watching
 
 Update = Callable[[nn.Linear, nn.Linear], None]

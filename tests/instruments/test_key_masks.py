@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
 from autograd_doctor.events import MaskInverted
-from autograd_doctor.instruments.key_masks import KeyMasks
+from autograd_doctor.instruments.losses.key_masks import KeyMasks
 from tests.watching import watching
 
 TOKENS = torch.tensor([[1, 2, 3, 0, 0], [4, 5, 0, 0, 0], [6, 7, 8, 9, 0]])

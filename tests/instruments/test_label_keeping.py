@@ -12,8 +12,8 @@ from torch.nn.functional import cross_entropy
 from torch.optim import SGD
 
 from autograd_doctor.events import LabelsLost
-from autograd_doctor.instruments import detail
-from autograd_doctor.instruments.label_keeping import LabelKeeping
+from autograd_doctor.instruments.data.label_keeping import LabelKeeping
+from autograd_doctor.instruments.spine import detail
 from tests.watching import watching
 
 ROWS, BATCH, EPOCHS, FIRST = 60, 12, 8, 3

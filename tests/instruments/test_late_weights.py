@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional
 
 from autograd_doctor.events import WeightedTooLate
-from autograd_doctor.instruments.late_weights import LateWeights
+from autograd_doctor.instruments.losses.late_weights import LateWeights
 from tests.watching import watching
 
 Loss = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]

@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional
 
 from autograd_doctor.events import LayersChained, LayerUsedOtherwise
-from autograd_doctor.instruments.layer_pairs import LayerPairs
+from autograd_doctor.instruments.losses.layer_pairs import LayerPairs
 from tests.watching import Recorded, watching
 
 Forward = Callable[[nn.Linear, nn.Linear, torch.Tensor], torch.Tensor]

@@ -8,9 +8,9 @@ from torch import nn
 from torch.optim import SGD
 
 from autograd_doctor.events import LayersMeasured
-from autograd_doctor.instruments import layers as module
-from autograd_doctor.instruments.detail import CLOSE_STEPS
-from autograd_doctor.instruments.layers import Layers
+from autograd_doctor.instruments.numerics import layers as module
+from autograd_doctor.instruments.numerics.layers import Layers
+from autograd_doctor.instruments.spine.detail import CLOSE_STEPS
 from autograd_doctor.signals.backward import BackwardCall
 from tests.inventing import Invented, inventing
 

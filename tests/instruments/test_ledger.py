@@ -16,11 +16,11 @@ from autograd_doctor.events import (
     ParameterSeen,
 )
 from autograd_doctor.findings import Location
-from autograd_doctor.instruments import ledger as module
-from autograd_doctor.instruments.course import Course
-from autograd_doctor.instruments.ledger import Ledger
-from autograd_doctor.instruments.optimizers import Optimizers
-from autograd_doctor.instruments.parameters import Parameters
+from autograd_doctor.instruments.spine import ledger as module
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.ledger import Ledger
+from autograd_doctor.instruments.spine.optimizers import Optimizers
+from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.signals.clipping import ClipCall
 from tests.inventing import Invented, inventing
 

@@ -6,8 +6,8 @@ import torch
 from torch import nn
 
 from autograd_doctor.events import StatisticsLeft
-from autograd_doctor.instruments.detail import Detail
-from autograd_doctor.instruments.left_statistics import LeftStatistics
+from autograd_doctor.instruments.data.left_statistics import LeftStatistics
+from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.signals.registration import Registered
 from autograd_doctor.signals.states import StateLoad
 from tests.inventing import Invented, inventing

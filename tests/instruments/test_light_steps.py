@@ -10,10 +10,10 @@ from torch import nn
 from torch.optim import SGD
 
 from autograd_doctor.events import LightStepsCounted
-from autograd_doctor.instruments import light_steps as module
-from autograd_doctor.instruments.course import Course
-from autograd_doctor.instruments.detail import FIRST_STEPS, Detail
-from autograd_doctor.instruments.light_steps import LightSteps
+from autograd_doctor.instruments.spine import light_steps as module
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.detail import FIRST_STEPS, Detail
+from autograd_doctor.instruments.spine.light_steps import LightSteps
 from autograd_doctor.reading.graph_structure import make_up_of, nodes_of, structure_of
 from tests.inventing import Invented
 from tests.watching import Recorded, watching

@@ -9,9 +9,9 @@ import torch
 from torch import nn
 
 from autograd_doctor.events import PaddedTargetsSeen, RowsAlike, TwinPasses
-from autograd_doctor.instruments.alike_rows import AlikeRows
-from autograd_doctor.instruments.padding import PaddedTargets
-from autograd_doctor.instruments.twin_passes import TwinPassesSeen
+from autograd_doctor.instruments.data.alike_rows import AlikeRows
+from autograd_doctor.instruments.data.twin_passes import TwinPassesSeen
+from autograd_doctor.instruments.losses.padding import PaddedTargets
 from tests.watching import Recorded, watching
 
 Loss = Callable[[nn.Module, torch.Tensor], torch.Tensor]

@@ -11,12 +11,12 @@ import torch
 from torch import nn
 
 from autograd_doctor.events import InstrumentLimited, OptimizerStepped, ParameterCopied, ParameterFrozen
-from autograd_doctor.instruments.backward_runs import BackwardRuns
-from autograd_doctor.instruments.course import Course
-from autograd_doctor.instruments.grad_modes import GradModes
-from autograd_doctor.instruments.ledger import Ledger
-from autograd_doctor.instruments.lineage import Lineage
-from autograd_doctor.instruments.tensors import Tensors
+from autograd_doctor.instruments.connectivity.grad_modes import GradModes
+from autograd_doctor.instruments.spine.backward_runs import BackwardRuns
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.ledger import Ledger
+from autograd_doctor.instruments.spine.lineage import Lineage
+from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.reading.graph_walk import lineage_of
 from autograd_doctor.reading.made import Made, numbers_in
 from autograd_doctor.reading.operation_kinds import Kind

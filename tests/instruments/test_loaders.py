@@ -12,8 +12,8 @@ from torch.utils.data import DataLoader, IterableDataset
 
 from autograd_doctor.clock import Clock
 from autograd_doctor.events import BatchDrawn, Noted
-from autograd_doctor.instruments import loaders as module
-from autograd_doctor.instruments.loaders import Loaders
+from autograd_doctor.instruments.spine import loaders as module
+from autograd_doctor.instruments.spine.loaders import Loaders
 from autograd_doctor.signals.loaders import BatchAsked, LengthAsked, PassBegan
 from tests.inventing import Invented, inventing
 

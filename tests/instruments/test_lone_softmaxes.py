@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from autograd_doctor.events import SoftmaxOfOne
-from autograd_doctor.instruments.lone_softmaxes import LoneSoftmaxes
+from autograd_doctor.instruments.losses.lone_softmaxes import LoneSoftmaxes
 from tests.watching import watching
 
 

@@ -10,9 +10,9 @@ from torch import nn
 from torch.optim import SGD
 
 from autograd_doctor.events import LossesFollowed
-from autograd_doctor.instruments import loss_curves as module
-from autograd_doctor.instruments.detail import FIRST_STEPS, Detail
-from autograd_doctor.instruments.loss_curves import LossCurves
+from autograd_doctor.instruments.numerics import loss_curves as module
+from autograd_doctor.instruments.numerics.loss_curves import LossCurves
+from autograd_doctor.instruments.spine.detail import FIRST_STEPS, Detail
 from autograd_doctor.signals.backward import BackwardCall
 from tests.inventing import Invented, inventing
 

@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional
 
 from autograd_doctor.events import LossComputed
-from autograd_doctor.instruments.loss_inputs import LossInputs
+from autograd_doctor.instruments.losses.loss_inputs import LossInputs
 from tests.watching import watching
 
 X = torch.arange(20.0).reshape(5, 4) / 10 - 1

@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional
 
 from autograd_doctor.events import LossSignSeen
-from autograd_doctor.instruments.loss_signs import LossSigns
+from autograd_doctor.instruments.losses.loss_signs import LossSigns
 from tests.watching import watching
 
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]

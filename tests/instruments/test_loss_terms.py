@@ -12,8 +12,8 @@ from torch import nn
 from torch.optim import SGD
 
 from autograd_doctor.events import ConstantTerm, LossExamined
-from autograd_doctor.instruments.detail import Detail
-from autograd_doctor.instruments.loss_terms import LossTerms
+from autograd_doctor.instruments.connectivity.loss_terms import LossTerms
+from autograd_doctor.instruments.spine.detail import Detail
 from tests.inventing import Invented, inventing
 
 

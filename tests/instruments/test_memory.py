@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 from autograd_doctor.events import MemoryMeasured
-from autograd_doctor.instruments import memory
-from autograd_doctor.instruments.memory import Memory
+from autograd_doctor.instruments.spine import memory
+from autograd_doctor.instruments.spine.memory import Memory
 from autograd_doctor.reading.memory import resident_bytes
 from tests.watching import Recorded, watching
 

@@ -13,9 +13,9 @@ from torch import nn
 from torch.optim import SGD
 
 from autograd_doctor.events import ForwardRan, ModeSet, ModuleSeen, ParameterSeen
-from autograd_doctor.instruments.module_calls import ModuleCalls
-from autograd_doctor.instruments.module_register import ModuleRegister
-from autograd_doctor.instruments.train_modes import TrainModes
+from autograd_doctor.instruments.connectivity.train_modes import TrainModes
+from autograd_doctor.instruments.spine.module_calls import ModuleCalls
+from autograd_doctor.instruments.spine.module_register import ModuleRegister
 from autograd_doctor.signals.grad_modes import GradSwitched
 from autograd_doctor.signals.modules import ModuleCall, TrainCall
 from tests.inventing import Invented, inventing

@@ -6,8 +6,8 @@ import torch
 from torch import nn
 
 from autograd_doctor.events import ModuleSeen, ParameterSeen
-from autograd_doctor.instruments.module_register import ModuleRegister
-from autograd_doctor.instruments.modules import Modules
+from autograd_doctor.instruments.spine.module_register import ModuleRegister
+from autograd_doctor.instruments.spine.modules import Modules
 from tests.inventing import Invented, inventing
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from autograd_doctor.instruments.modules import Modules
+from autograd_doctor.instruments.spine.modules import Modules
 from tests.inventing import inventing
 
 

@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional
 
 from autograd_doctor.events import TargetLearned
-from autograd_doctor.instruments.moving_targets import MovingTargets
+from autograd_doctor.instruments.losses.moving_targets import MovingTargets
 from tests.watching import watching
 
 Loss = Callable[[nn.Module, torch.Tensor, torch.Tensor], torch.Tensor]

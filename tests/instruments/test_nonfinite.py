@@ -10,9 +10,9 @@ import torch
 from torch import nn
 
 from autograd_doctor.events import NonFiniteInput, NonFiniteProduced
-from autograd_doctor.instruments import nonfinite as module
-from autograd_doctor.instruments.nonfinite import NonFinite
-from autograd_doctor.instruments.tensors import Tensors
+from autograd_doctor.instruments.numerics import nonfinite as module
+from autograd_doctor.instruments.numerics.nonfinite import NonFinite
+from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.signals.attention import Attention
 from tests.inventing import Invented, inventing
 from tests.watching import watching

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from autograd_doctor.instruments.norm_values import NormValues
+from autograd_doctor.instruments.connectivity.norm_values import NormValues
 from tests.inventing import inventing
 
 

@@ -7,10 +7,10 @@ from torch import nn
 from torch.optim import SGD
 
 from autograd_doctor.events import GradientsCleared, OptimizerStepped
-from autograd_doctor.instruments import optimizer_steps as module
-from autograd_doctor.instruments.course import Course
-from autograd_doctor.instruments.ledger import Ledger
-from autograd_doctor.instruments.optimizer_steps import OptimizerSteps
+from autograd_doctor.instruments.spine import optimizer_steps as module
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.ledger import Ledger
+from autograd_doctor.instruments.spine.optimizer_steps import OptimizerSteps
 from autograd_doctor.signals.optimizers import StepCall
 from autograd_doctor.signals.scalers import ScalerCall
 from tests.inventing import Invented, inventing

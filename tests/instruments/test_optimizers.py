@@ -9,8 +9,8 @@ from torch import nn
 from torch.optim import SGD, Adam
 
 from autograd_doctor.events import OptimizerBuilt, ParametersAdded, ParameterSeen
-from autograd_doctor.instruments import optimizers as module
-from autograd_doctor.instruments.optimizers import Optimizers, setting
+from autograd_doctor.instruments.spine import optimizers as module
+from autograd_doctor.instruments.spine.optimizers import Optimizers, setting
 from autograd_doctor.signals.optimizers import GroupAdded
 from tests.inventing import inventing
 

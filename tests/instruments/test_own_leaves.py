@@ -13,8 +13,8 @@ from torch.optim import SGD
 from torch.utils.checkpoint import checkpoint
 
 from autograd_doctor.events import LeafCollected, LeafUsed
-from autograd_doctor.instruments import own_leaves as module
-from autograd_doctor.instruments.own_leaves import OwnLeaves
+from autograd_doctor.instruments.connectivity import own_leaves as module
+from autograd_doctor.instruments.connectivity.own_leaves import OwnLeaves
 from tests.inventing import Invented, inventing
 from tests.watching import watching
 

@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional
 
 from autograd_doctor.events import PairsReduced
-from autograd_doctor.instruments.pairs import Pairs
+from autograd_doctor.instruments.losses.pairs import Pairs
 from tests.watching import watching
 
 X = torch.arange(24.0).reshape(6, 4) / 10

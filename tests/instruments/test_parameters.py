@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from autograd_doctor.events import ParameterSeen
-from autograd_doctor.instruments.modules import Modules
-from autograd_doctor.instruments.parameters import Parameters
+from autograd_doctor.instruments.spine.modules import Modules
+from autograd_doctor.instruments.spine.parameters import Parameters
 from tests.inventing import inventing
 from tests.watching import watching
 

@@ -13,14 +13,14 @@ import torch
 from torch import nn
 
 from autograd_doctor.events import Event, LayersMeasured, NonFiniteGradient, NonFiniteInput, NonFiniteProduced
-from autograd_doctor.instruments import nonfinite
-from autograd_doctor.instruments.activations import Activations
-from autograd_doctor.instruments.autopsies import Autopsies
-from autograd_doctor.instruments.carried_values import CarriedValues
-from autograd_doctor.instruments.layers import Layers
-from autograd_doctor.instruments.nonfinite import NonFinite
-from autograd_doctor.instruments.spoiled_updates import SpoiledUpdates
-from autograd_doctor.instruments.update_sizes import UpdateSizes
+from autograd_doctor.instruments.numerics import nonfinite
+from autograd_doctor.instruments.numerics.activations import Activations
+from autograd_doctor.instruments.numerics.autopsies import Autopsies
+from autograd_doctor.instruments.numerics.carried_values import CarriedValues
+from autograd_doctor.instruments.numerics.layers import Layers
+from autograd_doctor.instruments.numerics.nonfinite import NonFinite
+from autograd_doctor.instruments.numerics.spoiled_updates import SpoiledUpdates
+from autograd_doctor.instruments.numerics.update_sizes import UpdateSizes
 from autograd_doctor.reading import graph_walk, put_off
 from tests.watching import watching
 

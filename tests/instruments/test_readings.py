@@ -11,7 +11,7 @@ import torch
 from torch.utils.data import ConcatDataset, Dataset, Subset, TensorDataset, default_collate
 
 from autograd_doctor.events import StoredDataChanged
-from autograd_doctor.instruments.readings import Readings
+from autograd_doctor.instruments.data.readings import Readings
 from autograd_doctor.reading.stored_rows import Field, fields_of, stored
 from autograd_doctor.signals.fetches import Fetch
 from tests.inventing import Invented, inventing

@@ -10,8 +10,8 @@ import torch
 from torch.func import grad, grad_and_value, vmap
 
 from autograd_doctor.events import LossesFollowed, OptimizerStepped, UpdatesDiscarded
-from autograd_doctor.instruments.loss_curves import LossCurves
-from autograd_doctor.instruments.rebinding import Rebinding
+from autograd_doctor.instruments.numerics.loss_curves import LossCurves
+from autograd_doctor.instruments.spine.rebinding import Rebinding
 from tests.watching import Recorded, watching
 
 Weights = dict[str, torch.Tensor]

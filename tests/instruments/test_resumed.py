@@ -13,7 +13,7 @@ from torch.optim import SGD, Optimizer
 from torch.optim.lr_scheduler import ExponentialLR, LRScheduler
 
 from autograd_doctor.events import ScheduleLeftBehind
-from autograd_doctor.instruments.resumed import Resumed
+from autograd_doctor.instruments.cycle.resumed import Resumed
 from tests.watching import watching
 
 Resume = Callable[[Any, Optimizer, LRScheduler], object]

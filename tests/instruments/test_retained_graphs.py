@@ -8,9 +8,9 @@ from torch import nn
 from torch.optim import SGD
 
 from autograd_doctor.events import GraphRetained
-from autograd_doctor.instruments import retained_graphs as module
-from autograd_doctor.instruments.backward_runs import BackwardRuns
-from autograd_doctor.instruments.retained_graphs import RetainedGraphs
+from autograd_doctor.instruments.lifetime import retained_graphs as module
+from autograd_doctor.instruments.lifetime.retained_graphs import RetainedGraphs
+from autograd_doctor.instruments.spine.backward_runs import BackwardRuns
 from tests.inventing import Invented, inventing
 
 

@@ -9,9 +9,9 @@ from torch import nn
 from torch.optim import SGD
 
 from autograd_doctor.events import FirstLayerFed, InputsAlike, InstrumentLimited, RowsCompared
-from autograd_doctor.instruments.detail import Detail
-from autograd_doctor.instruments.first_layers import FirstLayers
-from autograd_doctor.instruments.rows import Rows
+from autograd_doctor.instruments.data.first_layers import FirstLayers
+from autograd_doctor.instruments.data.rows import Rows
+from autograd_doctor.instruments.spine.detail import Detail
 from tests.inventing import Invented, inventing
 
 
@@ -82,7 +82,7 @@ def test_when_sets_were_evaluated_and_what_of_them_the_same_line_had_seen():
 
 @pytest.mark.parametrize(("operation", "known"), [("clone", 15), ("randn", 8)])
 def test_batches_of_random_numbers_never_come_again_and_are_not_read_in_light_steps(operation, known, monkeypatch):
-    monkeypatch.setattr("autograd_doctor.instruments.detail.FIRST_STEPS", 1)
+    monkeypatch.setattr("autograd_doctor.instruments.spine.detail.FIRST_STEPS", 1)
     with inventing(Rows) as run:
         model = nn.Linear(4, 1)
         run.signals.optimizers.built.send(SGD(model.parameters(), lr=0.1))

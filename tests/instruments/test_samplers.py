@@ -10,7 +10,7 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset, SubsetRandomSampler, TensorDataset, default_collate
 
 from autograd_doctor.events import SamplerRepeats
-from autograd_doctor.instruments.samplers import Samplers
+from autograd_doctor.instruments.data.samplers import Samplers
 from autograd_doctor.signals.fetches import Fetch
 from autograd_doctor.signals.loaders import BatchAsked, PassBegan
 from tests.inventing import Invented, inventing

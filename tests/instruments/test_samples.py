@@ -10,9 +10,9 @@ from torch import nn
 from torch.distributions import Bernoulli, Distribution, Independent, Normal
 
 from autograd_doctor.events import SamplesUsed
-from autograd_doctor.instruments.course import Course
-from autograd_doctor.instruments.detail import Detail
-from autograd_doctor.instruments.samples import Samples
+from autograd_doctor.instruments.connectivity.samples import Samples
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.custom_functions import FunctionCall
 from autograd_doctor.signals.distributions import Draw, Evaluation
@@ -137,7 +137,7 @@ def test_nothing_is_listened_to_before_a_sample_was_drawn_and_after_the_step(pro
 
 
 def test_no_more_samples_of_a_step_than_fit(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("autograd_doctor.instruments.samples._MOST_SAMPLES", 1)
+    monkeypatch.setattr("autograd_doctor.instruments.connectivity.samples._MOST_SAMPLES", 1)
     first, second = program.draw(), program.draw()
     assert program.learn(program.decode(second)) == []
     assert program.learn(program.decode(first)) == []

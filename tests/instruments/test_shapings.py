@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from autograd_doctor.instruments.shapings import Shapings
+from autograd_doctor.instruments.losses.shapings import Shapings
 from autograd_doctor.reading.shaping import Shaped
 from tests.watching import watching
 

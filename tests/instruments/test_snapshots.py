@@ -11,8 +11,8 @@ from torch import nn
 from torch.optim import SGD
 
 from autograd_doctor.events import SnapshotKept
-from autograd_doctor.instruments import snapshots as module
-from autograd_doctor.instruments.snapshots import Snapshots
+from autograd_doctor.instruments.lifetime import snapshots as module
+from autograd_doctor.instruments.lifetime.snapshots import Snapshots
 from autograd_doctor.signals.states import StateCall, StateLoad
 from tests.inventing import Invented, inventing
 

@@ -10,7 +10,7 @@ from torch import nn
 from torch.optim import LBFGS, SGD, Optimizer
 
 from autograd_doctor.events import NonFiniteProduced
-from autograd_doctor.instruments.spoiled_updates import SpoiledUpdates
+from autograd_doctor.instruments.numerics.spoiled_updates import SpoiledUpdates
 from tests.watching import watching
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from autograd_doctor.events import StateLoaded
-from autograd_doctor.instruments.state_loads import StateLoads
+from autograd_doctor.instruments.data.state_loads import StateLoads
 from autograd_doctor.signals.states import StateLoad
 from tests.inventing import Invented, inventing
 

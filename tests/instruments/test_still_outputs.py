@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from autograd_doctor.events import OutputMoved, OutputStoodStill
-from autograd_doctor.instruments.still_outputs import StillOutputs
+from autograd_doctor.instruments.losses.still_outputs import StillOutputs
 from tests.watching import Recorded, watching
 
 Forward = Callable[["Net", torch.Tensor], torch.Tensor]

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from autograd_doctor.events import SumStoodStill
-from autograd_doctor.instruments.still_sums import StillSums
+from autograd_doctor.instruments.numerics.still_sums import StillSums
 from tests.watching import watching
 
 BF16 = torch.bfloat16

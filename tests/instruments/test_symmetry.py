@@ -10,7 +10,7 @@ from torch import nn
 from torch.optim import SGD
 
 from autograd_doctor.events import UnitsAlike
-from autograd_doctor.instruments.symmetry import Symmetry
+from autograd_doctor.instruments.numerics.symmetry import Symmetry
 from tests.inventing import Invented, inventing
 
 ALIKE = torch.tensor([0.1, 0.2]).repeat(3, 1)

@@ -10,10 +10,10 @@ from torch import nn
 from torch.optim import SGD
 
 from autograd_doctor.events import MaskedOut, PairsMisaligned, RowsNeverDrawn, TargetsSeen
-from autograd_doctor.instruments.draws import Draws
-from autograd_doctor.instruments.masks import Masks
-from autograd_doctor.instruments.pairing import Pairing
-from autograd_doctor.instruments.targets import Targets
+from autograd_doctor.instruments.data.draws import Draws
+from autograd_doctor.instruments.data.masks import Masks
+from autograd_doctor.instruments.data.pairing import Pairing
+from autograd_doctor.instruments.data.targets import Targets
 from tests.inventing import Invented, inventing
 
 WEIGHT = nn.Parameter(torch.ones(1))

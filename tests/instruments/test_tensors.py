@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from autograd_doctor.instruments import tensors as module
-from autograd_doctor.instruments.tensors import Tensors
+from autograd_doctor.instruments.spine import tensors as module
+from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.reading.made import Made, next_order
 from tests.inventing import inventing
 

@@ -11,7 +11,7 @@ from torch import nn
 from torch.utils.data import DataLoader
 
 from autograd_doctor.events import IteratorUsedUp
-from autograd_doctor.instruments.used_up import UsedUp
+from autograd_doctor.instruments.data.used_up import UsedUp
 from tests.watching import watching
 
 

@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
 from autograd_doctor.events import TargetInWindow
-from autograd_doctor.instruments.windows import Windows
+from autograd_doctor.instruments.data.windows import Windows
 from tests.watching import watching
 
 SERIES = torch.randn(60, 3)

@@ -1,0 +1,183 @@
+"""Leaves that the program made itself and that collect gradients: whether it has any use for them.
+
+One is followed from the second step on in which a backward writes to it: most are made anew in every step, as inputs of
+saliency and adversarial examples are, and cost nothing then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import torch
+from torch.utils.checkpoint import CheckpointFunction
+
+from autograd_doctor.events import Event, LeafCollected, LeafUsed
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.ledger import Ledger
+from autograd_doctor.instruments.spine.lineage import Lineage
+from autograd_doctor.instruments.spine.optimizers import Optimizers
+from autograd_doctor.instruments.spine.parameters import Parameters
+from autograd_doctor.instruments.spine.tensors import Tensors
+from autograd_doctor.reading.graph_walk import GraphWalk
+from autograd_doctor.reading.leaf_hooks import hook_tables
+from autograd_doctor.reading.made import numbers_in
+from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.places import here, locate
+from autograd_doctor.reading.subclasses import is_parameter
+from autograd_doctor.reading.tensor_facts import fingerprints, norms
+from autograd_doctor.reading.without_running import is_a
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
+from autograd_doctor.signals.backward import BackwardCall
+
+_CHECKPOINT: type | tuple[()] = getattr(CheckpointFunction, "_backward_cls", ())
+"""The node of a reentrant checkpoint."""
+_MOST_FOLLOWED = 64
+"""At a time: people make a few such leaves, and each is compared with its first values."""
+_MOST_NODES = 64
+"""On the way from a leaf to a checkpoint: an input is cut into batches and reshaped, if anything is done to it."""
+
+
+@dataclass(slots=True)
+class _Leaf:
+    """A leaf that is followed, and its values at first."""
+
+    number: int
+    values: int | None
+
+
+class OwnLeaves(Instrument):
+    """States which leaves collect gradients, and the first use that the program has for each of them."""
+
+    emits: ClassVar[tuple[type[Event], ...]] = (LeafCollected, LeafUsed)
+
+    def __init__(
+        self,
+        site: Site,
+        course: Course,
+        parameters: Parameters,
+        optimizers: Optimizers,
+        tensors: Tensors,
+        ledger: Ledger,
+        lineage: Lineage,
+    ) -> None:
+        super().__init__(site)
+        self._course = course
+        self._parameters = parameters
+        self._optimizers = optimizers
+        self._tensors = tensors
+        self._ledger = ledger
+        self._lineage = lineage
+        self._reads = site.signals.gradient_reads
+        self._settled: set[int] = set()
+        self._first_step: dict[int, int] = {}
+        self._followed: IdentityTable[_Leaf] = IdentityTable()
+        self._compared_at = 0
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(signals.backward.ended, self._backward_ended, attention=Attention.LIGHT)
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.FULL)
+
+    def finish(self) -> None:
+        self._compare()
+
+    # -------------------------------------------------------------------------------------------- who is to be followed
+
+    def _backward_ended(self, call: BackwardCall) -> None:
+        self._asked(call)
+        walk = self._ledger.walk
+        if walk is None or call.kind != "backward":
+            return
+        wrote = [number for number in self._ledger.wrote if number not in self._settled]
+        living = dict(self._parameters.living()) if wrote else {}
+        for number in wrote:
+            leaf = living.get(number)
+            if leaf is None or is_parameter(leaf) or self._optimizers.holds(number):
+                self._settled.add(number)
+            elif self._first_step.setdefault(number, self._course.steps) < self._course.steps:
+                self._collected(number, leaf, walk)
+
+    def _collected(self, number: int, leaf: torch.Tensor, walk: GraphWalk) -> None:
+        """A second step wrote to this leaf, or a later one."""
+        if leaf in self._followed:
+            self._look_for_helpers(leaf, walk)
+        elif leaf.grad is not None and any(norms([leaf.grad])) and len(list(self._followed.items())) < _MOST_FOLLOWED:
+            made = self._tensors.get(leaf)
+            if made is not None and made.by_library:
+                self._settled.add(number)
+                return
+            where = None if made is None else made.place if made.operation == "requires_grad_" else made.created_at
+            self._followed.put(leaf, _Leaf(number, fingerprints([leaf])[0]))
+            self.emit(LeafCollected(step=self._course.steps, parameter=number, location=locate(where)))
+            self.listen(self._reads.read, self._read)
+            self._look_for_helpers(leaf, walk)
+
+    # ------------------------------------------------------------------------------------------------------- its uses
+
+    def _used(
+        self, leaf: torch.Tensor, how: Literal["read", "asked", "hooked", "changed", "checkpointed"], *, here_now: bool
+    ) -> None:
+        known = self._followed.get(leaf)
+        if known is None:
+            return
+        self._followed.discard(leaf)
+        self._settled.add(known.number)
+        where = here() if here_now else None
+        self.emit(LeafUsed(step=self._course.steps, parameter=known.number, how=how, location=where))
+        self._listen_no_more()
+
+    def _listen_no_more(self) -> None:
+        """While there is nothing to be followed, the signal of reads costs nothing."""
+        if not self._followed:
+            self.unlisten(self._reads.read, self._read)
+
+    def _read(self, tensor: torch.Tensor) -> None:
+        self._used(tensor, "read", here_now=True)
+
+    def _asked(self, call: BackwardCall) -> None:
+        """The program wants a gradient at a point: at a leaf, or at what was made of it and of nothing that learns."""
+        for leaf, known in self._followed.items() if call.inputs else ():
+            if any(tensor is leaf or self._is_made_of(tensor, known.number) for tensor in call.inputs):
+                self._used(leaf, "asked", here_now=True)
+
+    def _is_made_of(self, tensor: torch.Tensor, number: int) -> bool:
+        made = self._tensors.get(tensor)
+        if made is None or not made.connected >> number & 1:
+            return False
+        return not any(map(self._optimizers.holds, numbers_in(made.values)))
+
+    def _look_for_helpers(self, leaf: torch.Tensor, walk: GraphWalk) -> None:
+        """What the gradients of a leaf may be there for beside itself."""
+        if any(is_a(table, dict) and dict.__len__(table) for table in hook_tables(leaf)):
+            self._used(leaf, "hooked", here_now=False)
+        elif self._goes_to_checkpoint(leaf, walk):
+            self._used(leaf, "checkpointed", here_now=False)
+
+    def _goes_to_checkpoint(self, leaf: torch.Tensor, walk: GraphWalk) -> bool:
+        """Whether a reentrant checkpoint takes it in, before anything that learns flows into it."""
+        pending: list[Any] = [key for key, each in walk.leaves.items() if each is leaf]
+        for key in pending:
+            for consumer, _ in walk.consumers.get(key, ()):
+                if is_a(walk.nodes[consumer], _CHECKPOINT):
+                    return True
+                made = walk.made.get(consumer)
+                learns = made is None or any(map(self._optimizers.holds, numbers_in(made.values)))
+                if not learns and consumer not in pending and len(pending) < _MOST_NODES:
+                    pending.append(consumer)
+        return False
+
+    def _step_taken(self, course: Course) -> None:
+        """Compare more and more rarely: what changes in between is found by the next look."""
+        self._listen_no_more()
+        if course.steps >= 2 * self._compared_at:
+            self._compared_at = course.steps
+            self._compare()
+
+    def _compare(self) -> None:
+        followed = list(self._followed.items())
+        values = fingerprints([leaf for leaf, _ in followed])
+        for (leaf, known), value in zip(followed, values, strict=True):
+            if value != known.values:
+                self._used(leaf, "changed", here_now=False)

@@ -1,0 +1,87 @@
+"""Remembers which line put which module into training or evaluation mode."""
+
+from __future__ import annotations
+
+import threading
+from types import FrameType
+from typing import ClassVar
+
+from torch import nn
+
+from autograd_doctor.events import Event, ModeSet
+from autograd_doctor.findings import Location
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.detail import Detail
+from autograd_doctor.reading.frame_locals import local_variables
+from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.places import Place, locate, own_frames
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.modules import TrainCall
+
+
+class _Setting(threading.local):
+    where: Place | None = None
+    depth = 0
+
+
+class TrainModes(Instrument):
+    """`changes` counts the calls. A module that is not a root yet is announced when it becomes one."""
+
+    emits: ClassVar[tuple[type[Event], ...]] = (ModeSet,)
+
+    def __init__(self, site: Site, course: Course, detail: Detail) -> None:
+        super().__init__(site)
+        self.changes = 0
+        self._course = course
+        self._detail = detail
+        self._setting = _Setting()
+        self._set_at: IdentityTable[Place | None] = IdentityTable()
+        self._announced: IdentityTable[int] = IdentityTable()
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(signals.train_modes.began, self._began)
+        self.listen(signals.train_modes.ended, self._ended)
+
+    def set_at(self, module: nn.Module) -> Location | None:
+        """The line that last set the mode of a module, None if no line did."""
+        return locate(self._set_at.get(module))
+
+    def became_root(self, module: nn.Module, number: int) -> None:
+        if module not in self._announced:
+            self._announced.put(module, number)
+            if module in self._set_at:
+                self._announce(module, number, module.training)
+
+    def _began(self, call: TrainCall) -> None:
+        """The call is the program's own line, not the one in an override of `train` that calls `super()`."""
+        self._setting.depth += 1
+        if self._setting.depth > 1:
+            return
+        frames = (frame for frame in own_frames() if not _overrides(frame, call.module))
+        frame = next(frames, None)
+        self._setting.where = None if frame is None else (frame.f_code, frame.f_lasti)
+        self.changes += 1
+
+    def _ended(self, call: TrainCall) -> None:
+        self._setting.depth -= 1
+        if call.raised:
+            return
+        self._set_at.put(call.module, self._setting.where)
+        number = self._announced.get(call.module)
+        if number is not None and self._detail.full:
+            self._announce(call.module, number, call.training)
+
+    def _announce(self, module: nn.Module, number: int, training: bool) -> None:
+        self.emit(
+            ModeSet(
+                step=self._course.steps,
+                module=number,
+                training=training,
+                location=locate(self._set_at.get(module)),
+            )
+        )
+
+
+def _overrides(frame: FrameType, module: nn.Module) -> bool:
+    return frame.f_code.co_name in ("train", "eval") and local_variables(frame).get("self") is module

@@ -1,0 +1,129 @@
+"""The loss scales of gradient scalers: whose gradients are multiplied by one, and what was called on a scaler."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from torch.amp.grad_scaler import GradScaler, OptState
+from torch.optim import Optimizer
+
+from autograd_doctor.events import Event, ScalerUsed
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.detail import Detail
+from autograd_doctor.instruments.spine.optimizers import Optimizers
+from autograd_doctor.instruments.spine.parameters import Parameters
+from autograd_doctor.reading.numbers import IdentityTable, Numbers
+from autograd_doctor.reading.optimizer_groups import parameters_of
+from autograd_doctor.reading.places import here
+from autograd_doctor.reading.without_running import attributes, is_a
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.scalers import Name, ScalerCall
+
+
+class LossScales(Instrument):
+    """What the enabled scalers of the program have done so far. Only calls of the program count, not a scaler's own."""
+
+    emits: ClassVar[tuple[type[Event], ...]] = (ScalerUsed,)
+
+    def __init__(
+        self, site: Site, course: Course, detail: Detail, parameters: Parameters, optimizers: Optimizers
+    ) -> None:
+        super().__init__(site)
+        self._course = course
+        self._detail = detail
+        self._parameters = parameters
+        self._optimizers = optimizers
+        self._running: list[tuple[ScalerCall, int]] = []
+        self._last_scaled: tuple[object, ...] = ()
+        self._numbers = Numbers()
+        self._scales: IdentityTable[float] = IdentityTable()
+        self._known: IdentityTable[IdentityTable[None]] = IdentityTable()
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(signals.scalers.began, self._began)
+        self.listen(signals.scalers.ended, self._ended)
+
+    # ------------------------------------------------------------------------------------------------- questions
+
+    def of_optimizer(self, optimizer: Optimizer) -> float:
+        """The loss scale in the gradients of an optimizer, 1.0 if they hold none or were unscaled.
+
+        An optimizer belongs to the scaler that was asked to step it. One that no scaler knows is taken to hold scaled
+        gradients only while there is no other optimizer that they could have been scaled for.
+        """
+        mine = [scaler for scaler, optimizers in self._known.items() if optimizer in optimizers]
+        strangers = [] if any(held for _, held in self._known.items()) else [each for each, _ in self._scales.items()]
+        scales = (self._scales.get(scaler) for scaler in mine or strangers if _holds(scaler, optimizer))
+        return next((scale for scale in scales if scale is not None), 1.0)
+
+    def at_step(self, optimizer: Optimizer) -> float:
+        """The loss scale in the gradients that a step begins with: a fused optimizer is given it, to unscale them."""
+        fused = attributes(optimizer).get("grad_scale")
+        return self.of_optimizer(optimizer) if fused is None else float(fused)
+
+    def in_parameters(self, parameters: list[int]) -> float:
+        """The loss scale in the gradients of parameters: that of the optimizers that hold them."""
+        held = (optimizer for _, optimizer in self._optimizers.living() if self._shares(optimizer, parameters))
+        return max(map(self.of_optimizer, held), default=1.0)
+
+    def _shares(self, optimizer: Optimizer, parameters: list[int]) -> bool:
+        mine = parameters_of(optimizer)
+        return any(self._parameters.get(parameter) in parameters for parameter in mine)
+
+    # ----------------------------------------------------------------------------------------------------- calls
+
+    def _began(self, call: ScalerCall) -> None:
+        self._running.append((call, self._course.steps))
+
+    def _ended(self, call: ScalerCall) -> None:
+        _, step = self._running.pop()
+        if self._running or call.raised or not call.scaler.is_enabled():
+            return
+        optimizer = call.argument if call.name in ("unscale_", "step") else None
+        known = optimizer if is_a(optimizer, Optimizer) else None
+        scale, found_inf = self._used(call.scaler, call.name, known)
+        number, location = self._numbers.number(call.scaler), here()
+        if not self._detail.full:
+            return
+        if call.name == "scale":
+            if self._last_scaled == (step, number, location):
+                return
+            self._last_scaled = (step, number, location)
+        self.emit(
+            ScalerUsed(
+                step=step,
+                scaler=number,
+                call=call.name,
+                scale=scale,
+                location=location,
+                optimizer=self._optimizers.number(known) if known is not None else None,
+                found_inf=found_inf,
+            )
+        )
+
+    def _used(self, scaler: GradScaler, name: Name, optimizer: Optimizer | None) -> tuple[float, bool]:
+        """Keep account of a call; returns the loss scale at that time and whether it met an Inf.
+
+        Both lie on the accelerator: in light steps the scale is read once, when it is used.
+        """
+        scale = self._scales.get(scaler) or scaler.get_scale()
+        if name == "scale":
+            self._scales.put(scaler, scale)
+        elif name == "update":
+            scale = scaler.get_scale() if self._detail.full else scale
+            self._scales.discard(scaler)
+        if optimizer is None:
+            return scale, False
+        optimizers = self._known.get(scaler)
+        if optimizers is None:
+            optimizers = IdentityTable()
+            self._known.put(scaler, optimizers)
+        optimizers.put(optimizer, None)
+        return scale, self._detail.full and any(bool(flag) for flag in scaler._found_inf_per_device(optimizer).values())
+
+
+def _holds(scaler: GradScaler, optimizer: Optimizer) -> bool:
+    """Whether the gradients of an optimizer may still be multiplied by the scale: it was not asked to unscale them."""
+    state = scaler._per_optimizer_states.get(id(optimizer))
+    return state is None or state["stage"] is OptState.READY

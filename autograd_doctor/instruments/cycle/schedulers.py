@@ -1,0 +1,170 @@
+"""Steps of learning-rate schedulers, how long their schedules are, and where a rate has fallen below zero.
+
+And schedulers that were built and never stepped.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import Counter
+from typing import Any, ClassVar, NamedTuple
+
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
+
+from autograd_doctor.events import Event, SchedulerIdle, SchedulerStepped
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.detail import Detail
+from autograd_doctor.instruments.spine.optimizers import Optimizers, learning_rate
+from autograd_doctor.reading.numbers import Numbers
+from autograd_doctor.reading.places import Place, locate, place
+from autograd_doctor.reading.prepared import left_unprepared
+from autograd_doctor.reading.variable_names import variable_name
+from autograd_doctor.reading.without_running import attributes, is_a
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
+from autograd_doctor.signals.optimizers import StepCall
+from autograd_doctor.signals.schedulers import ScheduleCall
+
+
+class _Built(NamedTuple):
+    """A scheduler that has not stepped yet."""
+
+    kind: str
+    optimizer: int
+    place: Place | None
+
+
+class _Latest(NamedTuple):
+    """The latest call of a scheduler in a light step."""
+
+    scheduler: weakref.ref[LRScheduler]
+    step: int
+    place: Place | None
+
+
+class Schedulers(Instrument):
+    """A scheduler that steps others (`SequentialLR`, `ChainedScheduler`) counts once: the outermost call."""
+
+    emits: ClassVar[tuple[type[Event], ...]] = (SchedulerIdle, SchedulerStepped)
+
+    def __init__(self, site: Site, course: Course, detail: Detail, optimizers: Optimizers) -> None:
+        super().__init__(site)
+        self._course = course
+        self._detail = detail
+        self._optimizers = optimizers
+        self._numbers = Numbers()
+        self._names: dict[int, str] = {}
+        self._running: list[ScheduleCall] = []
+        self._idle: dict[int, _Built] = {}
+        self._latest: dict[int, _Latest] = {}
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(signals.schedulers.began, self._began)
+        self.listen(signals.schedulers.ended, self._ended)
+        self.listen(signals.steps.began, self._step_began, attention=Attention.LIGHT)
+
+    def finish(self) -> None:
+        """Of the calls in light steps, the last one of each scheduler tells how far it has come."""
+        for number, latest in self._latest.items():
+            scheduler = latest.scheduler()
+            if scheduler is not None:
+                self.emit(self._event(number, scheduler, latest.step, latest.place))
+        for built in self._idle.values():
+            self.emit(
+                SchedulerIdle(
+                    step=self._course.steps, kind=built.kind, optimizer=built.optimizer, location=locate(built.place)
+                )
+            )
+
+    def _began(self, call: ScheduleCall) -> None:
+        constructing = any(outer.constructing for outer in self._running)
+        self._running.append(call)
+        if call.constructing:
+            self._built(call.scheduler)
+        elif self._idle and not constructing:
+            for scheduler in (call.scheduler, *_parts(call.scheduler)):
+                self._idle.pop(self._numbers.number(scheduler), None)
+
+    def _built(self, scheduler: LRScheduler) -> None:
+        """Only steps of torch's own are seen."""
+        optimizer = optimizer_of(scheduler)
+        stepping = next((kind for kind in type(scheduler).__mro__ if "step" in vars(kind)), type(scheduler))
+        if optimizer is not None and stepping.__module__.startswith("torch."):
+            built = _Built(type(scheduler).__name__, self._optimizers.number(optimizer), place())
+            self._idle[self._numbers.number(scheduler)] = built
+
+    def _ended(self, call: ScheduleCall) -> None:
+        self._running.remove(call)
+        stepping = any(not outer.constructing for outer in self._running)
+        if call.constructing or call.raised or stepping:
+            return
+        number, step, where = self._numbers.number(call.scheduler), self._course.steps, place()
+        if not self._detail.full:
+            self._latest[number] = _Latest(weakref.ref(call.scheduler), step, where)
+            return
+        self._latest.pop(number, None)
+        if not self._names.get(number):
+            self._names[number] = "" if self._running else variable_name(call.scheduler)
+        self.emit(self._event(number, call.scheduler, step, where, first=bool(self._running)))
+
+    def _step_began(self, call: StepCall) -> None:
+        """One rate below zero is enough to look closely; those that are tensors are not waited for."""
+        for group in call.optimizer.param_groups:
+            rate = group.get("lr")
+            if type(rate) is float and rate < 0:
+                self._detail.met(("negative rate", self._optimizers.known(call.optimizer)))
+
+    def _event(
+        self, number: int, scheduler: LRScheduler, step: int, where: Place | None, *, first: bool = False
+    ) -> SchedulerStepped:
+        optimizer = optimizer_of(scheduler)
+        return SchedulerStepped(
+            step=step,
+            scheduler=number,
+            name=self._names.get(number, ""),
+            kind=type(scheduler).__name__,
+            optimizer=self._optimizers.number(optimizer) if optimizer is not None else None,
+            location=locate(where),
+            learning_rates=[learning_rate(group) for group in optimizer.param_groups] if optimizer is not None else [],
+            length=_length(scheduler),
+            first=first,
+            follows_metric=is_a(scheduler, ReduceLROnPlateau),
+            count=_count(scheduler),
+            unprepared=left_unprepared(optimizer, scheduler),
+        )
+
+
+def _count(scheduler: LRScheduler) -> int:
+    """How often it was stepped, by its own count."""
+    count: Any = attributes(scheduler).get("last_epoch")
+    return max(0, int(count)) if type(count) is int else 0
+
+
+def optimizer_of(scheduler: LRScheduler) -> Optimizer | None:
+    optimizer: Any = attributes(scheduler).get("optimizer")
+    optimizer = attributes(optimizer).get("optimizer", optimizer)  # a framework may have wrapped it
+    return optimizer if is_a(optimizer, Optimizer) else None
+
+
+def _parts(scheduler: LRScheduler) -> list[LRScheduler]:
+    """Those that a scheduler steps."""
+    parts: Any = attributes(scheduler).get("_schedulers")
+    return list(parts) if type(parts) in (list, tuple) else []
+
+
+def _length(scheduler: LRScheduler) -> int | None:
+    """The number of its steps after which a schedule has run through; None for those that go on for ever."""
+    kept = attributes(scheduler)
+    for name in ("T_max", "total_steps", "total_iters"):
+        if type(kept.get(name)) is int:
+            return int(kept[name])
+    milestones: Any = kept.get("milestones")
+    steps = (step for step in milestones if _is_number(step)) if type(milestones) in (list, tuple, Counter) else ()
+    return max(map(int, steps), default=None)
+
+
+def _is_number(value: object) -> bool:
+    """Whether it is a number of Python's or NumPy's, not one of the program's making."""
+    return is_a(value, (int, float)) or type(value).__module__ == "numpy"

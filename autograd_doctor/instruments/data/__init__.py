@@ -1,0 +1,1 @@
+"""Instruments of data and of evaluation."""

@@ -1,0 +1,256 @@
+"""Batches that come again in every training step, although they are fetched anew and there is more to fetch."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import torch
+
+from autograd_doctor.events import BatchRepeated, Event
+from autograd_doctor.findings import Location
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
+from autograd_doctor.instruments.spine.modules import Modules
+from autograd_doctor.instruments.spine.sources import Source, Sources, samples
+from autograd_doctor.reading.consumers import is_within
+from autograd_doctor.reading.fingerprint import key_of, row_keys
+from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.places import Place, here, locate
+from autograd_doctor.reading.subclasses import version_of
+from autograd_doctor.reading.tensor_facts import is_remote
+from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
+from autograd_doctor.reading.variable_names import variable_name
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.loaders import BatchAsked, PassBegan
+
+_FIRST_TOLD = 8
+"""Steps in a row; from there on it is told whenever their number has doubled, and at the end."""
+_MOST_FIELDS = 4
+"""Of a batch, to compare: if these are the same, so are the others."""
+_MOST_LINES = 1000
+"""That call modules with slices."""
+
+
+@dataclass
+class _Passes:
+    """Passes over one loader, of which each ended with its first batch. trained: steps that used a batch of it.
+
+    are_elsewhere: whether the first batch of the newest pass lies on an accelerator.
+    """
+
+    name: str
+    samples: int
+    location: Location | None = None
+    of: int = 0
+    key: int | None = None
+    step: int = -1
+    since: int = 0
+    steps: int = 0
+    batches: int = 0
+    are_elsewhere: bool = False
+    trained: set[int] = field(default_factory=set)
+    told: int = 0
+
+
+@dataclass
+class _Slices:
+    """The part of a tensor with which a line calls a module in each step.
+
+    key: of all data that it calls it with. last: the view itself, of the latest one.
+    """
+
+    name: str
+    part: Source
+    key: int
+    last: weakref.ref[torch.Tensor]
+    since: int
+    step: int
+    steps: int = 1
+
+
+class Batches(Instrument):
+    """Compares the first batches of passes of which nothing else was drawn, and slices with which modules are called.
+
+    In light steps, too: a pass that begins anew in every step costs more than a look at its batch.
+    """
+
+    emits: ClassVar[tuple[type[Event], ...]] = (BatchRepeated,)
+
+    def __init__(
+        self, site: Site, course: Course, module_calls: ModuleCalls, modules: Modules, sources: Sources
+    ) -> None:
+        super().__init__(site)
+        self._course = course
+        self._module_calls = module_calls
+        self._modules = modules
+        self._sources = sources
+        self._passes: dict[int, _Passes] = {}
+        self._running: IdentityTable[_Passes] = IdentityTable()
+        self._slices: dict[tuple[int, Place | None, int], _Slices] = {}
+        self._ranges: dict[int, set[tuple[int, int]]] = {}
+        self._unknown = False
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(signals.loaders.began, self._pass_began)
+        self.listen(signals.loaders.drawn, self._drawn)
+        self.listen(self._module_calls.root_began, self._root_began)
+
+    def finish(self) -> None:
+        for passes in self._passes.values():
+            if passes.told < passes.steps:
+                self._tell(passes)
+        for slices in self._slices.values():
+            if slices.steps >= _FIRST_TOLD:
+                self._tell_slices(slices)
+
+    # ------------------------------------------------------------------------------------------------------- passes
+
+    def _pass_began(self, began: PassBegan) -> None:
+        loader = began.loader
+        if is_within(("lightning", "pytorch_lightning")):
+            return  # which has settings to train on one batch
+        number = self._sources.loaders.number(loader)
+        passes = self._passes.get(number)
+        if passes is None:
+            passes = self._passes[number] = _Passes(variable_name(loader), 0, of=samples(loader))
+        passes.location = here()
+        passes.batches, before = 0, passes.batches
+        if before == 1 and passes.are_elsewhere and passes.samples < passes.of:
+            self.limited("batches that a loader makes on an accelerator are not compared")
+        if before > 1:
+            passes.key, passes.steps = None, 0
+        self._running.put(began.iterator, passes)
+
+    def _drawn(self, asked: BatchAsked) -> None:
+        passes = self._running.get(asked.iterator)
+        if passes is None:
+            return
+        passes.batches += 1
+        if passes.batches > 1:
+            passes.key, passes.steps = None, 0
+            return
+        tensors = [tensor for tensor in tensors_in([asked.batch], EVERYTHING)[:_MOST_FIELDS] if tensor.dim()]
+        keys = [row_keys(tensor) for tensor in tensors]
+        passes.are_elsewhere = any(map(is_remote, tensors))
+        key = hash(tuple(key_of(rows) for rows in keys if rows is not None)) if all(keys) and keys else None
+        step = self._course.steps
+        if key is not None and key == passes.key and step == passes.step + 1:
+            passes.steps += 1
+        elif key is None or key != passes.key or step != passes.step:
+            passes.key, passes.since, passes.steps = key, step, int(key is not None)
+        passes.step, passes.samples = step, tensors[0].shape[0] if tensors else 0
+        if passes.steps >= max(_FIRST_TOLD, 2 * passes.told):
+            self._tell(passes)
+
+    def _tell(self, passes: _Passes) -> None:
+        if passes.steps < _FIRST_TOLD or len(passes.trained) < 2 or passes.samples >= passes.of:
+            return
+        passes.told = passes.steps
+        self.emit(
+            BatchRepeated(
+                step=self._course.steps,
+                how="new pass",
+                location=passes.location,
+                name=passes.name,
+                since=passes.since,
+                steps=passes.steps,
+                samples=passes.samples,
+                of=passes.of,
+            )
+        )
+
+    # ------------------------------------------------------------------------------------------------------- slices
+
+    def _root_began(self, began: RootBegan) -> None:
+        call = began.call
+        trains = call.grad_enabled and call.module.training
+        tensors = began.given[:_MOST_FIELDS]
+        for position, tensor in enumerate(tensors):
+            if tensor.requires_grad or (self._unknown and self._sources.is_unknown(tensor)):
+                continue
+            sources = self._sources.of(tensor)
+            for source in sources:
+                if source.kind == "drawn" and trains:
+                    began.again |= self._trained(source.number)
+            part = self._sources.shown(tensor)
+            if part is None:
+                self._used(tensor, sources)
+            else:
+                began.again = True
+                self._ranges.setdefault(part.number, set()).add((part.low, part.high))
+                if trains:
+                    self._called(began, position, tensors, part)
+
+    def _used(self, tensor: torch.Tensor, sources: Sequence[Source]) -> None:
+        """Rows taken by indices may be any, and so may be what comes from nowhere that is known."""
+        whole = None
+        for source in sources:
+            base = self._sources.base_of(source.number)
+            rows = (source.low, source.high) if base == source.number else (0, sys.maxsize)
+            self._ranges.setdefault(base, set()).add(rows)
+        for each in (tensor, tensor._base):
+            whole = whole if each is None or whole is not None else self._sources.whole(each)
+        if whole is not None:
+            self._ranges.setdefault(self._sources.base_of(whole), set()).add((0, sys.maxsize))
+        self._unknown |= not sources and whole is None and tensor.dim() > 0
+
+    def _trained(self, loader: int) -> bool:
+        """Whether later steps count as well."""
+        passes = self._passes.get(loader)
+        if passes is None or len(passes.trained) >= _FIRST_TOLD:
+            return False
+        passes.trained.add(self._course.steps)
+        return True
+
+    def _called(self, began: RootBegan, position: int, tensors: list[torch.Tensor], source: Source) -> None:
+        """A slice is the batch only where nothing else that the module is given differs from step to step."""
+        line = (began.module, began.where, position)
+        known = self._slices.get(line)
+        if known is not None and known.step == self._course.steps:
+            return
+        tensor, held = tensors[position], [self._held_by(each) for each in tensors if each.dim()]
+        if None in held or len(self._slices) >= _MOST_LINES:
+            return
+        key, step = hash(tuple(held)), self._course.steps
+        is_same = known is not None and known.key == key and known.part.selection == source.selection
+        if known is not None and is_same and known.last() is not tensor and known.part.number == source.number:
+            known.steps += 1
+            known.step, known.last = step, weakref.ref(tensor)
+        else:
+            name = self._modules.name_of(began.module)
+            self._slices[line] = _Slices(name, source, key, weakref.ref(tensor), step, step)
+
+    def _held_by(self, tensor: torch.Tensor) -> int | None:
+        """A number for what a tensor holds. On an accelerator, where that would be waited for in every step, it is the
+        part of a larger tensor that it shows, as long as nobody writes to that."""
+        if not is_remote(tensor):
+            keys = row_keys(tensor)
+            return None if keys is None else key_of(keys)
+        part = self._sources.shown(tensor)
+        if part is None:
+            self.limited("batches on an accelerator are compared only where they are slices of a larger tensor")
+            return None
+        return hash((part.number, part.selection, version_of(tensor)))
+
+    def _tell_slices(self, slices: _Slices) -> None:
+        part = slices.part
+        ranges = self._ranges[part.number]
+        where = next(where for (_, where, _), each in self._slices.items() if each is slices)
+        self.emit(
+            BatchRepeated(
+                step=self._course.steps,
+                how="same slice",
+                location=locate(part.place or where),
+                name=slices.name,
+                since=slices.since,
+                steps=slices.steps,
+                samples=part.high - part.low,
+                of=part.rows,
+                rest_used=self._unknown or any(low < part.low or high > part.high for low, high in ranges),
+            )
+        )

@@ -1,0 +1,148 @@
+"""The scale of the data that the first layer with weights takes in."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import torch
+
+from autograd_doctor.events import Event, FirstLayerFed
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.detail import Detail
+from autograd_doctor.instruments.spine.lineage import Lineage, Recorded
+from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
+from autograd_doctor.instruments.spine.tensors import Tensors
+from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.tensor_facts import readable
+from autograd_doctor.reading.variable_names import variable_name
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
+
+_LAYERS = frozenset({
+    "__matmul__", "addmm", "baddbmm", "bilinear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
+    "conv_transpose3d", "gru", "gru_cell", "linear", "lstm", "lstm_cell", "matmul", "mm", "mv", "rnn_relu",
+    "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell",
+})  # fmt: skip
+_NORMALISATIONS = frozenset({"batch_norm", "group_norm", "instance_norm", "layer_norm", "normalize", "rms_norm"})
+_VIEWS = frozenset({"flatten", "permute", "reshape", "squeeze", "transpose", "unsqueeze", "view"})
+_LOOKS = 2
+"""Steps in which the data of one line are measured: two that are alike are no accident."""
+_MOST_LINES = 200
+
+
+@dataclass
+class _Layer:
+    """A line at which a layer takes in data. extremes and moments: of each step."""
+
+    operation: str
+    name: str
+    shape: list[int]
+    root: Place | None
+    step: int = -1
+    normalised: bool = False
+    told: bool = False
+    moments: list[tuple[float, float, float, float]] = field(default_factory=list)
+
+
+class FirstLayers(Instrument):
+    """Measures data where they meet weights, in two of the steps that are looked at closely."""
+
+    emits: ClassVar[tuple[type[Event], ...]] = (FirstLayerFed,)
+
+    def __init__(
+        self,
+        site: Site,
+        course: Course,
+        detail: Detail,
+        tensors: Tensors,
+        lineage: Lineage,
+        module_calls: ModuleCalls,
+    ) -> None:
+        super().__init__(site)
+        self._course = course
+        self._tensors = tensors
+        self._lineage = lineage
+        self._module_calls = module_calls
+        self._layers: dict[tuple[Place | None, str], _Layer] = {}
+        self._fresh: IdentityTable[_Layer] = IdentityTable()
+        self._root: tuple[int, Place | None] = (-1, None)
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(self._module_calls.root_began, self._root_began, attention=Attention.CLOSE)
+        self.listen(self._lineage.recorded, self._recorded, names=_LAYERS | _NORMALISATIONS | _VIEWS)
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
+
+    def _root_began(self, began: RootBegan) -> None:
+        self._root = self._course.steps, began.where
+
+    def _recorded(self, recorded: Recorded) -> None:
+        name, inputs = recorded.made.operation, recorded.inputs
+        if name in _LAYERS:
+            self._applied(recorded)
+        elif self._fresh and inputs:
+            layer = self._fresh.get(inputs[0])
+            if layer is not None and name in _NORMALISATIONS:
+                layer.normalised = True
+            elif layer is not None:
+                self._fresh.put(recorded.output, layer)
+
+    def _applied(self, recorded: Recorded) -> None:
+        made, inputs, output = recorded.made, recorded.inputs, recorded.output
+        data = next((tensor for tensor in inputs if self._is_data(tensor)), None)
+        weights = any(tensor.requires_grad and self._tensors.parameter_bit(tensor) for tensor in inputs)
+        if data is None or not weights or not output.requires_grad or self._course.running is not None:
+            return
+        layer = self._layers.get((made.place, made.operation))
+        if layer is None and len(self._layers) < _MOST_LINES:
+            root = self._root[1] if self._root[0] == self._course.steps else None
+            layer = _Layer(made.operation, variable_name(data), list(data.shape), root)
+            self._layers[made.place, made.operation] = layer
+        if layer is None or layer.normalised:
+            return
+        self._fresh.put(output, layer)
+        if layer.step != self._course.steps and len(layer.moments) < _LOOKS:
+            layer.step = self._course.steps
+            layer.moments.append(_measured(data))
+
+    def _is_data(self, tensor: torch.Tensor) -> bool:
+        """Values of the program that nothing which learns has worked on, as numbers rather than as indices."""
+        if tensor.requires_grad or not tensor.is_floating_point():
+            return False
+        if tensor.numel() < 2 or not readable(tensor) or self._tensors.parameter_bit(tensor):
+            return False
+        made = self._tensors.get(tensor)
+        return made is None or made.values == 0
+
+    def _step_taken(self, course: Course) -> None:
+        for (place, _), layer in self._layers.items():
+            if layer.told or layer.normalised or len(layer.moments) < _LOOKS:
+                continue
+            layer.told = True
+            means, deviations, lows, highs = zip(*layer.moments, strict=True)
+            self.emit(
+                FirstLayerFed(
+                    step=course.steps - 1,
+                    location=locate(layer.root or place),
+                    applied_at=locate(place),
+                    operation=layer.operation,
+                    name=layer.name,
+                    shape=layer.shape,
+                    mean=min(means, key=abs),
+                    deviation=min(deviations),
+                    low=min(lows),
+                    high=max(highs),
+                )
+            )
+
+
+def _measured(data: torch.Tensor) -> tuple[float, float, float, float]:
+    """Mean, deviation and extremes, zeros where not all values are finite."""
+    values = data.double() if data.dtype is torch.float64 else data.float()
+    deviation, mean = torch.std_mean(values, correction=0)
+    low, high = torch.aminmax(values)
+    found = float(mean), float(deviation), float(low), float(high)
+    return found if all(map(math.isfinite, found)) else (0.0, 0.0, 0.0, 0.0)

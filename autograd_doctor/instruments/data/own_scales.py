@@ -1,0 +1,116 @@
+"""Sets of samples that were scaled by their own statistics before a model was evaluated on them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from autograd_doctor.events import Event, ScaledByItself
+from autograd_doctor.instruments.data.rows import Rows, RowsSeen
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.reading.moments import Moments
+from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.subclasses import bytes_of
+from autograd_doctor.reading.variable_names import variable_name
+from autograd_doctor.signals import Signals
+
+_MOST_BYTES = 2**22
+"""Of a batch that is read."""
+_PASSES = 2
+"""Over a set, the first: one of them may be a try with a few batches."""
+_MOST_BATCHES = 500
+"""Of a pass: an environment that is played is no set of samples."""
+_MOST_SETS = 50
+
+
+@dataclass
+class _Set:
+    """What a module was given of one set between two steps."""
+
+    step: int
+    where: Place | None
+    name: str
+    moments: Moments = field(default_factory=Moments)
+    samples: set[int] = field(default_factory=set)
+    batches: int = 0
+
+
+class OwnScales(Instrument):
+    """Adds up the numbers that a module is given in training, each sample once, and in an evaluation.
+
+    Told is only of what was trained on standardised data as well, each set by itself. Where parts of a set are so, as
+    the batches of it, or the series of one source, that is how samples are made, and no slip.
+    """
+
+    emits: ClassVar[tuple[type[Event], ...]] = (ScaledByItself,)
+
+    def __init__(self, site: Site, course: Course, rows: Rows) -> None:
+        super().__init__(site)
+        self._course = course
+        self._rows = rows
+        self._trained: dict[int, Moments] = {}
+        self._passes: dict[tuple[int, Hashable], list[_Set]] = {}
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(self._rows.trained, self._train)
+        self.listen(self._rows.evaluated, self._evaluate)
+
+    def _train(self, seen: RowsSeen) -> None:
+        rows = seen.new or []
+        if rows and _is_readable(seen):  # of a large batch, only the first rows have a number
+            new = seen.data if len(rows) == len(seen.keys) else seen.data[rows]
+            self._trained.setdefault(seen.module, Moments()).add(new)
+
+    def _evaluate(self, seen: RowsSeen) -> None:
+        whole = seen.module, seen.group
+        if not _is_readable(seen) or (whole not in self._passes and len(self._passes) >= _MOST_SETS):
+            return
+        passes = self._passes.setdefault(whole, [])
+        if not passes or passes[-1].step != self._course.steps:
+            if len(passes) >= _PASSES:
+                return
+            passes.append(_Set(self._course.steps, seen.where, variable_name(seen.data)))
+        now = passes[-1]
+        now.batches += 1
+        if now.batches <= _MOST_BATCHES:
+            now.moments.add(seen.data)
+            now.samples.update(seen.keys)
+
+    def finish(self) -> None:
+        """Several such sets that one line goes through in a row are samples that come in sets."""
+        scaled: dict[int, list[_Set]] = {}
+        for (module, _), passes in self._passes.items():
+            scaled.setdefault(module, []).extend(each for each in passes if self._is_scaled(module, each))
+        for module, sets in scaled.items():
+            often = Counter((each.where, each.step) for each in sets)
+            if sets and max(often.values()) == 1:
+                self._tell(module, sets[0])
+
+    def _tell(self, module: int, scaled: _Set) -> None:
+        self.emit(
+            ScaledByItself(
+                step=scaled.step,
+                module=module,
+                name=scaled.name,
+                samples=scaled.moments.rows,
+                fields=scaled.moments.standard_fields,
+                mean=scaled.moments.largest_mean,
+                trained=len(self._rows.trained_on(module)),
+                location=locate(scaled.where),
+            )
+        )
+
+    def _is_scaled(self, module: int, evaluated: _Set) -> bool:
+        """Whether two sets without a sample in common, trained on and evaluated, are standardised, each as a whole."""
+        trained = self._trained.get(module)
+        if trained is None or evaluated.batches > _MOST_BATCHES:
+            return False
+        whole = all(each.are_standard and not each.in_parts for each in (trained, evaluated.moments))
+        return whole and evaluated.samples.isdisjoint(self._rows.trained_on(module))
+
+
+def _is_readable(seen: RowsSeen) -> bool:
+    return seen.data.dim() > 1 and seen.data.is_floating_point() and 0 < bytes_of(seen.data) <= _MOST_BYTES

@@ -1,0 +1,223 @@
+"""Inputs and targets that were taken from their tensors in different orders."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import torch
+
+from autograd_doctor.events import Event, PairsMisaligned
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.detail import Detail
+from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
+from autograd_doctor.instruments.spine.sources import Source, Sources
+from autograd_doctor.reading.fingerprint import row_keys
+from autograd_doctor.reading.graph_walk import operation_of
+from autograd_doctor.reading.losses import LOSSES
+from autograd_doctor.reading.made import has_graph
+from autograd_doctor.reading.module_tree import parameters_in
+from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.row_orders import RowOrders
+from autograd_doctor.reading.variable_names import variable_name
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
+from autograd_doctor.signals.operations import Operation
+
+_CHOICES = frozenset({"Gather", "Index", "IndexSelect", "MaskedSelect"})
+_MOST_NODES = 12
+"""From a loss back to where rows were chosen: activations, reshapes, a cast."""
+_AS_IT_IS = 1
+"""The order of all rows of a tensor that outlives its step."""
+
+
+class _Taken(NamedTuple):
+    """Rows of one of the tensors of so many rows. order: as of a source, or `_AS_IT_IS`."""
+
+    rows: int
+    order: int
+    place: Place | None
+
+
+@dataclass
+class _Loss:
+    """A line that compares. at: of the newest pair that does not go together."""
+
+    target: str
+    rows: int = 0
+    input_at: Place | None = None
+    target_at: Place | None = None
+    step: int = -1
+    steps: int = 0
+    misaligned: int = 0
+    is_misaligned: bool = False
+
+
+class Pairing(Instrument):
+    """Compares, in steps that are looked at closely, how rows were ordered on both sides of a loss.
+
+    A step in which any loss compares what belongs together counts as aligned: mixtures of two samples have a loss for
+    the targets of each.
+    """
+
+    emits: ClassVar[tuple[type[Event], ...]] = (PairsMisaligned,)
+
+    def __init__(self, site: Site, course: Course, detail: Detail, module_calls: ModuleCalls, sources: Sources) -> None:
+        super().__init__(site)
+        self._course = course
+        self._module_calls = module_calls
+        self._sources = sources
+        self._known: IdentityTable[int] = IdentityTable()
+        self._inputs: set[_Taken] = set()
+        self._sources_of_inputs: list[tuple[Source, ...]] = []
+        self._lengths: set[int] = set()
+        self._inputs_of = -1
+        self._losses: dict[Place | None, _Loss] = {}
+        self._row_orders = RowOrders()
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(self._module_calls.root_began, self._root_began, attention=Attention.CLOSE)
+        self.listen(signals.operations.ended, self._operation_ended, names=LOSSES, attention=Attention.CLOSE)
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
+
+    def finish(self) -> None:
+        for place, loss in self._losses.items():
+            if loss.misaligned:
+                self.emit(
+                    PairsMisaligned(
+                        step=self._course.steps,
+                        location=locate(place),
+                        input_at=locate(loss.input_at),
+                        target_at=locate(loss.target_at),
+                        target=loss.target,
+                        rows=loss.rows,
+                        steps=loss.misaligned,
+                        of=loss.steps,
+                    )
+                )
+
+    def _root_began(self, began: RootBegan) -> None:
+        call = began.call
+        if not call.grad_enabled or next(parameters_in(call.module), None) is None:
+            return
+        if self._inputs_of != self._course.steps:
+            self._inputs_of, self._inputs, self._sources_of_inputs = self._course.steps, set(), []
+            self._lengths.clear()
+        for tensor in began.given:
+            if not tensor.requires_grad and tensor.dim():
+                self._inputs |= self._taken(tensor)
+                self._lengths.add(tensor.shape[0])
+                self._sources_of_inputs.append(self._sources.of(tensor))
+
+    def _taken(self, tensor: torch.Tensor) -> set[_Taken]:
+        sources = self._sources.of(tensor)
+        found = {_Taken(each.rows, each.order, each.place) for each in sources if each.order}
+        since = self._known.get(tensor)
+        if since is None:
+            self._known.put(tensor, self._course.steps)
+        elif since < self._course.steps and not sources:
+            found.add(_Taken(tensor.shape[0], _AS_IT_IS, None))
+        return found
+
+    def _operation_ended(self, operation: Operation) -> None:
+        if self._course.running is not None:
+            return
+        logits, target = (*operation.args, None, None)[:2]
+        target = operation.kwargs.get("target", target)
+        is_pair = isinstance(logits, torch.Tensor) and isinstance(target, torch.Tensor) and has_graph(logits)
+        if not is_pair or target.requires_grad or not target.dim() or self._inputs_of != self._course.steps:
+            return
+        if target.shape[0] not in self._lengths or _are_chosen(logits):
+            return
+        goals = self._taken(target)
+        rows = {goal.rows for goal in goals} & {taken.rows for taken in self._inputs}
+        one_sided = self._permuted_on_one_side(self._sources.of(target))
+        if not (rows or one_sided) or len(set(row_keys(target, waits=True) or [])) < 2:  # equal ones have no order
+            return
+        if one_sided is not None:
+            self._compared(operation, target, *one_sided)
+        for count in () if one_sided is not None else rows:
+            inputs = {taken for taken in self._inputs if taken.rows == count}
+            self._compared(operation, target, inputs, {goal for goal in goals if goal.rows == count})
+
+    def _permuted_on_one_side(self, goal: tuple[Source, ...]) -> tuple[set[_Taken], set[_Taken]] | None:
+        """What was taken on both sides, if the same rows were of two tensors, of which one had been permuted before."""
+        are_aligned = any(given and goal and _orders(given) == _orders(goal) for given in self._sources_of_inputs)
+        for given in () if are_aligned else self._sources_of_inputs:
+            for mine, theirs in ((given, goal), (goal, given)):
+                order = self._order_before(mine, theirs)
+                if order is not None:
+                    permuted = {_Taken(order.rows, order.order, order.place)}
+                    left = {_Taken(order.rows, _AS_IT_IS, None)}
+                    return (permuted, left) if mine is given else (left, permuted)
+        return self._reordered(goal)
+
+    def _reordered(self, goal: tuple[Source, ...]) -> tuple[set[_Taken], set[_Taken]] | None:
+        """The same, if the tensors, or arrays, are in another order than in an earlier step, one side alone."""
+        pairs = [given[0] for given in self._sources_of_inputs if _are_of_the_same_rows(given, goal)]
+        if not pairs or any(given.number == goal[0].number for given in pairs):
+            return None
+        numbers = {given.number for given in pairs}
+        wholes = [self._sources.numbered(number) for number in (*numbers, goal[0].number)]
+        changed = self._row_orders.changed(wholes[:-1], wholes[-1])
+        if not changed:
+            return None
+        moved = pairs[0] if changed == "inputs" else goal[0]
+        permuted, left = {_Taken(moved.rows, 0, moved.place)}, {_Taken(moved.rows, _AS_IT_IS, None)}
+        return (permuted, left) if changed == "inputs" else (left, permuted)
+
+    def _order_before(self, mine: tuple[Source, ...], theirs: tuple[Source, ...]) -> Source | None:
+        """By which rows were chosen of a tensor of which, in turn, the same were chosen as of another, older one."""
+        if not _are_of_the_same_rows(mine, theirs):
+            return None
+        order = next((source for source in mine[1:] if source.order and source.rows == mine[0].rows), None)
+        if order is None or any(_orders(theirs)[1:]):
+            return None
+        permuted, other = self._sources.numbered(mine[0].number), self._sources.numbered(theirs[0].number)
+        if permuted is None or other is None or permuted is other or not self._sources.is_older(other, order):
+            return None
+        is_whole = set(mine[1:]) == set(self._sources.of(permuted)) and set(theirs[1:]) == set(self._sources.of(other))
+        return order if is_whole else None
+
+    def _compared(self, operation: Operation, target: torch.Tensor, inputs: set[_Taken], goals: set[_Taken]) -> None:
+        loss = self._losses.get(operation.place)
+        if loss is None:
+            loss = self._losses[operation.place] = _Loss(variable_name(target))
+        if loss.step != self._course.steps:
+            loss.step, loss.is_misaligned = self._course.steps, True
+            loss.steps += 1
+        if {taken.order for taken in inputs} & {goal.order for goal in goals}:
+            for other in self._losses.values():
+                other.is_misaligned = False
+        else:
+            loss.rows = next(iter(goals)).rows
+            loss.input_at, loss.target_at = next(iter(inputs)).place, next(iter(goals)).place
+
+    def _step_taken(self, course: Course) -> None:
+        for loss in self._losses.values():
+            loss.misaligned += loss.is_misaligned
+            loss.is_misaligned = False
+
+
+def _are_chosen(logits: torch.Tensor) -> bool:
+    """Whether rows of what a model made were chosen, as those of some nodes of a graph are: then so are the targets."""
+    node = logits.grad_fn
+    for _ in range(_MOST_NODES):
+        if node is None or operation_of(node) in _CHOICES:
+            return node is not None
+        node = node.next_functions[0][0] if node.next_functions else None
+    return False
+
+
+def _are_of_the_same_rows(mine: tuple[Source, ...], theirs: tuple[Source, ...]) -> bool:
+    """Whether the same rows of two wholes of as many rows were chosen last."""
+    if not (mine and theirs) or mine[0].kind != "chosen":
+        return False
+    return (mine[0].rows, mine[0].selection) == (theirs[0].rows, theirs[0].selection)
+
+
+def _orders(sources: tuple[Source, ...]) -> list[int]:
+    """Which rows were chosen last, and in what orders those had been put before."""
+    return [sources[0].selection, *(source.order for source in sources[1:] if source.order)]

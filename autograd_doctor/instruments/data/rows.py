@@ -1,0 +1,400 @@
+"""The samples that modules are trained and evaluated on, as numbers that tell them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence, Set
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import torch
+
+from autograd_doctor.events import Event, InputsAlike, RowsCompared
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.detail import Detail
+from autograd_doctor.instruments.spine.lineage import Lineage, Recorded
+from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
+from autograd_doctor.instruments.spine.sources import Sources
+from autograd_doctor.instruments.spine.tensors import Tensors
+from autograd_doctor.reading.fingerprint import row_keys, tells_apart
+from autograd_doctor.reading.functional_modes import draws_numbers
+from autograd_doctor.reading.module_tree import parameters_in
+from autograd_doctor.reading.numbers import IdentityTable, Numbers
+from autograd_doctor.reading.operation_kinds import FROM_DATA
+from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.subclasses import bytes_of
+from autograd_doctor.reading.tensor_facts import is_spoiled
+from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
+from autograd_doctor.reading.variable_names import variable_name
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
+from autograd_doctor.signals.backward import BackwardCall
+from autograd_doctor.signals.modules import ModuleCall
+from autograd_doctor.signals.operations import Operation
+from autograd_doctor.signals.signal import Signal
+
+_MOST_ROWS = 100_000
+"""To keep numbers of, on each side."""
+_MOST_BYTES = 2**22
+"""Of a batch, to make them of in light steps."""
+_MOST_LINES = 200
+_IN_A_ROW = 3
+"""Batches without a new sample: by then training has begun anew."""
+
+Sample = int
+_Line = tuple[int, Place | None, int | None]
+"""One that evaluates: its module, where it is, and the loader that it draws from."""
+
+
+@dataclass
+class _Training:
+    """What a module was trained on. known: batches in a row in which all samples were known.
+
+    tells_apart: samples that are equal are so for a reason. may_come_again: there is something to be learned of later
+    batches. drawn, again: of the rows that loaders gave in the first pass, how many there were, and how many that had
+    come before.
+    """
+
+    samples: set[Sample] = field(default_factory=set)
+    loaders: set[int] = field(default_factory=set)
+    tells_apart: bool = False
+    may_come_again: bool = True
+    known: int = 0
+    complete: bool = False
+    drawn: int = 0
+    again: int = 0
+
+
+@dataclass
+class _Evaluation:
+    """What a line evaluated a module on, of one set; of a tensor whose parts may be sets of their own, as a rule one.
+
+    trained, apart: what passes had, each between two steps, that had been trained on as a whole, or not at all.
+    """
+
+    where: Place | None
+    loader: int | None
+    in_mode: bool
+    first: int
+    step: int = 0
+    samples: set[Sample] = field(default_factory=set)
+    shared: set[Sample] = field(default_factory=set)
+    trained: set[Sample] = field(default_factory=set)
+    apart: set[Sample] = field(default_factory=set)
+    _pass: tuple[set[Sample], set[Sample]] = field(default_factory=lambda: (set(), set()))
+
+    def add(self, step: int, samples: Sequence[Sample], shared: set[Sample]) -> None:
+        """Samples, and those among them that had been trained on before."""
+        if step != self.step:
+            self.end_pass()
+        self.step = step
+        self.samples.update(samples)
+        self.shared |= shared
+        self._pass[0].update(samples)
+        self._pass[1].update(shared)
+
+    def end_pass(self) -> None:
+        samples, shared = self._pass
+        self._pass = set(), set()
+        if not shared:
+            self.apart |= samples
+        elif len(shared) == len(samples):
+            self.trained |= samples
+
+    def sets(self) -> list[tuple[set[Sample], set[Sample]]]:
+        """Samples, and those of them that were trained on: two sets where some passes had the one, and some the
+        other."""
+        apart = self.apart - self.trained
+        if self.trained and apart:
+            return [(apart, set()), (self.trained, self.trained)]
+        return [(self.samples, self.shared)]
+
+
+@dataclass(frozen=True, slots=True)
+class RowsSeen:
+    """What a module is called with, and who calls it: in an evaluation, a part of the set that `group` stands for.
+
+    new: which rows of a batch of training had not come before; None in an evaluation.
+    """
+
+    module: int
+    group: Hashable
+    where: Place | None
+    data: torch.Tensor
+    keys: list[Sample]
+    new: list[int] | None = None
+
+
+@dataclass
+class _Alike:
+    """A line that trains a module: the samples of each of its arguments, up to two of them."""
+
+    name: str
+    shape: list[int]
+    step: int = -1
+    steps: int = 0
+    samples: int = 0
+    value: float | None = None
+    from_data: bool = False
+    read: bool = False
+    found: list[set[Sample]] = field(default_factory=list)
+
+
+class Rows(Instrument):
+    """Looks at what modules with parameters are called with: in full steps, and in light ones while there is news.
+
+    Training is what runs with gradients and in training mode; evaluation is without both, or, after the last step,
+    without gradients. What it returns there is followed through the operations of steps that are watched closely: if
+    that flows into a backward, it is a target. evaluated: sent for each of its calls of a module that was trained
+    before; trained: for batches of training in which there may be news.
+    """
+
+    emits: ClassVar[tuple[type[Event], ...]] = (RowsCompared, InputsAlike)
+
+    def __init__(
+        self,
+        site: Site,
+        course: Course,
+        detail: Detail,
+        module_calls: ModuleCalls,
+        sources: Sources,
+        lineage: Lineage,
+        tensors: Tensors,
+    ) -> None:
+        super().__init__(site)
+        self.evaluated: Signal[RowsSeen] = Signal(site.signals.guard)
+        self.trained: Signal[RowsSeen] = Signal(site.signals.guard)
+        self._lineage = lineage
+        self._course = course
+        self._detail = detail
+        self._module_calls = module_calls
+        self._sources = sources
+        self._training: dict[int, _Training] = {}
+        self._evaluations: dict[tuple[int, Hashable], _Evaluation] = {}
+        self._alike: dict[tuple[int, Place | None], _Alike] = {}
+        self._tensors = tensors
+        self._evaluated_on = Numbers()
+        self._with_parameters: set[int] = set()
+        self._read: IdentityTable[int] = IdentityTable()
+        self._asked: tuple[ModuleCall, _Line] | None = None
+        self._said: IdentityTable[frozenset[_Line]] = IdentityTable()
+        self._teaching: set[_Line] = set()
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(self._module_calls.root_began, self._root_began)
+        self.listen(self._lineage.operated, self._operated)
+        self.listen(signals.modules.ended, self._module_ended)
+        self.listen(self._lineage.recorded, self._recorded)
+        self.listen(signals.backward.began, self._backward_began, attention=Attention.FULL)
+
+    def _operated(self, operation: Operation) -> None:
+        """Numbers that come out of an array in this step, rearranged or scaled at will."""
+        if not (operation.name in FROM_DATA or self._read) or not isinstance(operation.result, torch.Tensor):
+            return
+        given = operation.args[0] if operation.args else None
+        is_array = operation.name in FROM_DATA and type(given).__module__ == "numpy"
+        if is_array or self._is_read(given):
+            self._read.put(operation.result, self._course.steps)
+
+    def _is_read(self, tensor: object) -> bool:
+        return self._read.get(tensor) == self._course.steps
+
+    def _root_began(self, began: RootBegan) -> None:
+        call = began.call
+        if call.grad_enabled and call.module.training and self._knows_all(began.module):
+            return
+        data = [tensor for tensor in began.given if tensor.dim() > 1 and not tensor.requires_grad]
+        if not data or not self._learns(began):
+            return
+        if any(tensor.device.type != "cpu" for tensor in data):
+            self.limited("samples on an accelerator are not told apart")
+        elif call.grad_enabled and call.module.training:
+            self._trained(began, data)
+        elif not call.grad_enabled:
+            self._evaluated(began, max(data, key=_bytes_of_row))
+
+    def _learns(self, began: RootBegan) -> bool:
+        """Whether a module has parameters; one that has none may get some, as lazy ones do."""
+        if began.module not in self._with_parameters and next(parameters_in(began.call.module), None) is not None:
+            self._with_parameters.add(began.module)
+        return began.module in self._with_parameters
+
+    # ----------------------------------------------------------------------------------------------------- training
+
+    def _knows_all(self, module: int) -> bool:
+        """Whether a step that is not looked at closely can add nothing to what is known of the samples of a module."""
+        known = self._training.get(module)
+        if self._detail.closely or known is None:
+            return False
+        if not known.may_come_again:
+            return True
+        return not self._detail.full and (known.complete or len(known.samples) > _MOST_ROWS)
+
+    def _trained(self, began: RootBegan, data: list[torch.Tensor]) -> None:
+        training = self._training.setdefault(began.module, _Training())
+        largest = max(data, key=_bytes_of_row) if len(data) > 1 else data[0]
+        is_news = not training.complete and bytes_of(largest) <= _MOST_BYTES
+        began.again |= is_news
+        if not (self._detail.full or is_news) or len(training.samples) > _MOST_ROWS:
+            return
+        keys = row_keys(largest)
+        if keys is None:
+            return
+        before = len(training.samples)
+        if self.trained:
+            news = _first_rows(keys, training.samples)
+            self.trained.relay(RowsSeen(began.module, None, began.where, largest, keys, news))
+        training.samples.update(keys)
+        if not before:
+            training.tells_apart = tells_apart(largest)
+            training.may_come_again = training.tells_apart and not self._is_drawn_now(largest)
+        training.known = training.known + 1 if len(training.samples) == before else 0
+        training.complete |= training.known >= _IN_A_ROW
+        loaders = {source.number for source in self._sources.of(largest) if source.kind == "drawn"}
+        training.loaders |= loaders
+        new = len(training.samples) - before
+        if loaders and new:
+            training.drawn, training.again = training.drawn + len(keys), training.again + len(keys) - new
+        if self._detail.full:
+            self._compare(began, data, is_all=len(data) == len(began.given))
+
+    def _is_drawn_now(self, tensor: torch.Tensor) -> bool:
+        """Whether a batch was made of random numbers a moment ago, as none that comes later will be."""
+        made = self._tensors.get(tensor)
+        return made is not None and made.step == self._course.steps and draws_numbers(made.operation)
+
+    def _compare(self, began: RootBegan, data: list[torch.Tensor], *, is_all: bool) -> None:
+        """Whether all samples of a line are alike, until two differ.
+
+        Constants that models start from are made, not read; what else they are given may tell their samples apart.
+        """
+        line = (began.module, began.where)
+        alike = self._alike.get(line)
+        if alike is None:
+            if len(self._alike) >= _MOST_LINES:
+                return
+            found: list[set[Sample]] = [set() for _ in data]
+            alike = self._alike[line] = _Alike(variable_name(data[0]), list(data[0].shape), found=found)
+        if len(alike.found) != len(data) or any(len(samples) > 1 for samples in alike.found):
+            return
+        only_read = is_all and all(
+            self._is_read(tensor) and tensor.is_floating_point() and len(tensor) > 1 for tensor in data
+        )
+        for samples, tensor in zip(alike.found, data, strict=True):
+            keys = row_keys(tensor) if tensor.numel() and not is_spoiled(tensor[:1]) else None
+            samples.update((keys or [0, 1])[:64])
+            alike.from_data |= bool(self._sources.of(tensor))
+        alike.read |= only_read
+        alike.steps += alike.step != self._course.steps
+        alike.step = self._course.steps
+        alike.samples += data[0].shape[0]
+        if all(len(samples) == 1 for samples in alike.found) and data[0].numel():
+            first = data[0][0].reshape(-1)
+            alike.value = float(first[0]) if bool((first == first[0]).all()) else None
+
+    # --------------------------------------------------------------------------------------------------- evaluation
+
+    def _evaluated(self, began: RootBegan, tensor: torch.Tensor) -> None:
+        training = self._training.get(began.module)
+        if training is None or len(self._evaluations) >= _MOST_LINES or bytes_of(tensor) > _MOST_BYTES:
+            return
+        sources = self._sources.of(tensor)
+        loader = next((source.number for source in sources if source.kind == "drawn"), None)
+        whole = sources[0].number if sources else self._evaluated_on.number(tensor)
+        group = (began.where, loader, whole, began.call.module.training)
+        known = self._evaluations.get((began.module, group))
+        if known is None:
+            known = _Evaluation(began.where, loader, not began.call.module.training, self._course.steps)
+            self._evaluations[began.module, group] = known
+        keys = row_keys(tensor) if len(known.samples) < _MOST_ROWS else None
+        self._asked = (began.call, _line(began.module, known)) if self._detail.closely else None
+        known.add(self._course.steps, keys or (), training.samples.intersection(keys or ()))
+        if keys is not None:
+            self.evaluated.relay(RowsSeen(began.module, group, began.where, tensor, keys))
+
+    def _module_ended(self, call: ModuleCall) -> None:
+        if self._asked is None or self._asked[0] is not call:
+            return
+        line, self._asked = self._asked[1], None
+        for tensor in tensors_in([call.output], EVERYTHING):
+            self._said.put(tensor, frozenset([line]))
+
+    def _recorded(self, recorded: Recorded) -> None:
+        """What is computed from what a module said is said by it, too."""
+        if self._said:
+            lines = [self._said.get(tensor) or frozenset() for tensor in (*recorded.inputs, recorded.output)]
+            if said := frozenset().union(*lines):
+                self._said.put(recorded.output, said)
+
+    def _backward_began(self, call: BackwardCall) -> None:
+        if self._said:
+            self._teaching.update(*(self._said.get(root) or () for root in call.roots))
+
+    def trained_on(self, module: int) -> Set[Sample]:
+        """The samples that a module was trained on, as far as they were looked at."""
+        known = self._training.get(module)
+        return known.samples if known is not None else frozenset()
+
+    def finish(self) -> None:
+        before: dict[tuple[int, Place | None], set[Sample]] = {}
+        for (module, _), found in self._evaluations.items():
+            others = before.setdefault((module, found.where), set())
+            again = len(others & found.samples)
+            others |= found.samples
+            if found.in_mode or found.step == self._course.steps:
+                found.end_pass()
+                for samples, shared in found.sets():
+                    self._tell(module, found, len(samples), len(shared), again)
+        for (module, where), alike in self._alike.items():
+            if (alike.from_data or alike.read) and alike.found and all(len(samples) == 1 for samples in alike.found):
+                self.emit(
+                    InputsAlike(
+                        step=self._course.steps,
+                        module=module,
+                        location=locate(where),
+                        name=alike.name,
+                        shape=alike.shape,
+                        steps=alike.steps,
+                        samples=alike.samples,
+                        constant=alike.value,
+                        read=not alike.from_data,
+                    )
+                )
+
+    def _tell(self, module: int, found: _Evaluation, evaluated: int, shared: int, again: int) -> None:
+        training = self._training[module]
+        self.emit(
+            RowsCompared(
+                step=self._course.steps,
+                module=module,
+                location=locate(found.where),
+                loader=self._sources.names.get(found.loader, "") if found.loader is not None else "",
+                own_loader=found.loader is not None and found.loader not in training.loaders,
+                evaluated=evaluated,
+                trained=len(training.samples),
+                shared=shared,
+                complete=training.complete,
+                tells_apart=training.tells_apart,
+                first=found.first,
+                last=found.step,
+                again=again,
+                teaches=_line(module, found) in self._teaching,
+                alike=training.again / training.drawn if training.drawn else 0.0,
+            )
+        )
+
+
+def _line(module: int, evaluation: _Evaluation) -> _Line:
+    return module, evaluation.where, evaluation.loader
+
+
+def _first_rows(keys: list[Sample], known: set[Sample]) -> list[int]:
+    """Where each sample that is not known comes first."""
+    if len(set(keys)) == len(keys) and known.isdisjoint(keys):
+        return list(range(len(keys)))
+    first = {key: row for row, key in reversed(list(enumerate(keys))) if key not in known}
+    return sorted(first.values())
+
+
+def _bytes_of_row(tensor: torch.Tensor) -> int:
+    return bytes_of(tensor) // max(tensor.shape[0], 1)

@@ -1,0 +1,120 @@
+"""Seeds that are set again and again, and whether each step then draws the very numbers of the step before."""
+
+from __future__ import annotations
+
+import pickle
+import random
+from dataclasses import dataclass
+from typing import ClassVar
+
+from autograd_doctor.events import Event, SeedRepeated
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.reading.places import Place, locate, stack
+from autograd_doctor.reading.torch_versions import random_states
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.seeds import Generator, Seeding
+
+_MOST_LINES = 100
+"""That set seeds: programs have a few."""
+_FIRST_TOLD = 4
+"""Steps in a row; from there on it is told whenever their number has doubled, and at the end."""
+
+
+@dataclass(slots=True)
+class _Line:
+    """A line that seeds one generator, and the seed that it has set in the latest steps, in each of them.
+
+    places: of the line, after that of the one which called its function. fresh: the state that the seed gives. after:
+    the one in which the latest step left the generator.
+    """
+
+    generator: Generator
+    places: tuple[Place, ...]
+    seed: str
+    step: int
+    since: int
+    fresh: int = 0
+    steps: int = 1
+    times: int = 1
+    repeated: int = 0
+    after: int | None = None
+    told: int = 0
+
+
+class Seeds(Instrument):
+    """Compares states of a generator at the ends of steps, from the second step on in which a line has seeded it.
+
+    A state is taken as a number. A generator that is put back to where it was before the seed stands elsewhere at the
+    end of each step, and so does one from which another count of numbers was drawn.
+    """
+
+    emits: ClassVar[tuple[type[Event], ...]] = (SeedRepeated,)
+
+    def __init__(self, site: Site, course: Course) -> None:
+        super().__init__(site)
+        self._course = course
+        self._lines: dict[tuple[Generator, tuple[Place, ...]], _Line] = {}
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(signals.seeds.given, self._given)
+
+    def finish(self) -> None:
+        for line in self._lines.values():
+            if line.steps >= _FIRST_TOLD and line.told < line.steps:
+                self._tell(line)
+
+    def _given(self, call: Seeding) -> None:
+        """One that begins in the same step as the last, or in the next one, has left no step out."""
+        step, where, seed = self._course.steps, stack()[-2:], repr(call.seed)[:40]
+        line = self._lines.get((call.generator, where))
+        if call.seed is None or (line is None and len(self._lines) == _MOST_LINES):
+            return
+        if line is None or line.seed != seed or step > line.step + 1:
+            line = _Line(call.generator, where, seed, step, step)
+            self._lines[call.generator, where] = line
+        else:
+            line.times += 1
+            line.steps += step > line.step
+            line.step = step
+        if line.steps > 1:
+            line.fresh = _state(call.generator)
+            self.listen(self._course.step_taken, self._step_taken)
+
+    def _step_taken(self, course: Course) -> None:
+        for line in self._lines.values():
+            if line.steps > 1 and line.step == course.steps - 1:
+                state = _state(line.generator)
+                line.repeated += state == line.after and state != line.fresh
+                line.after = state
+                if line.steps >= max(_FIRST_TOLD, 2 * line.told):
+                    self._tell(line)
+
+    def _tell(self, line: _Line) -> None:
+        line.told = line.steps
+        callers = {places for _, places in self._lines if places[-1:] == line.places[-1:]}
+        self.emit(
+            SeedRepeated(
+                step=self._course.steps,
+                location=locate(line.places[-1]) if line.places else None,
+                called_from=locate(line.places[0]) if len(line.places) > 1 else None,
+                shared=len(callers) > 1,
+                generator=line.generator,
+                seed=line.seed,
+                since=line.since,
+                steps=line.steps,
+                times=line.times,
+                repeated=line.repeated,
+            )
+        )
+
+
+def _state(generator: Generator) -> int:
+    """Where a generator stands, as a number."""
+    if generator == "torch":
+        return hash(tuple(random_states()))
+    if generator == "Python":
+        return hash(random.getstate())
+    import numpy
+
+    return hash(pickle.dumps(numpy.random.get_state()))

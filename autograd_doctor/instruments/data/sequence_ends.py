@@ -1,0 +1,161 @@
+"""Losses for which the token that sequences end with never counts, because they are filled up with the same one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, ClassVar
+
+import torch
+
+from autograd_doctor.events import EndIgnored, Event
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.lineage import Lineage
+from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
+from autograd_doctor.reading.losses import CLASSES, IGNORED, LOSSES
+from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.tensor_facts import at_home, readable
+from autograd_doctor.reading.variable_names import variable_name
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
+from autograd_doctor.signals.operations import Operation
+
+_MOST_CALLS = 16
+"""In one step, the newest: a loss follows its forward."""
+_MOST_ELEMENTS = 2**20
+_MOST_TOLD = 16
+
+
+@dataclass(frozen=True, slots=True)
+class _EndedCall:
+    """A call of a root in training with `tokens`, of which most rows that `shown` shows end with `value`.
+
+    tokens, shown: (batch, time). ended: how many rows end so. What is not shown is filled with the same value. closing:
+    the token before that, where most rows have the same one: it may be the one that ends what is written.
+    """
+
+    module: int
+    place: Place | None
+    tokens: torch.Tensor
+    shown: torch.Tensor
+    value: int
+    ended: int
+    closing: int | None
+
+
+class SequenceEnds(Instrument):
+    """Listens to losses over classes, in steps that are looked at closely, in which a mask tells ends from filling."""
+
+    emits: ClassVar[tuple[type[Event], ...]] = (EndIgnored,)
+
+    def __init__(self, site: Site, course: Course, lineage: Lineage, module_calls: ModuleCalls) -> None:
+        super().__init__(site)
+        self._course = course
+        self._lineage = lineage
+        self._module_calls = module_calls
+        self._calls: list[_EndedCall] = []
+        self._pending: list[EndIgnored] = []
+        self._losses: set[Place | None] = set()
+        self._told = 0
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(self._module_calls.root_began, self._root_began, attention=Attention.CLOSE)
+        self.listen(self._lineage.operated, self._operation_ended, names=LOSSES)
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
+
+    def _step_taken(self, course: Course) -> None:
+        """Where something else than the next token is learned in the same step, that may be the end, or its purpose."""
+        if len(self._losses) == 1:
+            for event in self._pending:
+                self._told += 1
+                self.emit(event)
+        self._calls, self._pending = [], []
+        self._losses.clear()
+
+    def _root_began(self, began: RootBegan) -> None:
+        if not began.call.grad_enabled or self._told >= _MOST_TOLD:
+            return
+        sequences = [at_home(tensor) for tensor in began.given if _is_of_sequences(tensor)]
+        masks = [shown for tensor in sequences if (shown := _shown(tensor)) is not None]
+        for shown, tokens in product(masks, sequences):
+            ended = _ended(tokens, shown) if tokens.shape == shown.shape else None
+            if ended is not None:
+                call = _EndedCall(began.module, began.where, tokens, shown, *ended)
+                self._calls = [*self._calls[1 - _MOST_CALLS :], call]
+
+    def _operation_ended(self, operation: Operation) -> None:
+        if not self._calls or self._course.running is not None:
+            return
+        self._losses.add(operation.place)
+        if operation.name not in CLASSES:
+            return
+        arguments = dict(zip(("input", "target"), operation.args, strict=False)) | operation.kwargs
+        target, ignored = arguments.get("target"), arguments.get("ignore_index", IGNORED)
+        if not isinstance(target, torch.Tensor) or target.is_floating_point() or not _is_small(target):
+            return
+        wanted = at_home(target)
+        for call in reversed(self._calls):
+            counted = _counted(call, wanted, ignored)
+            if counted is not None:
+                self._pending.append(self._event(call, operation, target, counted))
+                return
+
+    def _event(self, call: _EndedCall, operation: Operation, target: torch.Tensor, counted: int) -> EndIgnored:
+        return EndIgnored(
+            step=self._course.steps,
+            module=call.module,
+            name=variable_name(target),
+            token=call.value,
+            rows=len(call.tokens),
+            ended=call.ended,
+            counted=counted,
+            location=locate(operation.place),
+            called_at=locate(call.place),
+        )
+
+
+def _is_small(tensor: torch.Tensor) -> bool:
+    return readable(tensor) and 0 < tensor.numel() <= _MOST_ELEMENTS
+
+
+def _is_of_sequences(tensor: torch.Tensor) -> bool:
+    return tensor.dim() == 2 and not tensor.is_floating_point() and not tensor.is_complex() and _is_small(tensor)
+
+
+def _shown(mask: torch.Tensor) -> torch.Tensor | None:
+    """The positions that a mask of ones and zeros shows: one run in each row, and not all positions of all rows."""
+    shown = mask.bool()
+    edges = shown.int().diff(dim=1).ne(0).sum(dim=1)
+    is_mask = bool((mask == shown).all()) and not bool(shown.all()) and bool(shown.any(dim=1).all())
+    return shown if is_mask and bool((edges <= 1).all()) else None
+
+
+def _ended(tokens: torch.Tensor, shown: torch.Tensor) -> tuple[int, int, int | None] | None:
+    """The value that fills what is not shown, how many rows end with it, and the token that most have before it.
+
+    None if less than half of the rows end so.
+    """
+    filling = tokens[~shown]
+    value = int(filling[0])
+    places = torch.arange(tokens.shape[1], device="cpu").where(shown, -1).argmax(dim=1, keepdim=True)
+    ends = (tokens.gather(1, places) == value)[:, 0]
+    ended = int(ends.sum())
+    if value < 0 or not bool((filling == value).all()) or not 2 * ended >= len(tokens) > 1:
+        return None
+    before = tokens.gather(1, (places - 1).clamp_min(0))[ends, 0]
+    closing = int(before.mode().values)
+    return value, ended, closing if 2 * int((before == closing).sum()) > ended else None
+
+
+def _counted(call: _EndedCall, target: torch.Tensor, ignored: Any) -> int | None:
+    """How many targets count; None unless they are the next tokens of the call, and none is its end, or closes it."""
+    rows, length = call.tokens.shape
+    if target.numel() not in (rows * length, rows * (length - 1)):
+        return None
+    wanted, tokens = target.reshape(rows, -1)[:, : length - 1], call.tokens[:, 1:]
+    counts = wanted.ne(ignored)
+    ends = (call.shown & (call.tokens == call.value))[:, 1:]
+    is_next = bool(counts.any()) and bool((wanted == tokens)[counts].all())
+    closes = call.closing is not None and bool((tokens[counts] == call.closing).any())
+    return int(counts.sum()) if is_next and not closes and not bool((counts & ends).any()) else None

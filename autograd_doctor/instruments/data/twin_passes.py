@@ -1,0 +1,192 @@
+"""Two passes of a module over the same data, which both go into one loss: as two views of a sample they are one."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+
+from autograd_doctor.events import Event, TwinPasses
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.ledger import Ledger
+from autograd_doctor.instruments.spine.lineage import Lineage
+from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan, RootCall, RootPassed
+from autograd_doctor.instruments.spine.tensors import Tensors
+from autograd_doctor.reading.fingerprint import key_of, row_keys
+from autograd_doctor.reading.graph_order import are_treated_alike, first_meetings
+from autograd_doctor.reading.graph_walk import GraphWalk
+from autograd_doctor.reading.made import Made, has_graph
+from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.subclasses import storage_address
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
+from autograd_doctor.signals.backward import BackwardCall
+
+_LEAST_VALUES = 16
+"""Smaller inputs, such as a time or a start state, are the same by chance."""
+_MOST_PASSES = 32
+_MOST_LINES = 50
+_MOST_STEPS = 4
+
+
+@dataclass(eq=False, slots=True)
+class _Pass:
+    """A pass in training. addresses: where what it was given lies, key: what that holds. outputs: of those that have a
+    graph, in their order, how they were made and what they hold; none where it was given what is learned.
+    """
+
+    module: int
+    where: Place | None
+    addresses: list[int]
+    key: int
+    outputs: list[tuple[Made | None, int]]
+
+
+class TwinPassesSeen(Instrument):
+    """Compares the passes of a step by what they were given, and by what they returned.
+
+    The same tensor given twice for two terms of a loss is no pair of views: what it costs is one pass too many. Only
+    where its results are compared with each other, they were to differ. Nor are passes whose results go through other
+    layers, as through two heads. What is given twice with other results, as by a
+    model with dropout, is fine. What becomes of the results, `tensors` knows from `lineage`.
+    """
+
+    emits: ClassVar[tuple[type[Event], ...]] = (TwinPasses,)
+
+    def __init__(
+        self,
+        site: Site,
+        course: Course,
+        tensors: Tensors,
+        ledger: Ledger,
+        lineage: Lineage,
+        module_calls: ModuleCalls,
+    ) -> None:
+        super().__init__(site)
+        self._course = course
+        self._tensors = tensors
+        self._ledger = ledger
+        self._module_calls = module_calls
+        self._given: tuple[RootBegan, list[torch.Tensor], int] | None = None
+        self._passes: list[_Pass] = []
+        self._pairs: list[tuple[_Pass, _Pass]] = []
+        self._told: dict[tuple[int, Place | None, Place | None], set[int]] = {}
+        self._differ: set[tuple[int, Place | None, Place | None]] = set()
+        self._found: dict[tuple[int, Place | None, Place | None], list[TwinPasses]] = {}
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(self._module_calls.root_began, self._root_began, attention=Attention.CLOSE)
+        self.listen(self._module_calls.root_passed, self._root_passed, attention=Attention.CLOSE)
+        self.listen(signals.backward.began, self._backward_began, attention=Attention.CLOSE)
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
+
+    def _root_began(self, began: RootBegan) -> None:
+        self._given = None
+        if not (began.call.grad_enabled and began.call.module.training) or len(self._passes) >= _MOST_PASSES:
+            return
+        data = began.given
+        if any(tensor.requires_grad for tensor in data):
+            plain = [row_keys(tensor, waits=True) or [] for tensor in data if not tensor.requires_grad and tensor.dim()]
+            self._passes.append(_Pass(began.module, began.where, [], hash(tuple(map(key_of, plain))), []))
+            return
+        if not data or data[0].numel() < _LEAST_VALUES:
+            return
+        keys = [row_keys(tensor, waits=True) for tensor in data if tensor.dim()]
+        if all(keys):
+            self._given = began, data, hash(tuple(key_of(rows) for rows in keys if rows is not None))
+
+    def _root_passed(self, passed: RootPassed) -> None:
+        given, self._given = self._given, None
+        call: RootCall = passed.call
+        if given is None or given[0].call is not call.call:
+            return
+        began, data, key = given
+        outputs = [
+            (self._tensors.get(each), key_of(row_keys(each, waits=True) or []))
+            for each in passed.outputs
+            if has_graph(each) and each.dim()
+        ]
+        new = _Pass(began.module, began.where, list(map(storage_address, data)), key, outputs)
+        for old in self._passes:
+            if old.module == new.module and old.outputs and len(old.outputs) == len(new.outputs):
+                self._compare(old, new)
+        self._passes.append(new)
+
+    def _compare(self, old: _Pass, new: _Pass) -> None:
+        if old.key != new.key:
+            self._differ.add((new.module, old.where, new.where))
+        elif _keys(old) == _keys(new):
+            self._pairs.append((old, new))
+
+    def _backward_began(self, call: BackwardCall) -> None:
+        walk = self._ledger.walk
+        if walk is None or not self._pairs or call.kind != "backward":
+            return
+        through = {id(made) for made in walk.lineages}
+        for old, new in self._pairs:
+            outputs = zip(old.outputs, new.outputs, strict=True)
+            used = [(one, other) for (one, _), (other, _) in outputs if id(one) in through and id(other) in through]
+            same = not set(old.addresses).isdisjoint(new.addresses)
+            are_alike = any(are_treated_alike(walk, one, other) for one, other in used if one and other)
+            meet = not same or any(_are_compared(walk, one, other) for one, other in used if one and other)
+            if are_alike and meet and not self._are_parts(old, new):
+                self._tell(old, new, walk.backward, same=same)
+
+    def _are_parts(self, old: _Pass, new: _Pass) -> bool:
+        """Whether the code that ran twice for them gave something else to another module: only a part was the same."""
+        if old.where is None or old.where != new.where:
+            return False
+        keys: dict[Place, set[int]] = {}
+        for each in self._passes:
+            if each.where is not None and each.where[0] is old.where[0]:
+                keys.setdefault(each.where, set()).add(each.key)
+        return any(len(given) > 1 for given in keys.values())
+
+    def _tell(self, old: _Pass, new: _Pass, backward: int, *, same: bool) -> None:
+        lines = new.module, old.where, new.where
+        steps = self._told.get(lines, set())
+        if lines in self._differ or self._course.steps in steps or len(steps) >= _MOST_STEPS:
+            return
+        if lines not in self._told and len(self._told) >= _MOST_LINES:
+            return
+        self._told.setdefault(lines, set()).add(self._course.steps)
+        twins = TwinPasses(
+            step=self._course.steps,
+            backward=backward,
+            module=new.module,
+            first_at=locate(old.where),
+            second_at=locate(new.where),
+            same_tensor=same,
+        )
+        self._found.setdefault(lines, []).append(twins)
+
+    def finish(self) -> None:
+        """What differs in a later step, as views do that are drawn further apart by and by, is no twin."""
+        for lines, found in self._found.items():
+            for twins in found if lines not in self._differ else ():
+                self.emit(twins)
+
+    def _step_taken(self, course: Course) -> None:
+        self._passes, self._pairs = [], []
+
+
+def _keys(each: _Pass) -> list[int]:
+    return [key for _, key in each.outputs]
+
+
+def _are_compared(walk: GraphWalk, one: Made, other: Made) -> bool:
+    """Whether they meet value by value, as in a product of scores, rather than as terms of a sum."""
+    for node in first_meetings(walk, one, other):
+        terms = node.name().startswith("AddBackward") or any(_values(*source) == 1 for source in node.next_functions)
+        if not terms:
+            return True
+    return False
+
+
+def _values(node: Any, output: int) -> int:
+    """How many an operation made; 1 where its node does not tell, as in an older torch."""
+    told = getattr(node, "_input_metadata", ())
+    return math.prod(told[output].shape) if output < len(told) else 1

@@ -1,0 +1,210 @@
+"""Iterators that have come to their end, and to which the loop that trained with them comes back all the same."""
+
+from __future__ import annotations
+
+import dis
+import weakref
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import CodeType, FrameType
+from typing import ClassVar
+
+import torch
+
+from autograd_doctor.events import Event, IteratorUsedUp
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.reading.frame_locals import variables
+from autograd_doctor.reading.iterators import is_plain_iterator, is_used_up
+from autograd_doctor.reading.loops import Loop, loops_around
+from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.places import Place, is_own, locate, own_frame, own_frames, place
+from autograd_doctor.reading.variable_names import variable_name
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
+from autograd_doctor.signals.backward import BackwardCall
+from autograd_doctor.signals.grad_modes import GradSwitched
+from autograd_doctor.signals.loaders import BatchAsked, PassBegan
+from autograd_doctor.signals.modules import TrainCall
+from autograd_doctor.signals.schedulers import ScheduleCall
+
+_MOST_ITERATORS = 1000
+_MOST_MARKS = 256
+"""Between two steps, to look at where the program is."""
+_EMPTY_PASSES = 3
+"""Ends of one iterator that show a loop coming back to it: who takes batches in groups meets the end twice."""
+
+
+@dataclass
+class _Suspect:
+    """What was found to be used up, after so many steps. loop: the one that came back, in this code."""
+
+    event: IteratorUsedUp
+    code: CodeType
+    loop: Loop
+
+
+@dataclass
+class _Pass:
+    """Over a loader, with one iterator. since: the step in which it began. place, times: the line that has last met the
+    end, and how often in a row.
+    """
+
+    since: int
+    fed: bool = False
+    place: Place | None = None
+    times: int = 0
+
+
+class UsedUp(Instrument):
+    """Tells, at the end, of loops that came back without a step.
+
+    Nothing tells of a loop that runs over nothing. What else the loop around it does shows that it came back: it
+    switches the mode of a module or gradients, has a schedule step, or reads the loss of the last backward, twice at
+    one line without a step in between. Then the iterators that were alive during steps in that loop are looked at
+    again. Those of loaders tell of each end by themselves.
+    """
+
+    emits: ClassVar[tuple[type[Event], ...]] = (IteratorUsedUp,)
+
+    def __init__(self, site: Site, course: Course) -> None:
+        super().__init__(site)
+        self._course = course
+        self._fed: dict[tuple[CodeType, int], tuple[set[int], Place | None]] = {}
+        self._loss: weakref.ref[torch.Tensor] | None = None
+        self._switching = 0
+        self._marked: dict[Place | None, int] = {}
+        self._again: Counter[Place | None] = Counter()
+        self._since = 0
+        self._passes: IdentityTable[_Pass] = IdentityTable()
+        self._suspects: dict[Place | None, _Suspect] = {}
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
+        self.listen(signals.backward.began, self._backward_began)
+        self.listen(signals.value_reads.read, self._value_read)
+        self.listen(signals.train_modes.began, self._mode_set)
+        self.listen(signals.train_modes.ended, self._mode_was_set)
+        self.listen(signals.schedulers.began, self._mode_set)
+        self.listen(signals.schedulers.ended, self._mode_was_set)
+        self.listen(signals.grad_modes.entered, self._grad_switched)
+        self.listen(signals.loaders.began, self._pass_began)
+        self.listen(signals.loaders.exhausted, self._exhausted)
+
+    def finish(self) -> None:
+        for suspect in self._suspects.values():
+            self.emit(suspect.event)
+
+    # -------------------------------------------------------------------------------------------------------- steps
+
+    def _step_taken(self, course: Course) -> None:
+        """Take note of the iterators that the frames under way hold, while they have something to give."""
+        feeding: Place | None = None
+        for frame in own_frames():
+            loop = next(loops_around(frame.f_code, frame.f_lasti), None)
+            if feeding is None and loop is not None:
+                feeding = frame.f_code, loop.first
+            for _, iterator in _iterators(frame):
+                key = frame.f_code, id(iterator)
+                if not is_used_up(iterator) and len(self._fed) < _MOST_ITERATORS:
+                    self._fed.setdefault(key, (set(), feeding))[0].add(frame.f_lasti)
+
+    def _step_resumed(self, course: Course) -> None:
+        """A loop that trains again was not left without data."""
+        for frame in own_frames():
+            for key, suspect in list(self._suspects.items()):
+                if frame.f_code is suspect.code and frame.f_lasti in suspect.loop:
+                    del self._suspects[key]
+
+    def _suspect(self, event: IteratorUsedUp, key: Place | None, code: CodeType, loop: Loop) -> None:
+        self._suspects[key] = _Suspect(event, code, loop)
+        self.listen(self._course.step_taken, self._step_resumed)
+
+    # -------------------------------------------------------------------------------------------------------- marks
+
+    def _backward_began(self, call: BackwardCall) -> None:
+        self._loss = weakref.ref(call.roots[0])
+
+    def _value_read(self, tensor: torch.Tensor) -> None:
+        """A bare signal, sent for whatever is read."""
+        if self._loss is not None and self._loss() is tensor:
+            self._mark()
+
+    def _mode_set(self, call: TrainCall | ScheduleCall) -> None:
+        """Both call themselves for what is inside."""
+        self._switching += 1
+        if self._switching == 1:
+            self._mark()
+
+    def _mode_was_set(self, call: TrainCall | ScheduleCall) -> None:
+        self._switching -= 1
+
+    def _grad_switched(self, switched: GradSwitched) -> None:
+        if is_own(switched.frame.f_code.co_filename):
+            self._mark()
+
+    def _mark(self) -> None:
+        """The program is at a line that it comes to in each round of a loop."""
+        steps = self._course.steps
+        if not self._fed:
+            return
+        if self._since != steps:
+            self._since = steps
+            self._again.clear()
+        where = place()
+        if self._marked.get(where) == steps:
+            self._again[where] += 1
+            if self._again.total() <= _MOST_MARKS:
+                self._look(self._again[where])
+        elif len(self._marked) < _MOST_ITERATORS or where in self._marked:
+            self._marked[where] = steps
+
+    def _look(self, rounds: int) -> None:
+        """Look for what the innermost loop under way lived on, if it is the one that trained."""
+        for frame in own_frames():
+            loop = next(loops_around(frame.f_code, frame.f_lasti), None)
+            if loop is None:
+                continue
+            for name, iterator in _iterators(frame):
+                fed, feeding = self._fed.get((frame.f_code, id(iterator)), ((), None))
+                if any(offset in loop for offset in fed) and is_used_up(iterator):
+                    event = self._event(name, type(iterator).__name__, feeding, rounds, fed=True)
+                    self._suspect(event, feeding, frame.f_code, loop)
+            return
+
+    def _event(self, name: str, kind: str, where: Place | None, rounds: int, *, fed: bool) -> IteratorUsedUp:
+        return IteratorUsedUp(
+            step=self._course.steps, name=name, kind=kind, location=locate(where), fed=fed, rounds=rounds
+        )
+
+    # ------------------------------------------------------------------------------------------ iterators of loaders
+
+    def _pass_began(self, began: PassBegan) -> None:
+        self._passes.put(began.iterator, _Pass(self._course.steps))
+
+    def _exhausted(self, asked: BatchAsked) -> None:
+        known, frame = self._passes.get(asked.iterator), own_frame()
+        if known is None or frame is None:
+            return
+        where = frame.f_code, frame.f_lasti
+        if known.place is None:
+            known.fed = self._course.steps > known.since
+        known.times = known.times + 1 if known.place == where else 1
+        known.place = where
+        loop = next(loops_around(*where), None)
+        if loop is not None and known.times >= (2 if _is_at_loop(frame) else _EMPTY_PASSES):
+            kind = type(asked.iterator).__name__
+            event = self._event(variable_name(asked.iterator), kind, where, known.times - 1, fed=known.fed)
+            self._suspect(event, where, frame.f_code, loop)
+
+
+def _iterators(frame: FrameType) -> Iterator[tuple[str, object]]:
+    """What variables hold: a comprehension keeps its own under no name."""
+    held = ((name, value) for name, value in variables(frame) if is_plain_iterator(value))
+    return ((name, value) for name, value in held if name.removeprefix("self.").isidentifier())
+
+
+def _is_at_loop(frame: FrameType) -> bool:
+    """Whether it is a `for` statement that asks for more."""
+    return dis.opname[frame.f_code.co_code[frame.f_lasti]] == "FOR_ITER"

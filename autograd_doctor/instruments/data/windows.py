@@ -1,0 +1,138 @@
+"""Targets that are the last values of the windows that are to tell them."""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple
+
+import torch
+
+from autograd_doctor.events import Event, TargetInWindow
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.lineage import Lineage
+from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
+from autograd_doctor.reading.linear import DIFFERENCES
+from autograd_doctor.reading.loss_arguments import operands_of
+from autograd_doctor.reading.losses import REGRESSION
+from autograd_doctor.reading.made import has_graph
+from autograd_doctor.reading.module_tree import parameters_in
+from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.tensor_facts import at_home, is_remote, readable
+from autograd_doctor.reading.variable_names import variable_name
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
+from autograd_doctor.signals.operations import Operation
+
+_MOST_CALLS = 16
+"""In one step, the newest."""
+_MOST_ELEMENTS = 2**18
+_LEAST = 4
+"""Rows, moments and different targets: fewer agree by chance."""
+_MOST_TOLD = 16
+
+
+class _Call(NamedTuple):
+    module: int
+    place: Place | None
+    given: torch.Tensor
+
+
+class Windows(Instrument):
+    """Compares, in steps that are looked at closely, what goes into models with what their results are compared with.
+
+    given: a root takes (batch, time), (batch, time, values) or (time, batch, values).
+    """
+
+    emits: ClassVar[tuple[type[Event], ...]] = (TargetInWindow,)
+
+    def __init__(self, site: Site, course: Course, lineage: Lineage, module_calls: ModuleCalls) -> None:
+        super().__init__(site)
+        self._course = course
+        self._lineage = lineage
+        self._module_calls = module_calls
+        self._calls: list[_Call] = []
+        self._told = 0
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(self._module_calls.root_began, self._root_began, attention=Attention.CLOSE)
+        self.listen(self._lineage.operated, self._operation_ended, names=REGRESSION | DIFFERENCES)
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
+
+    def _root_began(self, began: RootBegan) -> None:
+        if not began.call.grad_enabled or self._told >= _MOST_TOLD:
+            return
+        if next(parameters_in(began.call.module), None) is None:
+            return
+        for tensor in began.given:
+            if _is_read(tensor) and tensor.dim() in (2, 3) and min(tensor.shape[:2]) >= _LEAST:
+                call = _Call(began.module, began.where, _copied(tensor))
+                self._calls = [*self._calls[1 - _MOST_CALLS :], call]
+
+    def _operation_ended(self, operation: Operation) -> None:
+        pair = operands_of(operation.args, operation.kwargs) if self._calls else None
+        target = next((each for each in pair if not has_graph(each)), None) if pair is not None else None
+        if target is None or not _is_read(target) or self._course.running is not None:
+            return
+        values = at_home(target).detach().double().reshape(target.shape[0] if target.dim() else 1, -1)
+        for call in reversed(self._calls):
+            found = _found(call.given, values)
+            if found is not None and len(values.unique(dim=0)) >= _LEAST:
+                self._tell(operation, call, target, *found)
+                return
+
+    def _tell(
+        self, operation: Operation, call: _Call, target: torch.Tensor, windows: torch.Tensor, channel: int | None
+    ) -> None:
+        self._told += 1
+        self.emit(
+            TargetInWindow(
+                step=self._course.steps,
+                module=call.module,
+                name=variable_name(target),
+                rows=windows.shape[0],
+                length=windows.shape[1],
+                channel=channel,
+                recurring=_recurring(windows if channel is None else windows[:, :, channel]),
+                location=locate(operation.place),
+                called_at=locate(call.place),
+            )
+        )
+
+    def _step_taken(self, course: Course) -> None:
+        self._calls = []
+
+
+def _is_read(tensor: torch.Tensor) -> bool:
+    is_small = 0 < tensor.numel() <= _MOST_ELEMENTS
+    return tensor.is_floating_point() and is_small and readable(tensor)
+
+
+def _copied(tensor: torch.Tensor) -> torch.Tensor:
+    return at_home(tensor) if is_remote(tensor) else tensor.detach().clone()
+
+
+def _found(given: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, int | None] | None:
+    """The windows, batch first, of which these values are the last ones, and in which channel; None if they are not.
+
+    values: (batch, wanted), of float64, as an older torch compares tensors of one dtype only.
+    """
+    orders = [given.unsqueeze(2)] if given.dim() == 2 else [given, given.transpose(0, 1)]
+    for windows in orders:
+        last = windows[:, -1].double()
+        if len(last) != len(values) or windows.shape[1] < _LEAST:
+            continue
+        if torch.equal(last, values):
+            return windows, None
+        channels = (last == values).all(0) if values.shape[1] == 1 else torch.zeros(0, device="cpu")
+        if bool(channels.any()):
+            return windows, int(channels.nonzero()[0])
+    return None
+
+
+def _recurring(windows: torch.Tensor) -> int:
+    """How many values stand in several rows; zeros, with which sequences are filled up, do not count."""
+    flat = windows.flatten(1)
+    rows = torch.arange(len(flat), device="cpu").unsqueeze(1).expand_as(flat)
+    pairs = torch.stack([flat.double(), rows.double()], dim=-1).reshape(-1, 2).unique(dim=0)
+    values, counts = pairs[:, 0].unique(return_counts=True)
+    return int(((counts > 1) & (values != 0)).sum())

@@ -1,0 +1,99 @@
+"""Workers of a loader that deliver the same batches, bit for bit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from torch.utils.data.dataloader import _DatasetKind
+
+from autograd_doctor.events import Event, WorkersAlike
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.sources import Sources
+from autograd_doctor.reading.fingerprint import key_of, row_keys
+from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.places import locate
+from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.loaders import BatchAsked, PassBegan
+
+_MOST_ROUNDS = 32
+"""Of one loader, its first."""
+_MOST_FIELDS = 4
+
+
+@dataclass
+class _Rounds:
+    """The batches of a loader with several workers, in rounds in which each has its turn."""
+
+    name: str
+    dataset: str
+    workers: int
+    stream: bool
+    number: int
+    running: list[int] = field(default_factory=list)
+    whole: list[list[int]] = field(default_factory=list)
+
+    @property
+    def alike(self) -> int:
+        return sum(len(set(batches)) == 1 for batches in self.whole)
+
+
+class Workers(Instrument):
+    """Compares the batches of the first rounds. Workers take turns, in their order."""
+
+    emits: ClassVar[tuple[type[Event], ...]] = (WorkersAlike,)
+
+    def __init__(self, site: Site, course: Course, sources: Sources) -> None:
+        super().__init__(site)
+        self._course = course
+        self._sources = sources
+        self._loaders: dict[int, _Rounds] = {}
+        self._running: IdentityTable[_Rounds] = IdentityTable()
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(signals.loaders.began, self._pass_began)
+        self.listen(signals.loaders.drawn, self._drawn)
+
+    def finish(self) -> None:
+        for number, rounds in self._loaders.items():
+            different = {batches[0] for batches in rounds.whole}
+            if rounds.alike and len(different) > 1:
+                self.emit(
+                    WorkersAlike(
+                        step=self._course.steps,
+                        location=locate(self._sources.built_at.get(number)),
+                        name=rounds.name,
+                        dataset=rounds.dataset,
+                        workers=rounds.workers,
+                        rounds=len(rounds.whole),
+                        alike=rounds.alike,
+                        stream=rounds.stream,
+                    )
+                )
+
+    def _pass_began(self, began: PassBegan) -> None:
+        loader = began.loader
+        if loader.num_workers < 2:
+            return
+        number = self._sources.loaders.number(loader)
+        rounds = self._loaders.get(number)
+        if rounds is None:
+            name, dataset = self._sources.names.get(number, ""), type(loader.dataset).__name__
+            is_stream = loader._dataset_kind == _DatasetKind.Iterable
+            rounds = self._loaders[number] = _Rounds(name, dataset, loader.num_workers, is_stream, number)
+        rounds.running = []
+        self._running.put(began.iterator, rounds)
+
+    def _drawn(self, asked: BatchAsked) -> None:
+        rounds = self._running.get(asked.iterator)
+        if rounds is None or len(rounds.whole) >= _MOST_ROUNDS:
+            return
+        keys = [row_keys(tensor) for tensor in tensors_in([asked.batch], EVERYTHING)[:_MOST_FIELDS] if tensor.dim()]
+        if not keys or None in keys:
+            return  # what cannot be told apart is not the same for that
+        rounds.running.append(hash(tuple(key_of(rows) for rows in keys if rows is not None)))
+        if len(rounds.running) == rounds.workers:
+            rounds.whole.append(rounds.running)
+            rounds.running = []

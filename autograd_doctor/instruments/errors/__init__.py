@@ -1,0 +1,1 @@
+"""Instruments of autograd's complaints, custom functions and checkpoints."""

@@ -1,0 +1,206 @@
+"""Bootstrapped targets beside which there is a mark, such as the end of an episode, that nothing makes use of.
+
+A bootstrapped target is data plus a discounted prediction, without a graph: a reward, and what is expected after it.
+Where an episode ended there is nothing after it, and a batch of transitions says so by zeros and ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import torch
+
+from autograd_doctor.events import BootstrappedBesideMark, Event
+from autograd_doctor.instruments.instrument import Site
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.detail import Detail
+from autograd_doctor.instruments.spine.lineage import Lineage
+from autograd_doctor.instruments.spine.tensors import Tensors
+from autograd_doctor.instruments.spine.within_step import WithinStep
+from autograd_doctor.reading.linear import DIFFERENCES, JOINS, PRODUCTS, SUMS
+from autograd_doctor.reading.loss_arguments import operands_of
+from autograd_doctor.reading.losses import REGRESSION
+from autograd_doctor.reading.made import has_graph
+from autograd_doctor.reading.numbers import ValueTable
+from autograd_doctor.reading.operation_kinds import FROM_DATA
+from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.shaping import MOVES
+from autograd_doctor.reading.tensor_facts import is_remote, read_together, readable
+from autograd_doctor.reading.tensors_in import tensors_in
+from autograd_doctor.reading.variable_names import variable_name
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.operations import Operation
+
+_COMPARES = REGRESSION | DIFFERENCES
+_GIVES = FROM_DATA | JOINS | {"__getitem__", "index_select"}
+"""Operations by which fields of a batch come out of lists, arrays and larger tensors."""
+_CASTS = frozenset({"bool", "byte", "char", "short"})
+_CHOOSES = frozenset({"__getitem__", "gather", "index_select", "take_along_dim"})
+_ENCODES = frozenset({"embedding", "one_hot"})
+"""Operations that take the numbers of actions, which may be zeros and ones as well: behind what they choose from, or
+alone."""
+_LEAVES_OUT = frozenset({
+    "__setitem__", "index_copy_", "index_fill", "index_fill_", "index_put", "index_put_", "masked_fill", "masked_fill_",
+    "masked_scatter_", "scatter", "scatter_", "where",
+})  # fmt: skip
+"""Operations after which a prediction may be there for some rows only."""
+_LEAST, _MOST = 8, 2**14
+"""Values of a mark."""
+_MOST_TOLD = 16
+
+
+@dataclass(eq=False)
+class _Mark:
+    """A tensor of zeros and ones, also under other shapes and dtypes. used: by anything but what gives it these.
+
+    counts: by anything that may leave a prediction out, and not as the number of an action or as a reward. told: how
+    many ones there are, and whether there is nothing but ones and zeros: numbers that may wait on an accelerator.
+    """
+
+    place: Place | None
+    values: int
+    told: torch.Tensor
+    used: bool = False
+    counts: bool = False
+
+
+class _Target(NamedTuple):
+    """A bootstrapped target that was compared, and the marks of as many values."""
+
+    step: int
+    made_at: Place | None
+    compared_at: Place | None
+    name: str
+    marks: list[_Mark]
+
+
+class Bootstraps(WithinStep):
+    """Looks, in steps that are looked at closely, for marks that nothing uses although a target is compared.
+
+    A blend of data and a prediction, both scaled, is no bootstrapped target.
+    """
+
+    emits: ClassVar[tuple[type[Event], ...]] = (BootstrappedBesideMark,)
+
+    def __init__(self, site: Site, course: Course, detail: Detail, tensors: Tensors, lineage: Lineage) -> None:
+        super().__init__(site, course, detail)
+        self._tensors = tensors
+        self._lineage = lineage
+        self._told = 0
+
+    def connect(self, signals: Signals) -> None:
+        super().connect(signals)
+        self.listen(self._lineage.operated, self._operation_ended)
+
+    def _forget(self) -> None:
+        self._marks: ValueTable[_Mark] = self.value_table()
+        self._discounted: ValueTable[None] = self.value_table()
+        self._partial: ValueTable[None] = self.value_table()
+        self._scaled: ValueTable[None] = self.value_table()
+        self._targets: ValueTable[Place | None] = self.value_table()
+        self._known: list[_Mark] = []
+        self._compared_with: list[_Target] = []
+
+    def _step_taken(self, course: Course) -> None:
+        for target in self._compared_with:
+            told = read_together([mark.told for mark in target.marks])
+            marks = [(mark, ones) for mark, (ones, is_mark) in zip(target.marks, told, strict=True) if is_mark]
+            unused = [(mark, ones) for mark, ones in marks if not mark.used]
+            if unused and not any(mark.counts for mark, _ in marks) and self._told < _MOST_TOLD:
+                self._told += 1
+                self._tell(target, *unused[-1])
+        super()._step_taken(course)
+
+    def _tell(self, target: _Target, mark: _Mark, ones: int) -> None:
+        self.emit(
+            BootstrappedBesideMark(
+                step=target.step,
+                location=locate(target.made_at),
+                compared_at=locate(target.compared_at),
+                name=target.name,
+                mark_at=locate(mark.place),
+                values=mark.values,
+                ones=ones,
+            )
+        )
+
+    # ---------------------------------------------------------------------------------------------------- operations
+
+    def _operation_ended(self, operation: Operation) -> None:
+        if self._course.running is not None:
+            return
+        name, result = operation.name, operation.result
+        if not self._known and name not in _GIVES:
+            return  # without a mark there is nothing to tell
+        inputs = tensors_in((*operation.args, *operation.kwargs.values()))
+        if self._known and self._moved(operation, inputs):
+            return
+        if name == "__setitem__" and isinstance(operation.args[0], torch.Tensor):
+            self._partial.put(operation.args[0], None)
+        elif not isinstance(result, torch.Tensor):
+            return
+        elif name in _COMPARES and has_graph(result):
+            self._compared(operation)
+        elif not has_graph(result):
+            self._computed(operation, result, inputs)
+
+    def _moved(self, operation: Operation, inputs: list[torch.Tensor]) -> bool:
+        """Whether a mark was only given another shape or dtype; otherwise it is used."""
+        name, result = operation.name, operation.result
+        marks = [mark for tensor in inputs if (mark := self._marks.get(tensor)) is not None]
+        if not marks:
+            return False
+        is_whole = isinstance(result, torch.Tensor) and result.numel() == marks[0].values
+        if name in MOVES | _CASTS and len(inputs) == 1 and is_whole:
+            self._marks.put(result, marks[0])
+            return True
+        is_reward = name in SUMS and any(tensor in self._discounted for tensor in inputs)
+        is_action = name in _ENCODES or (name in _CHOOSES and inputs[0] not in self._marks)
+        for mark in marks:
+            mark.used = True
+            mark.counts |= not (is_reward or is_action or name in JOINS)
+        return False
+
+    def _computed(self, operation: Operation, result: torch.Tensor, inputs: list[torch.Tensor]) -> None:
+        name = operation.name
+        predicted = [tensor for tensor in inputs if self._is_predicted(tensor)]
+        plain = [each for each in operation.args if isinstance(each, float)]
+        if name in _LEAVES_OUT or any(tensor in self._partial for tensor in inputs):
+            self._partial.put(result, None)
+        elif name in PRODUCTS and not predicted and plain:
+            self._scaled.put(result, None)
+        elif name in PRODUCTS and len(predicted) == 1:
+            if predicted[0] in self._discounted or any(0 < number < 1 for number in plain):
+                self._discounted.put(result, None)
+        elif name in SUMS - JOINS and len(predicted) == 1 and len(inputs) == 2 and predicted[0] in self._discounted:
+            if not any(tensor in self._scaled for tensor in inputs):
+                self._targets.put(result, operation.place)
+        elif name in MOVES and inputs and inputs[0] in self._targets:
+            self._targets.put(result, self._targets.get(inputs[0]))
+        elif name in MOVES and inputs and inputs[0] in self._discounted:
+            self._discounted.put(result, None)
+        elif name in _GIVES and not predicted:
+            self._given(operation, result)
+
+    def _is_predicted(self, tensor: torch.Tensor) -> bool:
+        made = self._tensors.get(tensor)
+        return made is not None and made.values != 0
+
+    def _given(self, operation: Operation, result: torch.Tensor) -> None:
+        if not _LEAST <= result.numel() <= _MOST or not readable(result):
+            return
+        ones = result == 1
+        told = torch.stack([ones.sum(), (ones | (result == 0)).all().long()])
+        if is_remote(told) or bool(told[1]):
+            mark = _Mark(operation.place, result.numel(), told)
+            self._marks.put(result, mark)
+            self._known.append(mark)
+
+    def _compared(self, operation: Operation) -> None:
+        operands = operands_of(operation.args, operation.kwargs)
+        target = next((each for each in operands or () if each in self._targets), None)
+        marks = [mark for mark in self._known if target is not None and mark.values == target.numel()]
+        if target is not None and marks and len(self._compared_with) < _MOST_TOLD:
+            made_at, name = self._targets.get(target), variable_name(target)
+            self._compared_with.append(_Target(self._course.steps, made_at, operation.place, name, marks))

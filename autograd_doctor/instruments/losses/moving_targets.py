@@ -1,0 +1,261 @@
+"""Targets that learn: differences with a graph to parameters on both sides, one of which is bootstrapped.
+
+A bootstrapped side is data plus a prediction that was scaled down, as a return is a reward plus what is expected
+after it. The other side is another prediction, from a pass of its own. Slopes are no predictions, and what is data plus
+a prediction on both sides is symmetric.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import torch
+
+from autograd_doctor.events import Event, TargetLearned
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.detail import Detail
+from autograd_doctor.instruments.spine.ledger import Ledger
+from autograd_doctor.instruments.spine.lineage import Lineage
+from autograd_doctor.instruments.spine.optimizers import Optimizers
+from autograd_doctor.instruments.spine.tensors import Tensors
+from autograd_doctor.reading.graph_structure import nodes_of
+from autograd_doctor.reading.linear import DIFFERENCES, JOINS, PRODUCTS, REARRANGEMENTS, SUMS
+from autograd_doctor.reading.made import Made, has_graph, leaf_of, numbers_in
+from autograd_doctor.reading.numbers import ValueTable
+from autograd_doctor.reading.operation_kinds import Kind
+from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.tensor_facts import readable
+from autograd_doctor.reading.tensors_in import tensors_in
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
+from autograd_doctor.signals.backward import BackwardCall
+from autograd_doctor.signals.operations import Operation
+
+_LOSSES = frozenset({"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"})
+_SIZES = frozenset({"abs", "abs_", "norm", "pow", "pow_", "__pow__", "square", "square_", "huber_loss", "mse_loss"})
+"""Operations that make the size of a difference of it."""
+_CHOICES = frozenset({"amax", "amin", "clamp", "fmax", "fmin", "max", "maximum", "min", "minimum", "where"})
+_FOLLOWED = PRODUCTS | _LOSSES | DIFFERENCES | SUMS | REARRANGEMENTS | JOINS | _CHOICES | _SIZES
+_MOST_STEPS = 2
+_MOST_PLACES = 16
+
+Part = Literal["scaled", "target"]
+
+
+class _Side(NamedTuple):
+    """A tensor that holds a prediction that was scaled down, or a target. pass_at: where the prediction was made."""
+
+    part: Part
+    place: Place | None
+    pass_at: Place | None
+
+
+class _Difference(NamedTuple):
+    """What was compared, and how. parameters: of both sides; those of the target, if the others are all `chasing`."""
+
+    made: Made
+    target: _Side
+    other_at: Place | None
+    parameters: int
+    chasing: int
+
+
+class MovingTargets(Instrument):
+    """States comparisons with a target that learns, once a backward has come through them."""
+
+    emits: ClassVar[tuple[type[Event], ...]] = (TargetLearned,)
+
+    def __init__(
+        self,
+        site: Site,
+        course: Course,
+        detail: Detail,
+        optimizers: Optimizers,
+        tensors: Tensors,
+        ledger: Ledger,
+        lineage: Lineage,
+    ) -> None:
+        super().__init__(site)
+        self._course = course
+        self._detail = detail
+        self._optimizers = optimizers
+        self._tensors = tensors
+        self._ledger = ledger
+        self._lineage = lineage
+        self._sides: ValueTable[_Side] = self.value_table()
+        self._differences: ValueTable[_Difference] = self.value_table()
+        self._compared: list[_Difference] = []
+        self._numbers: dict[Place | None, set[float]] = {}
+        self._told: dict[Place | None, set[int]] = {}
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(self._lineage.operated, self._operation_ended, names=_FOLLOWED)
+        self.listen(signals.backward.began, self._backward_began, attention=Attention.CLOSE)
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
+        self.listen(self._detail.focused, self._turned)
+
+    # --------------------------------------------------------------------------------------------------- operations
+
+    def _operation_ended(self, operation: Operation) -> None:
+        name, result = operation.name, operation.result
+        if operation.kind is not Kind.OPERATION:
+            return
+        if name in PRODUCTS:
+            self._multiplied(operation)
+        elif not (self._sides or self._differences):
+            return
+        elif name in _LOSSES or name in DIFFERENCES:
+            self._subtracted(operation)
+        elif name in SUMS and name not in JOINS:
+            self._added(operation)
+        elif name in REARRANGEMENTS or name in JOINS or name in _CHOICES:
+            self._moved(operation)
+        if name in _SIZES and isinstance(result, torch.Tensor) and has_graph(result):
+            self._compared += [known for known in map(self._differences.get, operation.args) if known is not None]
+
+    def _multiplied(self, operation: Operation) -> None:
+        """A prediction is scaled down by a number below 1, or by data between 0 and 1."""
+        result, (live, plain) = operation.result, _parted(operation.args)
+        if not (isinstance(result, torch.Tensor) and has_graph(result) and len(live) == 1):
+            return
+        before = self._sides.get(live[0])
+        if before is not None and before.part == "target":
+            return
+        if all(map(self._scales_down, plain)) and plain:
+            made = self._tensors.get(live[0])
+            pass_at = before.pass_at if before is not None else made.place if made is not None else operation.place
+            self._sides.put(result, _Side("scaled", operation.place, pass_at))
+
+    def _scales_down(self, factor: Any) -> bool:
+        if not isinstance(factor, torch.Tensor):
+            return bool(0 < factor <= 1)
+        if not (self._is_data(factor) and readable(factor) and factor.numel()):
+            return False
+        if factor.is_complex():
+            return False
+        low, high = torch.aminmax(factor.detach().float()) if factor.dtype != torch.bool else (0, 1)
+        return bool(low >= 0) and bool(high <= 1)
+
+    def _is_data(self, tensor: torch.Tensor) -> bool:
+        made = self._tensors.get(tensor)
+        return not tensor.requires_grad and (made is None or not made.values)
+
+    def _added(self, operation: Operation) -> None:
+        result, (live, plain) = operation.result, _parted(operation.args)
+        side = self._sides.get(live[0]) if len(live) == 1 else None
+        if side is None or len(plain) != 1 or not isinstance(result, torch.Tensor):
+            return
+        is_target = side.part == "target" or self._is_reward(plain[0], operation.place)
+        self._sides.put(result, _Side("target", operation.place, side.pass_at) if is_target else side)
+
+    def _is_reward(self, added: Any, place: Place | None) -> bool:
+        """Data: several, or a number that is not always the same."""
+        if isinstance(added, torch.Tensor):
+            if not self._is_data(added) or added.numel() > 1 or not readable(added):
+                return self._is_data(added) and added.numel() > 1
+            added = added.item()
+        seen = self._numbers.setdefault(place, set())
+        if len(seen) < _MOST_PLACES:
+            seen.add(float(added))
+        return len(seen) > 1
+
+    def _moved(self, operation: Operation) -> None:
+        """Choosing and moving values leaves them what they are."""
+        sides = {side for tensor in tensors_in(operation.args) if (side := self._sides.get(tensor)) is not None}
+        if sides:
+            best = max(sides, key=lambda side: side.part == "target")
+            for output in tensors_in([operation.result]):
+                if has_graph(output):
+                    self._sides.put(output, best)
+
+    # -------------------------------------------------------------------------------------------------- comparisons
+
+    def _subtracted(self, operation: Operation) -> None:
+        result, (live, plain) = operation.result, _parted(operation.args[:2] or tuple(operation.kwargs.values())[:2])
+        if not isinstance(result, torch.Tensor) or not has_graph(result):
+            return
+        if len(live) == 1 and plain:
+            self._moved(operation)
+            return
+        known = [self._sides.get(tensor) for tensor in live]
+        targets = [side for side in known if side is not None and side.part == "target"]
+        if len(live) != 2 or len(targets) != 1:
+            return
+        position = known.index(targets[0])
+        found = self._difference(operation, live[position], live[1 - position], targets[0])
+        if found is not None:
+            self._differences.put(result, found)
+            self._compared += [found] if operation.name in _LOSSES else []
+
+    def _difference(
+        self, operation: Operation, target: torch.Tensor, other: torch.Tensor, side: _Side
+    ) -> _Difference | None:
+        made, chased, predicted = (self._tensors.get(tensor) for tensor in (operation.result, target, other))
+        if made is None or chased is None or predicted is None or len(self._told.get(side.place, ())) >= _MOST_STEPS:
+            return None
+        learned, chasing = (each.connected & self._optimizers.held for each in (chased, predicted))
+        if not (learned and chasing) or chased.of_gradient or predicted.of_gradient or _share_nodes(target, other):
+            return None
+        shared = learned & chasing
+        return _Difference(made, side, predicted.place, shared or learned, 0 if shared else chasing)
+
+    # ------------------------------------------------------------------------------------------------------ telling
+
+    def _backward_began(self, call: BackwardCall) -> None:
+        walk = self._ledger.walk
+        if not self._compared or walk is None or call.kind != "backward":
+            return
+        through = {id(made) for made in walk.lineages}
+        for difference in self._compared:
+            if id(difference.made) in through:
+                self._tell(difference, walk.backward)
+
+    def _tell(self, difference: _Difference, backward: int) -> None:
+        side = difference.target
+        steps = self._told.get(side.place, set())
+        if self._course.steps in steps or len(steps) >= _MOST_STEPS or len(self._told) >= _MOST_PLACES:
+            return
+        self._told.setdefault(side.place, set()).add(self._course.steps)
+        self.emit(
+            TargetLearned(
+                step=self._course.steps,
+                backward=backward,
+                target_at=locate(side.place),
+                compared_at=locate(difference.made.place),
+                comparison=difference.made.operation,
+                parameters=numbers_in(difference.parameters),
+                chasing=numbers_in(difference.chasing),
+                target_pass_at=locate(side.pass_at),
+                other_pass_at=locate(difference.other_at),
+            )
+        )
+
+    def _step_taken(self, course: Course) -> None:
+        self._begin_anew()
+
+    def _turned(self, detail: Detail) -> None:
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        self._compared.clear()
+        if self._sides or self._differences:
+            self._sides.clear()
+            self._differences.clear()
+
+
+def _parted(values: Sequence[Any]) -> tuple[list[torch.Tensor], list[Any]]:
+    """Tensors with a graph, and those and the numbers that have none."""
+    tensors: Iterable[Any] = (value for value in values if isinstance(value, torch.Tensor | float | int))
+    live: list[torch.Tensor] = []
+    plain: list[Any] = []
+    for value in tensors:
+        (live if isinstance(value, torch.Tensor) and has_graph(value) else plain).append(value)
+    return live, plain
+
+
+def _share_nodes(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two graphs have more in common than their leaves."""
+    nodes = {node for node in nodes_of([one]) if leaf_of(node) is None}
+    return any(node in nodes for node in nodes_of([other]))

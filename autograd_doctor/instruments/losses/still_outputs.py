@@ -1,0 +1,148 @@
+"""Outputs of modules that are the same for all samples of a batch, to the bit, though their inputs differ.
+
+Once a module has returned different values for different samples, it is looked at no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
+
+import torch
+from torch import nn
+
+from autograd_doctor.events import Event, OutputMoved, OutputStoodStill
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.lineage import Lineage, Recorded
+from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootPassed
+from autograd_doctor.instruments.spine.module_register import ModuleRegister
+from autograd_doctor.instruments.spine.parameters import Parameters
+from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.subclasses import is_parameter
+from autograd_doctor.reading.tensor_facts import readable
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
+
+_MOST_STEPS = 8
+_MOST_MODULES = 8
+
+
+class _Loss(NamedTuple):
+    """An operation that made the same of samples that differ. zero: its weights, by numbers, if all of them are 0."""
+
+    operation: str
+    place: Place | None
+    zero: list[int]
+
+
+class StillOutputs(Instrument):
+    """Looks at the root modules that build a graph, in full steps."""
+
+    emits: ClassVar[tuple[type[Event], ...]] = (OutputStoodStill, OutputMoved)
+
+    def __init__(
+        self,
+        site: Site,
+        course: Course,
+        parameters: Parameters,
+        lineage: Lineage,
+        module_register: ModuleRegister,
+        module_calls: ModuleCalls,
+    ) -> None:
+        super().__init__(site)
+        self._course = course
+        self._parameters = parameters
+        self._lineage = lineage
+        self._register = module_register
+        self._module_calls = module_calls
+        self._still: IdentityTable[set[int]] = IdentityTable()
+        self._moved: IdentityTable[None] = IdentityTable()
+        self._lost: _Loss | None = None
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(self._module_calls.root_passed, self._root_passed)
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
+
+    def _step_taken(self, course: Course) -> None:
+        self._lost = None
+
+    def _root_passed(self, passed: RootPassed) -> None:
+        module, lost = passed.call.module, self._lost
+        self._lost = None
+        if module in self._moved or self._course.running is not None:
+            return
+        samples = next((tensor.shape[0] for tensor in passed.inputs if tensor.dim() and _vary(tensor)), 0)
+        outputs = [tensor for tensor in passed.outputs if tensor.dim() and tensor.shape[0] == samples]
+        if samples < 2 or not outputs or not all(map(readable, outputs)):
+            return
+        if any(map(_vary, outputs)):
+            self._moves(module)
+        else:
+            self._stands_still(module, passed, outputs, lost)
+
+    def _moves(self, module: nn.Module) -> None:
+        self._moved.put(module, None)
+        if module in self._still:
+            self._still.discard(module)
+            self.emit(OutputMoved(step=self._course.steps, module=self._register.root(module)))
+        if not self._still:
+            self.unlisten(self._lineage.recorded, self._recorded)
+
+    def _stands_still(
+        self,
+        module: nn.Module,
+        passed: RootPassed,
+        outputs: Sequence[torch.Tensor],
+        lost: _Loss | None,
+    ) -> None:
+        steps = self._still.get(module)
+        if steps is None:
+            if len(list(self._still.items())) >= _MOST_MODULES:
+                return
+            steps = set()
+            self._still.put(module, steps)
+            self.listen(self._lineage.recorded, self._recorded)
+        if self._course.steps in steps or len(steps) >= _MOST_STEPS:
+            return
+        steps.add(self._course.steps)
+        lost = lost or _Loss("", None, [])
+        self.emit(
+            OutputStoodStill(
+                step=self._course.steps,
+                module=self._register.root(module),
+                location=locate(passed.call.conditions.where),
+                samples=outputs[0].shape[0],
+                shape=list(outputs[0].shape),
+                operation=lost.operation,
+                at=locate(lost.place),
+                zero=lost.zero,
+                zeroed_at=next(iter([locate(self._lineage.filled.get(number)) for number in lost.zero]), None),
+            )
+        )
+
+    def _recorded(self, recorded: Recorded) -> None:
+        """Remember the last operation that made the same of samples that differ."""
+        output = recorded.output
+        if output.dim() == 0 or not readable(output) or self._course.running is not None:
+            return
+        inputs = [
+            tensor
+            for tensor in recorded.inputs
+            if not is_parameter(tensor) and tensor.dim() and tensor.shape[0] == output.shape[0]
+        ]
+        if any(map(_vary, inputs)) and not _vary(output):
+            whole = (tensor if tensor._base is None else tensor._base for tensor in recorded.inputs if tensor.dim() > 1)
+            weights = [tensor for tensor in whole if is_parameter(tensor)]
+            is_zero = not any(bool(weight.detach().any()) for weight in weights)
+            zero = [self._parameters.number(weight) for weight in weights] if is_zero else []
+            self._lost = _Loss(recorded.made.operation, recorded.made.place, zero)
+
+
+def _vary(tensor: torch.Tensor) -> bool:
+    """Whether the rows of a tensor differ."""
+    if not readable(tensor) or tensor.shape[0] < 2 or tensor.numel() == 0:
+        return False
+    plain = tensor.detach()
+    return not bool((plain == plain[:1]).all())

@@ -1,0 +1,87 @@
+"""How far steps move the parameters, measured against how large they are."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+
+from autograd_doctor.events import Event, UpdatesMeasured
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.detail import Detail
+from autograd_doctor.instruments.spine.optimizers import Optimizers
+from autograd_doctor.instruments.spine.parameters import Parameters
+from autograd_doctor.reading.low_precision import is_low
+from autograd_doctor.reading.optimizer_groups import parameters_of
+from autograd_doctor.reading.spread import copies, differences, root_mean_squares, spread
+from autograd_doctor.reading.tensor_facts import read_together
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
+from autograd_doctor.signals.optimizers import StepCall
+
+
+class UpdateSizes(Instrument):
+    """Compares some values of each parameter around the steps that are recorded."""
+
+    emits: ClassVar[tuple[type[Event], ...]] = (UpdatesMeasured,)
+
+    def __init__(
+        self, site: Site, course: Course, detail: Detail, parameters: Parameters, optimizers: Optimizers
+    ) -> None:
+        super().__init__(site)
+        self._course = course
+        self._parameters = parameters
+        self._optimizers = optimizers
+        self._before: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(signals.steps.began, self._began, attention=Attention.FULL)
+        self.listen(signals.steps.ended, self._ended, attention=Attention.FULL)
+
+    def _began(self, call: StepCall) -> None:
+        """Copy values that the step may change. A step of an optimizer inside its own step belongs to the outer one."""
+        number = self._optimizers.known(call.optimizer)
+        held = [p for p in parameters_of(call.optimizer) if p.requires_grad and (call.closure or p.grad is not None)]
+        some = [(parameter, values) for parameter in held if (values := spread(parameter)) is not None]
+        before = copies([values for _, values in some])
+        self._before[number] = [(parameter, copy) for (parameter, _), copy in zip(some, before, strict=True)]
+
+    def _ended(self, call: StepCall) -> None:
+        number = self._optimizers.known(call.optimizer)
+        before = self._before.pop(number, [])
+        running = self._course.step_of(call.optimizer)
+        if not before or running is None or running.skipped:
+            return
+        now = [spread(parameter) for parameter, _ in before]
+        pairs = zip(before, now, strict=True)
+        both = [(p, old, new) for (p, old), new in pairs if new is not None and new.shape == old.shape]
+        weights, after = [old for _, old, _ in both], [new for _, _, new in both]
+        sizes = root_mean_squares([*weights, *differences(after, weights)])
+        self.emit(
+            UpdatesMeasured(
+                step=self._course.steps,
+                optimizer=number,
+                parameters=[self._parameters.number(parameter) for parameter, _, _ in both],
+                weights=sizes[: len(both)],
+                updates=sizes[len(both) :],
+                still={self._parameters.number(parameter): share for parameter, share in _still(both)},
+            )
+        )
+
+
+def _still(both: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]) -> list[tuple[torch.Tensor, float]]:
+    """Of parameters of 16 bits, the share of values with a gradient that are what they were before the step.
+
+    both: each with some of its values, before and after.
+    """
+    low: list[torch.Tensor] = []
+    counts: list[torch.Tensor] = []
+    for parameter, old, new in both:
+        gradient = spread(parameter.grad) if is_low(new) and parameter.grad is not None else None
+        if gradient is not None and gradient.shape == new.shape:
+            low.append(parameter)
+            pushed = gradient != 0
+            counts.append(torch.stack([(pushed & (old == new)).sum(), pushed.sum()]))
+    shares = read_together(counts) if counts else []
+    return [(parameter, still / pushed) for parameter, (still, pushed) in zip(low, shares, strict=True) if pushed]

@@ -1,0 +1,286 @@
+"""Every backward: what its loss was made of, which parameters it reached, and what gradients met on the way."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch.autograd.graph import Node
+
+from autograd_doctor.events import BackwardRan, Event, NonFiniteGradient, TensorFacts
+from autograd_doctor.findings import Location
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.detail import Detail
+from autograd_doctor.instruments.spine.ledger import Ledger
+from autograd_doctor.instruments.spine.lineage import Lineage
+from autograd_doctor.instruments.spine.optimizers import Optimizers
+from autograd_doctor.instruments.spine.parameters import Parameters
+from autograd_doctor.instruments.spine.tensors import Tensors
+from autograd_doctor.reading.graph_order import before, behind
+from autograd_doctor.reading.graph_walk import (
+    GradientWatch,
+    GraphWalk,
+    mark,
+    non_finite_event,
+    reduction_of,
+    zeroing_events,
+)
+from autograd_doctor.reading.made import CutPoint, Made, numbers_in
+from autograd_doctor.reading.places import Place, locate, place
+from autograd_doctor.reading.tensor_facts import describe, norms
+from autograd_doctor.reading.variable_names import variable_name
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
+from autograd_doctor.signals.backward import BackwardCall
+from autograd_doctor.signals.signal import Signal
+
+_MOST_SPOILED = 4
+"""Backwards with non-finite gradients to look into: a loss scale of 65536 (the default) that settles halves a few
+times, and those overflows do no harm."""
+_MOST_LINES = 1000
+_NAMELESS = 3
+"""Backwards of a line whose root had no name, after which none is looked for: it is an expression."""
+
+
+@dataclass
+class _Run:
+    """A backward between its beginning and its end."""
+
+    call: BackwardCall
+    walk: GraphWalk
+    location: Location | None
+    root: TensorFacts
+    made: Made | None
+    gradients: GradientWatch
+    reduction: Any
+    inside_step: int | None
+
+
+@dataclass(eq=False, slots=True)
+class GradientsSeen:
+    """A backward is over whose gradients were looked at, node by node. magnitudes: see `GradientWatch`."""
+
+    walk: GraphWalk
+    location: Location | None
+    magnitudes: Mapping[int, Sequence[float]]
+
+
+class BackwardRuns(Instrument):
+    """Emits one `BackwardRan` per run of the engine that the program asked for.
+
+    gradients_seen: sent after it, in steps that are looked at closely. spoiled: sent where it wrote gradients that are
+    not finite, with the first node that passed on such.
+    """
+
+    emits: ClassVar[tuple[type[Event], ...]] = (BackwardRan, NonFiniteGradient)
+
+    def __init__(
+        self,
+        site: Site,
+        course: Course,
+        detail: Detail,
+        parameters: Parameters,
+        optimizers: Optimizers,
+        tensors: Tensors,
+        ledger: Ledger,
+        lineage: Lineage,
+    ) -> None:
+        super().__init__(site)
+        self.gradients_seen: Signal[GradientsSeen] = Signal(site.signals.guard)
+        self.spoiled: Signal[Node] = Signal(site.signals.guard)
+        self._course = course
+        self._detail = detail
+        self._parameters = parameters
+        self._optimizers = optimizers
+        self._tensors = tensors
+        self._ledger = ledger
+        self._lineage = lineage
+        self._guard = site.signals.guard
+        self._run: _Run | None = None
+        self._spoiled_backwards = 0
+        self._names: dict[Place | None, str] = {}
+        self._nameless: Counter[Place | None] = Counter()
+        self._absorbed_at: set[Location | None] = set()
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(signals.backward.began, self._backward_began, attention=Attention.LIGHT)
+        self.listen(signals.backward.began, self._follow_gradients, last=True, attention=Attention.LIGHT)
+        self.listen(signals.backward.ended, self._backward_ended, attention=Attention.LIGHT)
+
+    # ------------------------------------------------------------------------------------------------------- before
+
+    def _backward_began(self, call: BackwardCall) -> None:
+        walk, root = self._ledger.walk, call.roots[0]
+        if walk is None:
+            return
+        made = self._tensors.get(root)
+        where = place()
+        facts = describe(
+            root,
+            name=self._name(root, where),
+            operation=made.operation if made else "",
+            made_at=locate(made.place) if made else None,
+        )
+        finite = facts.nan + facts.inf == 0
+        self._course.loss_seen(facts.low if facts.numel == 1 and finite else math.nan if facts.numel == 1 else None)
+        gradients = GradientWatch(walk, looking=self._guard.looking, made_of=self._tensors.get)
+        optimizer = self._course.closure_of
+        inside_step = self._optimizers.number(optimizer) if optimizer is not None else None
+        self._run = _Run(call, walk, locate(where), facts, made, gradients, reduction_of(root), inside_step)
+
+    def _name(self, root: torch.Tensor, where: Place | None) -> str:
+        """What the program calls a root: a line that names a variable does so every time, one that does not never."""
+        known = self._names.get(where)
+        if known is not None:
+            return known
+        name = variable_name(root)
+        self._nameless[where] += not name
+        if (name.isidentifier() or self._nameless[where] >= _NAMELESS) and len(self._names) < _MOST_LINES:
+            self._names[where] = name
+        return name
+
+    def _follow_gradients(self, call: BackwardCall) -> None:
+        """Hook the nodes when nobody else differentiates any more."""
+        run = self._run
+        if run is None or run.root.nan + run.root.inf or self._spoiled_backwards >= _MOST_SPOILED:
+            return
+        if self._detail.closely:
+            run.gradients.attach()
+
+    # -------------------------------------------------------------------------------------------------------- after
+
+    def _backward_ended(self, call: BackwardCall) -> None:
+        run, self._run = self._run, None
+        if run is None or run.call is not call:
+            return
+        run.gradients.detach()
+        walk, made = run.walk, run.made
+        numbers = self._numbers(walk)
+        behind_held, before_held = self._left_out(walk, numbers)
+        reached = sorted(set(numbers.values()))
+        cuts, zeroings = zeroing_events(walk, run.gradients, self._parameters.get)
+        if made is not None:
+            cuts += made.cuts_of(made.values & ~sum(1 << number for number in reached))
+        rewrapped = made if made is not None and made.values and not reached else None
+        error = f"{type(call.error).__name__}: {call.error}" if call.error is not None else ""
+        self.emit(
+            BackwardRan(
+                step=self._course.steps,
+                backward=walk.backward,
+                location=run.location,
+                kind=call.kind,
+                root=run.root,
+                loss=self._course.last_loss,
+                values=numbers_in(made.values) if made is not None else None,
+                guessed=numbers_in(made.guessed) if made is not None else [],
+                reached=reached,
+                behind=behind_held,
+                before=before_held,
+                ahead=self._ahead(walk, numbers),
+                wrote=self._ledger.wrote,
+                cuts=cuts,
+                zeroings=zeroings,
+                accumulated=self._ledger.accumulated,
+                rewrapped_at=locate(rewrapped.rewrapped) if rewrapped else None,
+                rewrapped_by=rewrapped.rewrapped_by if rewrapped else "",
+                retain_graph=call.retain_graph and not call.create_graph,
+                create_graph=call.create_graph,
+                inputs=len(call.inputs),
+                inside_step=run.inside_step,
+                nodes=len(walk.nodes),
+                reaches_back=self._course.steps - walk.oldest_step,
+                reaches_back_at=locate(walk.crossing),
+                carried_by=_carrier(walk) if error or walk.crossing is not None else "",
+                reused=sorted(walk.reused),
+                contains=sorted(walk.contains),
+                reduction=run.reduction,
+                error=error,
+            )
+        )
+        self._report_bad(run)
+        self._mark_gradients(run)
+        if run.gradients.magnitudes:
+            self.gradients_seen.relay(GradientsSeen(walk, run.location, run.gradients.magnitudes))
+
+    def _left_out(self, walk: GraphWalk, numbers: dict[int, int]) -> tuple[list[int], list[int]]:
+        """Parameters that no optimizer holds: those behind some that one does, and those before some."""
+        held = {key for key, number in numbers.items() if self._optimizers.holds(number)}
+        left_out = numbers.keys() - held
+        if not (held and left_out):
+            return [], []
+        after, first = behind(walk, left_out, held), before(walk, left_out, held)
+        return sorted(numbers[key] for key in after), sorted(numbers[key] for key in first)
+
+    def _ahead(self, walk: GraphWalk, numbers: dict[int, int]) -> list[int]:
+        """Optimizers none of whose parameters works on what was computed from those of the others."""
+        holders = {
+            optimizer: {key for key, number in numbers.items() if number in held}
+            for optimizer, held in self._optimizers.holders()
+        }
+        holders = {optimizer: keys for optimizer, keys in holders.items() if keys}
+        if len(holders) < 2:
+            return []
+        return [
+            optimizer
+            for optimizer, keys in holders.items()
+            if not behind(walk, keys, set().union(*holders.values()) - keys)
+        ]
+
+    def _numbers(self, walk: GraphWalk) -> dict[int, int]:
+        """The numbers of the leaves of a graph that have one, by their keys."""
+        return {key: number for key, leaf in walk.leaves.items() if (number := self._number(leaf)) is not None}
+
+    def _number(self, leaf: torch.Tensor) -> int | None:
+        """The number of a leaf of the graph: parameters always have one, other leaves if they were given one."""
+        if isinstance(leaf, torch.nn.Parameter):
+            return self._parameters.number(leaf)
+        return self._parameters.get(leaf)
+
+    def _report_bad(self, run: _Run) -> None:
+        bad = run.gradients.first_bad
+        if bad is None:
+            return
+        living = dict(self._parameters.living())
+        written = [(number, living[number].grad) for number in self._ledger.wrote if number in living]
+        held = [(number, gradient) for number, gradient in written if gradient is not None]
+        spoiled = [
+            number
+            for (number, _), norm in zip(held, norms([gradient for _, gradient in held]), strict=True)
+            if not math.isfinite(norm)
+        ]
+        self._spoiled_backwards += bool(spoiled)
+        if spoiled and bad.hook is None:
+            self.spoiled.relay(bad.node)
+        event = non_finite_event(run.walk, bad, spoiled, absorbed=not spoiled)
+        if spoiled or event.location not in self._absorbed_at:
+            self._absorbed_at.add(event.location)
+            self.emit(event)
+
+    def _mark_gradients(self, run: _Run) -> None:
+        """Give gradients their lineage, and with `create_graph` let a later backward through them be recognised."""
+        create = run.call.create_graph
+        living = dict(self._parameters.living()) if create else {}
+        wrote = (living[number].grad for number in self._ledger.wrote if number in living)
+        outputs = [tensor for tensor in run.call.result if isinstance(tensor, torch.Tensor)] if run.call.inputs else []
+        for output in [*outputs, *(gradient for gradient in wrote if gradient is not None)]:
+            made = Made("grad", place(), self._course.steps)
+            made.of_backward = run.walk.backward if create else None
+            made.of_gradient = True
+            if run.made is not None:
+                made.absorb(run.made, connected=create)
+                if not create and run.made.connected:
+                    made.add_cut(CutPoint("grad", made.place, "operation", None), run.made.connected)
+            mark(output, made)
+            self._tensors.put(output, made)
+
+
+def _carrier(walk: GraphWalk) -> str:
+    """The variable that holds the tensor through which a graph reaches into earlier work."""
+    reference = walk.carrier.reference if walk.carrier is not None else None
+    tensor = reference() if reference is not None else None
+    return variable_name(tensor) if tensor is not None else ""

@@ -1,0 +1,442 @@
+"""The ledger of gradients: per parameter, which backwards wrote `.grad`, what used it, and whether it was cleared.
+
+Nothing is guessed from norms: the identity and the version counter of `.grad` tell who changed it. The ledger holds
+numbers only; the seams around it (backward, optimizers, clearing) tell it what is going on while it looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, NamedTuple
+
+import torch
+from torch.optim import Optimizer
+
+from autograd_doctor.events import Accumulation, Event, GradientsCleared, GradientUse, OptimizerStepped
+from autograd_doctor.findings import Location
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.detail import Detail
+from autograd_doctor.instruments.spine.optimizers import Optimizers
+from autograd_doctor.instruments.spine.parameters import Parameters
+from autograd_doctor.reading.graph_walk import GraphWalk
+from autograd_doctor.reading.places import here
+from autograd_doctor.reading.subclasses import bytes_of, gradient_of, is_leaf, is_parameter, version_of
+from autograd_doctor.reading.tensor_facts import norms
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
+from autograd_doctor.signals.backward import BackwardCall
+from autograd_doctor.signals.clipping import ClipCall
+from autograd_doctor.signals.optimizers import ClearCall
+
+_MEASURED_BYTES = 256 * 2**20
+"""Leftover gradients are copied for one backward: the float32 gradients of 64 million parameters, little beside the
+weights and optimizer states of a model of that size."""
+_SAME_NORM = 1e-6
+"""Relative. The same values may be summed in another order, which moves the last digits of float32 (6e-8 each); a
+gradient that was scaled or decayed by less than this is still the old one."""
+_MOST_RAW_LEAVES = 200
+"""Training written with plain tensors has tens of them; more are made anew in every step, and would fill the trace."""
+
+
+@dataclass(slots=True)
+class _Gradient:
+    """What is known of one parameter's `.grad`. The first `consumed` of `backwards` were used by a step.
+
+    used: the key that the last step left, until the gradient is written or replaced. computed_at: the version of the
+    parameter when a backward wrote it. moved: the program was seen to change the parameter since.
+    """
+
+    key: tuple[int, int] | None = None
+    used: tuple[int, int] | None = None
+    computed_at: int = 0
+    moved: bool = False
+    backwards: list[int] = field(default_factory=list)
+    consumed: int = 0
+    consumed_norm: float | None = None
+    foreign: int = 0
+    foreign_step_at: Location | None = None
+    altered: bool = False
+
+    @property
+    def is_used_up(self) -> bool:
+        return 0 < self.consumed == len(self.backwards)
+
+    def clear(self) -> None:
+        self.backwards = []
+        self.used = None
+        self.consumed = self.foreign = 0
+        self.consumed_norm = None
+        self.altered = False
+
+
+class _Cleared(NamedTuple):
+    """A parameter without its gradient. lost: no step had used it; moved: the parameter was changed since it came."""
+
+    parameter: int
+    lost: bool
+    moved: bool
+
+    @classmethod
+    def of(cls, number: int, entry: _Gradient, parameter: torch.Tensor) -> _Cleared:
+        is_moved = entry.moved or version_of(parameter) != entry.computed_at
+        return cls(number, len(entry.backwards) > entry.consumed, is_moved)
+
+
+class Ledger(Instrument):
+    """Ownership of gradients, kept up to date at every signal that can change one.
+
+    It sleeps in light steps. walk: the graph of the backward that is running. wrote, accumulated: when it has ended,
+    the parameters whose gradient it wrote, and those where it added onto a gradient that a step had used. beside: the
+    bits of those whose gradient some backward wrote although they were not in its graph, as reversible layers do.
+    """
+
+    emits: ClassVar[tuple[type[Event], ...]] = (GradientsCleared, OptimizerStepped)
+
+    def __init__(
+        self, site: Site, course: Course, detail: Detail, parameters: Parameters, optimizers: Optimizers
+    ) -> None:
+        super().__init__(site)
+        self._course = course
+        self._detail = detail
+        self._parameters = parameters
+        self._optimizers = optimizers
+        self._gradients: dict[int, _Gradient] = {}
+        self.walk: GraphWalk | None = None
+        self.wrote: list[int] = []
+        self.beside = 0
+        self.accumulated: Accumulation | None = None
+        self._raw_leaves = 0
+        self._left_over: set[int] = set()
+        self._leftovers: dict[int, torch.Tensor] = {}
+        self._accumulation_measured = False
+        self._written: dict[int, tuple[Location | None, list[GradientUse]]] = {}
+        self._set_at: Location | None = None
+        self._given: set[int] = set()
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(signals.backward.began, self._backward_began, attention=Attention.FULL)
+        self.listen(signals.backward.ended, self._backward_ended, attention=Attention.LIGHT)
+        self.listen(self._course.backward_over, self._backward_over, attention=Attention.LIGHT)
+        self.listen(self._detail.turned, self._turned)
+        self.listen(signals.clearing.began, self._clearing_begins, attention=Attention.FULL)
+        self.listen(signals.clearing.ended, self._clearing_done, attention=Attention.FULL)
+        self.listen(signals.clipping.began, self._clipping_begins, attention=Attention.FULL)
+        self.listen(signals.clipping.ended, self._clipping_done, attention=Attention.FULL)
+
+    def _turned(self, detail: Detail) -> None:
+        """Nothing is known of gradients that light steps have left behind."""
+        for number, parameter in self._parameters.living() if detail.full else ():
+            entry = self._gradients.get(number)
+            if entry is not None:
+                entry.clear()
+                gradient = gradient_of(parameter)
+                entry.key = None if gradient is None else _key(gradient)
+
+    # ------------------------------------------------------------------------------------------------ questions
+
+    def fresh(self, parameter: int) -> bool:
+        """Whether a backward wrote this gradient and no step has used it yet."""
+        entry = self._gradients.get(parameter)
+        return entry is not None and len(entry.backwards) > entry.consumed
+
+    def is_given(self, parameter: int) -> bool:
+        """Whether the program was handed its gradient, which `backward()` does not do, and has not updated since."""
+        return parameter in self._given
+
+    # -------------------------------------------------------------------------------------------- between seams
+
+    def forget(self, parameter: int) -> None:
+        """Another leaf has taken the place of this parameter, and has no gradient yet."""
+        self._gradients.pop(parameter, None)
+
+    def written_by_hand(self, parameter: int, location: Location | None) -> None:
+        """The program itself changed a parameter: an update, if it has a fresh gradient and no optimizer holds it.
+
+        Its gradient lies in `.grad`, or was handed to the program by `torch.autograd.grad`.
+        """
+        is_fresh = self.fresh(parameter)
+        if is_fresh:
+            self._gradients[parameter].moved = True
+        given = is_fresh or self.is_given(parameter)
+        if parameter in self._written or not given or self._optimizers.holds(parameter):
+            return
+        living = dict(self._parameters.living())
+        self._written[parameter] = location, self.uses([(parameter, living[parameter])], scale=1.0)
+
+    def set_by_hand(self, location: Location | None) -> None:
+        """The program assigned to the `.grad` of a parameter, which may clear it."""
+        self._set_at = location
+
+    def graph_grows(self) -> None:
+        """The program builds a graph again: an update written by hand is over."""
+        if self._written:
+            self._step_by_hand()
+
+    def catch_up(self) -> None:
+        """Notice what the program did to parameters and gradients by hand since the last seam."""
+        self._step_by_hand()
+        if self._course.running is not None:
+            self._attribute(self._course.running)
+        else:
+            self._report_cleared(self._look_for_clears(), "by hand", self._set_at, None)
+        self._set_at = None
+
+    def _clearing_begins(self, call: ClearCall) -> None:
+        self.catch_up()
+
+    def _clearing_done(self, call: ClearCall) -> None:
+        """Take note of what a `zero_grad` cleared."""
+        optimizer = call.cleared
+        number = self._optimizers.known(optimizer) if isinstance(optimizer, Optimizer) else None
+        self._report_cleared(self._look_for_clears(), call.how, here(), number)
+
+    def _clipping_begins(self, call: ClipCall) -> None:
+        self.catch_up()
+
+    def _clipping_done(self, call: ClipCall) -> None:
+        """What clipping makes 0, as it does where the norm overflows, was not cleared."""
+        for parameter in call.tensors:
+            number, gradient = self._parameters.get(parameter), parameter.grad
+            entry = None if number is None else self._gradients.get(number)
+            if entry is not None and entry.key is not None and gradient is not None and entry.key[0] == id(gradient):
+                entry.altered = entry.altered or entry.is_used_up
+                entry.key = _key(gradient)
+
+    def _look_for_clears(self) -> list[_Cleared]:
+        """Parameters whose gradients became None or zero."""
+        cleared, suspects = [], []
+        for number, parameter in self._parameters.living():
+            entry = self._gradients.get(number)
+            if entry is None or entry.key is None:
+                continue
+            gradient = gradient_of(parameter)
+            if gradient is None:
+                cleared.append(_Cleared.of(number, entry, parameter))
+                entry.key = None
+                entry.clear()
+            elif _key(gradient) != entry.key:
+                suspects.append((number, parameter, gradient, entry))
+        sizes = norms([gradient for *_, gradient, _ in suspects])
+        zeroed = not any(sizes)  # what scales or clips gradients touches those that were zero already, too
+        for (number, parameter, gradient, entry), norm in zip(suspects, sizes, strict=True):
+            if norm == 0.0 and zeroed and entry.backwards:
+                cleared.append(_Cleared.of(number, entry, parameter))
+                entry.clear()
+            elif _key(gradient)[0] != (entry.key or (0, 0))[0]:
+                entry.clear()
+            else:
+                entry.altered = entry.altered or entry.is_used_up
+            entry.key = _key(gradient)
+        return cleared
+
+    def _report_cleared(
+        self,
+        cleared: list[_Cleared],
+        how: Literal["optimizer.zero_grad", "module.zero_grad", "by hand"],
+        location: Location | None,
+        optimizer: int | None,
+    ) -> None:
+        if cleared:
+            self.emit(
+                GradientsCleared(
+                    step=self._course.steps,
+                    parameters=[each.parameter for each in cleared],
+                    unused=[each.parameter for each in cleared if each.lost],
+                    moved=[each.parameter for each in cleared if each.lost and each.moved],
+                    how=how,
+                    location=location,
+                    optimizer=optimizer,
+                )
+            )
+
+    # -------------------------------------------------------------------------------------------------- backward
+
+    def _backward_began(self, call: BackwardCall) -> None:
+        self.walk = None
+        self._parameters.introduce()
+        self.catch_up()
+        self._optimizers.introduce()
+        self._remember(self._used_gradients())
+        self.walk = GraphWalk(call.roots, call.inputs, backward=self._course.backwards, step=self._course.steps)
+
+    def _used_gradients(self) -> dict[int, torch.Tensor]:
+        """Parameters that still hold, nonzero and unaltered, a gradient that an earlier step has used.
+
+        Once a backward has added to it, its norm no longer tells whether the program has altered it.
+        """
+        held = [
+            (number, gradient, self._gradients[number])
+            for number, parameter in self._parameters.living()
+            if number in self._gradients and self._gradients[number].is_used_up
+            if (gradient := gradient_of(parameter)) is not None
+        ]
+        leftovers: dict[int, torch.Tensor] = {}
+        for (number, gradient, entry), norm in zip(held, norms([gradient for _, gradient, _ in held]), strict=True):
+            if norm == 0.0:
+                entry.clear()
+            elif entry.consumed_norm is not None and abs(norm - entry.consumed_norm) > _SAME_NORM * norm:
+                entry.altered = True
+            elif not entry.altered:
+                leftovers[number] = gradient
+        return leftovers
+
+    def _remember(self, leftovers: dict[int, torch.Tensor]) -> None:
+        """Copy leftover gradients, once per run, so that the error they cause can be measured after the backward."""
+        self._left_over = set(leftovers)
+        size = sum(bytes_of(gradient) for gradient in leftovers.values())
+        if leftovers and not self._accumulation_measured and size <= _MEASURED_BYTES:
+            self._leftovers = {number: gradient.detach().clone() for number, gradient in leftovers.items()}
+
+    def _backward_ended(self, call: BackwardCall) -> None:
+        if self.walk is None:
+            return
+        if call.kind == "backward" and not call.inputs:
+            self._number_leaves(self.walk)
+        if call.kind == "grad":
+            self._take_note_of_given(call)
+        self.wrote = self._attribute(self.walk.backward)
+        self._note_beside(self.walk)
+        onto = sorted(self._left_over.intersection(self.wrote))
+        error = self._relative_error(onto)
+        self._leftovers = {}
+        self.accumulated = Accumulation(parameters=onto, relative_error=error) if onto else None
+
+    def _note_beside(self, walk: GraphWalk) -> None:
+        in_graph = {self._parameters.get(leaf) for leaf in walk.leaves.values()}
+        for number in self.wrote:
+            self.beside |= 0 if number in in_graph else 1 << number
+
+    def _take_note_of_given(self, call: BackwardCall) -> None:
+        """Leaves whose gradients the program was handed: parameters, and where no optimizer was built any leaf."""
+        self.give(tensor for tensor in call.inputs if issubclass(type(tensor), torch.Tensor))
+
+    def give(self, tensors: Iterable[torch.Tensor]) -> None:
+        """The program was handed the gradients of these."""
+        any_leaf = next(self._optimizers.living(), None) is None
+        for tensor in tensors:
+            if is_parameter(tensor) or (any_leaf and is_leaf(tensor)):
+                self._given.add(self._parameters.number(tensor))
+        if self._given:
+            self._parameters.introduce()  # a leaf may be gone when the next backward begins
+
+    def _backward_over(self, course: Course) -> None:
+        self.walk = None  # its nodes would keep the graph alive
+
+    def _number_leaves(self, walk: GraphWalk) -> None:
+        """Leaves of the graph that collect a gradient, also those of training written with plain tensors."""
+        for leaf in walk.leaves.values():
+            if self._parameters.get(leaf) is None and leaf.grad is not None:
+                if not isinstance(leaf, torch.nn.Parameter):
+                    self._raw_leaves += 1
+                if self._raw_leaves <= _MOST_RAW_LEAVES:
+                    self._parameters.number(leaf)
+
+    def _attribute(self, backward: int) -> list[int]:
+        """Put every gradient that changed on the account of a running or finished backward."""
+        wrote = []
+        for number, parameter in self._parameters.living():
+            gradient = gradient_of(parameter)
+            if gradient is None:
+                continue
+            entry = self._gradients.get(number)
+            if entry is None:
+                entry = self._gradients[number] = _Gradient()
+            key = _key(gradient)
+            if key != entry.key:
+                entry.key, entry.used = key, None
+                entry.computed_at, entry.moved = version_of(parameter), False
+                if not entry.backwards or entry.backwards[-1] != backward:
+                    entry.backwards.append(backward)
+            if entry.backwards and entry.backwards[-1] == backward:
+                wrote.append(number)
+        return wrote
+
+    def _relative_error(self, parameters: list[int]) -> float | None:
+        if not parameters or not self._leftovers:
+            return None
+        living = dict(self._parameters.living())
+        pairs = [(self._leftovers[number], living[number].grad) for number in parameters if number in self._leftovers]
+        stale = sum(norm**2 for norm in norms([before for before, _ in pairs]))
+        fresh = sum(norm**2 for norm in norms([after - before for before, after in pairs if after is not None]))
+        self._accumulation_measured = True
+        return float((stale / fresh) ** 0.5) if fresh > 0 else None
+
+    # ------------------------------------------------------------------------------------------------------ step
+
+    def _step_by_hand(self) -> None:
+        """Report parameters that the program has updated without an optimizer since the last seam as one step."""
+        if not self._written:
+            return
+        written, self._written = self._written, {}
+        self._given.clear()
+        location = next(iter(written.values()))[0]
+        living = dict(self._parameters.living())
+        changed = [(number, living[number]) for number in written if number in living]
+        self.emit(
+            OptimizerStepped(
+                step=self._course.steps,
+                optimizer=None,
+                location=location,
+                uses=[use for _, uses in written.values() for use in uses],
+                moved=list(written),
+                loss=self._course.last_loss,
+            )
+        )
+        self.stepped(changed, location)
+        self._course.updated_by_hand([parameter for _, parameter in changed])
+
+    def uses(self, parameters: list[tuple[int, torch.Tensor]], scale: float) -> list[GradientUse]:
+        """The gradients that a step is about to use, grouped by their history; norms are divided by `scale`."""
+        grouped: dict[tuple[object, ...], list[tuple[int, float]]] = {}
+        entries: dict[tuple[object, ...], _Gradient] = {}
+        held = [(number, gradient) for number, p in parameters if (gradient := gradient_of(p)) is not None]
+        for (number, _), norm in zip(held, norms([gradient for _, gradient in held]), strict=True):
+            entry = self._gradients.setdefault(number, _Gradient())
+            is_left_over = not entry.backwards and entry.used == entry.key and norm == entry.consumed_norm
+            entry.consumed_norm = norm
+            history = (tuple(entry.backwards), entry.consumed, entry.foreign, entry.altered, is_left_over)
+            grouped.setdefault(history, []).append((number, norm / scale))
+            entries[history] = entry
+        return [_use(members, entries[key], left_over=bool(key[-1])) for key, members in grouped.items()]
+
+    def stepped(self, parameters: list[tuple[int, torch.Tensor]], location: Location | None) -> None:
+        """Mark the gradients that a step has used, and those that it left to the parameters of other optimizers."""
+        used: set[int] = set()
+        mine = set()
+        for number, parameter in parameters:
+            entry = self._gradients.setdefault(number, _Gradient())
+            used.update(entry.backwards[entry.consumed :])
+            mine.add(number)
+            entry.consumed = len(entry.backwards)
+            gradient = gradient_of(parameter)
+            if gradient is None:
+                entry.key = None
+                entry.clear()
+            else:
+                if _key(gradient) != entry.key:
+                    entry.key, entry.consumed_norm = _key(gradient), None
+                entry.used = entry.key
+        for number, entry in self._gradients.items():
+            if number not in mine and used.intersection(entry.backwards):
+                entry.foreign = max(i + 1 for i, backward in enumerate(entry.backwards) if backward in used)
+                entry.foreign_step_at = location
+
+
+def _use(members: list[tuple[int, float]], entry: _Gradient, *, left_over: bool) -> GradientUse:
+    newer = len(entry.backwards) > entry.foreign
+    return GradientUse(
+        parameters=[number for number, _ in members],
+        norms=[norm for _, norm in members],
+        backwards=list(entry.backwards),
+        consumed=entry.backwards[: entry.consumed],
+        foreign=entry.backwards[: entry.foreign] if newer else [],
+        foreign_step_at=entry.foreign_step_at if newer and entry.foreign else None,
+        altered=entry.altered,
+        left_over=left_over,
+    )
+
+
+def _key(gradient: torch.Tensor) -> tuple[int, int]:
+    return id(gradient), version_of(gradient)

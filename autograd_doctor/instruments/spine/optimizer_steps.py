@@ -1,0 +1,161 @@
+"""Steps of optimizers: the gradients that each found, and what it did to the parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import torch
+from torch.optim import Optimizer
+
+from autograd_doctor.events import Event, GradientUse, OptimizerStepped
+from autograd_doctor.findings import Location
+from autograd_doctor.instruments.cycle.loss_scales import LossScales
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.detail import Detail
+from autograd_doctor.instruments.spine.ledger import Ledger
+from autograd_doctor.instruments.spine.optimizers import Optimizers, learning_rate
+from autograd_doctor.instruments.spine.parameters import Parameters
+from autograd_doctor.reading.optimizer_groups import parameters_of
+from autograd_doctor.reading.places import here
+from autograd_doctor.reading.tensor_facts import fingerprints
+from autograd_doctor.reading.without_running import attributes
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
+from autograd_doctor.signals.optimizers import StepCall
+
+_STEPS_LOOKED_AT = 6
+"""Steps of each optimizer in which the values of its parameters are compared."""
+
+Numbered = list[tuple[int, torch.Tensor]]
+
+
+@dataclass
+class _Step:
+    """What a step in progress has met."""
+
+    optimizer: int | None
+    location: Location | None
+    in_closure: bool
+    with_gradient: Numbered = field(default_factory=list)
+    missing: list[int] = field(default_factory=list)
+    frozen: list[int] = field(default_factory=list)
+    before: dict[int, int] = field(default_factory=dict)
+    rewritten: list[int] = field(default_factory=list)
+    uses: list[GradientUse] = field(default_factory=list)
+    scale: float = 1.0
+
+
+class OptimizerSteps(Instrument):
+    """Looks at gradients right before a step without a closure, and after each call of a closure."""
+
+    emits: ClassVar[tuple[type[Event], ...]] = (OptimizerStepped,)
+
+    def __init__(
+        self,
+        site: Site,
+        course: Course,
+        detail: Detail,
+        parameters: Parameters,
+        optimizers: Optimizers,
+        ledger: Ledger,
+        loss_scales: LossScales,
+    ) -> None:
+        super().__init__(site)
+        self._course = course
+        self._parameters = parameters
+        self._optimizers = optimizers
+        self._ledger = ledger
+        self._loss_scales = loss_scales
+        self._running: dict[int, _Step] = {}
+        self._looks: dict[int | None, int] = {}
+        self._previous: dict[int | None, dict[int, tuple[int, int]]] = {}
+        self._left: dict[int, int] = {}
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(signals.steps.began, self._began, attention=Attention.FULL)
+        self.listen(signals.steps.closure_ended, self._closure_ended, attention=Attention.LIGHT)
+        self.listen(signals.steps.ended, self._ended, attention=Attention.LIGHT)
+
+    def _began(self, call: StepCall) -> None:
+        number = self._optimizers.known(call.optimizer)
+        step = self._running[number] = _Step(number, here(), in_closure=call.closure)
+        if not step.in_closure:
+            self._look_at_gradients(call.optimizer, step)
+
+    def _closure_ended(self, call: StepCall) -> None:
+        step = self._running.get(self._optimizers.known(call.optimizer))
+        if step is not None:
+            self._look_at_gradients(call.optimizer, step)
+
+    def _look_at_gradients(self, optimizer: Optimizer, step: _Step) -> None:
+        """What the optimizer finds: after the closure ran, or right before a step without one."""
+        self._ledger.catch_up()
+        parameters = parameters_of(optimizer)
+        numbered = [(self._parameters.number(parameter), parameter) for parameter in parameters]
+        step.with_gradient = [(number, p) for number, p in numbered if p.grad is not None]
+        step.missing = [number for number, p in numbered if p.grad is None and p.requires_grad]
+        step.frozen = [number for number, p in numbered if not p.requires_grad]
+        step.before = step.before or self._fingerprints(step.optimizer, numbered)
+        step.rewritten = [n for n, value in step.before.items() if self._left.get(n, value) != value]
+        step.scale = self._loss_scales.at_step(optimizer)
+        step.uses = self._ledger.uses(step.with_gradient, step.scale)
+
+    def _fingerprints(self, optimizer: int | None, numbered: Numbered) -> dict[int, int]:
+        """The values of parameters around one of the first steps, as numbers that tell whether they changed."""
+        looked = self._looks.get(optimizer, 0) < _STEPS_LOOKED_AT
+        some = [(number, parameter) for number, parameter in numbered if parameter.numel()] if looked else []
+        values = fingerprints([parameter for _, parameter in some])
+        return {number: value for (number, _), value in zip(some, values, strict=True) if value is not None}
+
+    def _moved(self, step: _Step) -> tuple[list[int] | None, list[int]]:
+        """Parameters that the step changed, None if it was not looked at; and those that its predecessor had changed
+        and that something has set back since."""
+        for number, _ in step.with_gradient:
+            self._left.pop(number, None)
+        if not step.before:
+            return None, []
+        everything = {number: p for number, p in self._parameters.living() if number in step.before}
+        after = self._fingerprints(step.optimizer, list(everything.items()))
+        self._left.update(after)
+        if not after:
+            return None, []
+        self._looks[step.optimizer] = self._looks.get(step.optimizer, 0) + 1
+        earlier = self._previous.get(step.optimizer, {})
+        undone = [n for n, value in step.before.items() if n in earlier and earlier[n][0] == value != earlier[n][1]]
+        self._previous[step.optimizer] = {n: (step.before[n], after[n]) for n in after}
+        return [number for number in after if after[number] != step.before[number]], undone
+
+    def _ended(self, call: StepCall) -> None:
+        # One that began in a light step was not looked at.
+        step = self._running.pop(self._optimizers.known(call.optimizer), None) if self._running else None
+        running = self._course.step_of(call.optimizer) if step is not None else None
+        if step is not None and running is not None and not running.only_calls_others:
+            self._record(call.optimizer, step, running.skipped)
+
+    def _record(self, optimizer: Optimizer, step: _Step, skipped: bool) -> None:
+        fused = attributes(optimizer).get("grad_scale") is not None
+        moved, undone = self._moved(step)
+        self.emit(
+            OptimizerStepped(
+                step=self._course.steps,
+                optimizer=step.optimizer,
+                location=step.location,
+                uses=step.uses,
+                missing=step.missing,
+                frozen=step.frozen,
+                moved=moved,
+                undone=undone,
+                rewritten=step.rewritten,
+                skipped=skipped,
+                scaled_by=1.0 if fused else step.scale,
+                in_closure=step.in_closure,
+                in_backward=self._course.running is not None,
+                keeps_state=any(optimizer.state.values()),
+                learning_rates=[learning_rate(group) for group in optimizer.param_groups],
+                loss=self._course.last_loss,
+            )
+        )
+        if not skipped:
+            self._ledger.stepped(step.with_gradient, step.location)

@@ -1,0 +1,153 @@
+"""Who is who among the leaves that can learn: their numbers, and the names that the user gave them.
+
+A name is what the user would type at the place where the leaf came into view: `model.fc1.weight`, `weights[0]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import ClassVar
+
+import torch
+from torch import nn
+from torch.nn.parameter import is_lazy
+
+from autograd_doctor.events import Event, ParameterSeen
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.modules import Modules
+from autograd_doctor.instruments.spine.registrations import Registrations
+from autograd_doctor.reading.frame_locals import variables
+from autograd_doctor.reading.module_tree import children_of, parameters_in
+from autograd_doctor.reading.numbers import Numbers
+from autograd_doctor.reading.places import own_frames
+from autograd_doctor.reading.variable_names import variable_name
+from autograd_doctor.reading.without_running import is_a
+
+_CONTAINERS = (nn.ModuleList, nn.ModuleDict, nn.ParameterList, nn.ParameterDict)
+
+
+def _series(module: nn.Module, prefix: str, path: str) -> str:
+    """The path of a parameter with a star for its member of each container on the way, "" if there is none."""
+    part: nn.Module | None = module
+    words: list[str] = []
+    for word in path.split("."):
+        words.append("*" if is_a(part, _CONTAINERS) else word)
+        part = children_of(part).get(word) if part is not None else None
+    return ".".join([prefix, *words]) if "*" in words else ""
+
+
+class Parameters(Instrument):
+    """The leaves that can learn. They are introduced by name when whoever needs their numbers asks for that.
+
+    Those that have no name of the user's, or no shape yet, are introduced again when they get one.
+    """
+
+    emits: ClassVar[tuple[type[Event], ...]] = (ParameterSeen,)
+
+    def __init__(self, site: Site, course: Course, modules: Modules, registrations: Registrations) -> None:
+        super().__init__(site)
+        self._course = course
+        self._registrations = registrations
+        self._modules = modules
+        self._numbers = Numbers()
+        self.of_modules = 0
+        """A bit for each number of an `nn.Parameter`, which is there to be trained; other leaves may be anything."""
+        self.get: Callable[[torch.Tensor], int | None] = self._numbers.get
+        self._names: dict[int, str] = {}
+        self._unnamed: set[int] = set()
+        self._provisional: set[int] = set()
+        self._roots = Numbers()
+        self._places: dict[tuple[int, str], int] = {}
+
+    def number(self, tensor: torch.Tensor) -> int:
+        """The number of a leaf. It is introduced, with its name, when `introduce` is next called."""
+        number = self._numbers.get(tensor)
+        if number is None:
+            number = self._numbers.add(tensor)
+            self._unnamed.add(number)
+            self.of_modules |= isinstance(tensor, nn.Parameter) << number
+        return number
+
+    def carry_on(self, number: int, leaf: torch.Tensor) -> None:
+        """A new leaf has taken the place of one that is known."""
+        self._numbers.carry_on(number, leaf)
+
+    def introduce(self) -> None:
+        """Introduce the leaves that came into view, named after what the user's frames hold now."""
+        if not self._unnamed:
+            return
+        for frame in own_frames():
+            for name, value in variables(frame):
+                if is_a(value, nn.Module):
+                    self.name_module(value, name)
+        for number, tensor in self._numbers.living():
+            if number in self._unnamed:
+                attribute = self._modules.attribute(tensor)
+                name = variable_name(tensor) or (attribute[2] if attribute is not None else "")
+                self._introduce(number, tensor, name, attribute)
+
+    def living(self) -> Iterator[tuple[int, torch.Tensor]]:
+        return self._numbers.living()
+
+    def name_of(self, number: int) -> str:
+        return self._names.get(number, f"parameter {number}")
+
+    def known_name(self, number: int) -> str:
+        """The name under which a parameter was introduced, "" if it was not."""
+        return self._names.get(number, "")
+
+    def name_module(self, module: nn.Module, prefix: str) -> list[int]:
+        """Introduce every parameter of a module as `prefix.path`, and return their numbers.
+
+        A module that is called by its class has no name yet, as a parametrization that is tried when it is registered.
+        """
+        numbers = []
+        for path, parameter in parameters_in(module):
+            number = self.number(parameter)
+            if number in self._unnamed or (number in self._provisional and not is_lazy(parameter)):
+                series = _series(module, prefix, path)
+                name = f"{prefix}.{path}" if prefix else path
+                self._introduce(number, parameter, name, series=series, replaces=self._placed(number, module, path))
+                if prefix == type(module).__name__:
+                    self._provisional.add(number)
+            numbers.append(number)
+        return numbers
+
+    def _placed(self, number: int, root: nn.Module, path: str) -> int | None:
+        """Remember where a parameter was seen; the one that was seen there before, if it is another."""
+        place = (self._roots.number(root), path)
+        before = self._places.get(place)
+        self._places[place] = number
+        return before if before != number else None
+
+    def _introduce(
+        self,
+        number: int,
+        tensor: torch.Tensor,
+        name: str,
+        attribute: tuple[int, str, str] | None = None,
+        series: str = "",
+        replaces: int | None = None,
+    ) -> None:
+        shape = [] if is_lazy(tensor) else list(tensor.shape)
+        self._unnamed.discard(number)
+        (self._provisional.discard if name and not is_lazy(tensor) else self._provisional.add)(number)
+        self._names[number] = name = name or f"tensor of shape {tuple(shape)}"
+        self.emit(
+            ParameterSeen(
+                step=self._course.steps,
+                parameter=number,
+                name=name,
+                shape=shape,
+                dtype=str(tensor.dtype).removeprefix("torch."),
+                requires_grad=tensor.requires_grad,
+                kind="parameter" if isinstance(tensor, nn.Parameter) else "tensor",
+                module=attribute[0] if attribute is not None else None,
+                module_kind=attribute[1] if attribute is not None else "",
+                series=series,
+                replaces=replaces,
+                registered_at=self._registrations.line_of(tensor),
+                called_from=self._registrations.caller_of(tensor),
+            )
+        )

@@ -1,0 +1,154 @@
+"""The operations of a step that is looked at closely, each recorded once, for all who ask what lies behind a loss."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
+
+from autograd_doctor.instruments.instrument import Site
+from autograd_doctor.instruments.spine.backward_runs import BackwardRuns
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.detail import Detail
+from autograd_doctor.instruments.spine.lineage import Lineage
+from autograd_doctor.instruments.spine.tensors import Tensors
+from autograd_doctor.instruments.spine.within_step import WithinStep
+from autograd_doctor.reading.calls import operands_of, spelt
+from autograd_doctor.reading.made import has_graph
+from autograd_doctor.reading.numbers import ValueTable
+from autograd_doctor.reading.operation_kinds import Kind
+from autograd_doctor.reading.places import place
+from autograd_doctor.reading.subclasses import version_of
+from autograd_doctor.reading.tape import FUNCTION, GRAD, Op, Value
+from autograd_doctor.reading.tensors_in import tensors_in
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
+from autograd_doctor.signals.backward import BackwardCall
+from autograd_doctor.signals.custom_functions import FunctionCall
+from autograd_doctor.signals.operations import Operation
+from autograd_doctor.signals.signal import NamedSignal
+
+_MOST = 20_000
+"""Operations of a step: what comes after them is opaque."""
+_READ = frozenset({"add", "div", "mul", "sub"})
+_READ_IN_SUMS = frozenset({"dot", "inner", "matmul", "mv"})
+"""Where it matters to what learns how large they are: in products of matrices, to a sum with weights."""
+
+
+class Tape(WithinStep):
+    """`recorded` is sent for each operation, after it was put on the tape. It begins anew with each step.
+
+    What `autograd.grad` gave is an operation on the input and the roots; a custom function is one, too.
+    """
+
+    def __init__(
+        self,
+        site: Site,
+        course: Course,
+        detail: Detail,
+        tensors: Tensors,
+        lineage: Lineage,
+        backward_runs: BackwardRuns,
+    ) -> None:
+        self.recorded: NamedSignal[Op] = NamedSignal(site.signals.guard)
+        super().__init__(site, course, detail)
+        self._tensors = tensors
+        self._lineage = lineage
+        self._backward_runs = backward_runs
+
+    def connect(self, signals: Signals) -> None:
+        super().connect(signals)
+        self.listen(self._lineage.operated, self._operated)
+        self.listen(signals.custom_functions.ended, self._function_ended, attention=Attention.CLOSE)
+        self.listen(signals.backward.ended, self._backward_ended, attention=Attention.CLOSE)
+
+    def _forget(self) -> None:
+        self._values: ValueTable[Value] = self.value_table()
+        self._count = 0
+
+    def value(self, tensor: torch.Tensor) -> Value:
+        """What a tensor holds now; of what was not recorded nothing is known but that."""
+        known = self._values.get(tensor)
+        return known if known is not None else self._put(tensor, None)
+
+    def values(self, tensors: Iterable[torch.Tensor]) -> list[Value]:
+        return [self.value(tensor) for tensor in tensors]
+
+    # --------------------------------------------------------------------------------------------------- operations
+
+    def _operated(self, operation: Operation) -> None:
+        if operation.kind is not Kind.OPERATION or self._course.running is not None:
+            return
+        if self._count >= _MOST:
+            self.limited(f"it kept the first {_MOST:,} operations of a step")
+            return
+        name, _, in_place = spelt(operation.name)
+        operands = self._operands(operands_of(operation.name, operation.args, operation.kwargs))
+        op = Op(name, operation.name, operation.place, operands, _plain(operation.kwargs), self._count, in_place)
+        written = operation.args[:1] if name == "__setitem__" else (operation.result,)
+        self._record(op, tensors_in(written))
+
+    def _function_ended(self, call: FunctionCall) -> None:
+        """A custom function, whatever it did inside."""
+        name = call.function.__name__
+        self._record(Op(FUNCTION, name, place(), self._operands(call.args), {}, self._count), tensors_in([call.result]))
+
+    def _backward_ended(self, call: BackwardCall) -> None:
+        """Derivatives that the program asked for: each of the roots by one input, as `backward_runs` knows them."""
+        if call.kind != "grad":
+            return
+        for given, slope in zip(call.inputs, call.result, strict=False):
+            if isinstance(slope, torch.Tensor) and isinstance(given, torch.Tensor):
+                options = {"create_graph": call.create_graph}
+                operands = self._operands((given, *call.roots))
+                self._record(Op(GRAD, GRAD, place(), operands, options, self._count), [slope])
+
+    def _operands(self, given: Iterable[Any]) -> tuple[Any, ...]:
+        found: list[Any] = []
+        for each in given:
+            kind = type(each)
+            if kind is float or kind is int or kind is bool:
+                found.append(each)
+            else:
+                found += self.values(tensors_in([each]))
+        return tuple(found)
+
+    def _record(self, op: Op, outputs: Iterable[torch.Tensor]) -> None:
+        self._count += 1
+        op.outputs = tuple(self._put(tensor, op) for tensor in outputs)
+        for value in op.values:
+            value.uses.append(op)
+        if op.outputs:
+            self._read_beside(op)
+            self.recorded.relay(op)
+
+    def _read_beside(self, op: Op) -> None:
+        if op.output.learns and (op.name in _READ or (op.name in _READ_IN_SUMS and len(op.output.shape) < 2)):
+            for value in op.plain:
+                value.look()
+
+    def _put(self, tensor: torch.Tensor, op: Op | None) -> Value:
+        """What an operation made; one that gives back what it was given, as `x.to("cpu")` may, has made nothing.
+
+        What the forward of a custom function has computed gets its backward node when that is over.
+        """
+        known, learns = self._values.now(tensor), has_graph(tensor)
+        if known is not None and known.learns == learns:
+            return known
+        value = Value(
+            torch.Size() if tensor.is_nested else tensor.shape,
+            learns,
+            tensor.is_floating_point(),
+            weakref.ref(tensor),
+            version_of(tensor),
+            self._tensors.get(tensor),
+            op,
+        )
+        self._values.put(tensor, value)
+        return value
+
+
+def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is None or isinstance(value, str | int | float)}

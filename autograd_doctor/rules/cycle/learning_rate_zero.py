@@ -9,6 +9,7 @@ from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.learning import may_rise
+from autograd_doctor.views.siblings import steps_of_siblings
 from autograd_doctor.views.step_cycle import called, groups_of, ordinal, related, steps_by_optimizer
 from autograd_doctor.wording import plural
 
@@ -20,11 +21,16 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         moved = {parameter for step in steps for parameter in step.moved or ()}
         groups = _still_groups(steps, int(tunables["minimum_steps"]))
         still = [group for group in groups if moved.isdisjoint(_parameters(trace, optimizer, [group]))]
-        if still and not may_rise(trace, optimizer):
+        if still and not may_rise(trace, optimizer) and not _is_control(trace, optimizer):
             yield _finding(trace, optimizer, steps, still)
         before = _late_start(trace, optimizer, steps)
         if before and _calls(trace, optimizer) and _wasted(trace, optimizer, before) >= tunables["wasted_steps"]:
             yield _late(trace, optimizer, before)
+
+
+def _is_control(trace: Trace, optimizer: int) -> bool:
+    """Whether the same lines train other models with a rate above 0, as a sweep does beside a run at rate 0."""
+    return any(any(step.learning_rates) for step in steps_of_siblings(trace, optimizer))
 
 
 def _still_groups(steps: list[OptimizerStepped], minimum: int) -> list[int]:
@@ -206,7 +212,8 @@ RULE = Rule(
     fine=(
         "A warm-up that starts at 0 and rises at once; one that holds everything at 0 for a while is a warning. Where "
         "a scheduler has hardly stepped within the run, the rate may still rise, and nothing is said. A single group "
-        "that is held at 0 beside others that learn is only a warning."
+        "that is held at 0 beside others that learn is only a warning. A run at rate 0 before or after others of the "
+        "same lines is their control."
     ),
     needs=(OptimizerBuilt, OptimizerStepped, ParametersAdded, RunEnded, SchedulerStepped),
     examine=examine,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import BatchRepeated
+from autograd_doctor.events import BatchDrawn, BatchRepeated
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
@@ -18,18 +18,27 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         if event.steps < tunables["steps"]:
             continue
         if event.how == "new pass":
-            yield _new_pass(event)
+            if not _goes_on_elsewhere(trace, event):
+                yield _new_pass(event, has_ended=has_ended)
         elif has_ended and not event.rest_used and event.samples <= tunables["share_of_rows"] * event.of:
             yield _same_slice(event)
 
 
-def _new_pass(event: BatchRepeated) -> Finding:
+def _goes_on_elsewhere(trace: Trace, event: BatchRepeated) -> bool:
+    """Whether the same line goes on past the first batch with another loader, as after one batch was overfitted."""
+    return any(drawn.location == event.location and drawn.batches > 1 for drawn in trace.of(BatchDrawn))
+
+
+def _new_pass(event: BatchRepeated, *, has_ended: bool) -> Finding:
+    """An error once the program has ended: until then it may be a first try of one batch."""
     loader = f"`{event.name}`" if event.name else "a `DataLoader`"
     return RULE.finding(
         f"{event.steps} training steps in a row began a new pass over {loader} and took its first batch: the same "
         f"{plural(event.samples, 'sample')} of {event.of:,} each time, to the bit",
         subject=event.name or "DataLoader",
         location=event.location,
+        severity=None if has_ended else "warning",
+        confidence="high" if has_ended else "medium",
         help="go on with one pass, `for batch in loader:`, or make the iterator once, outside the loop, and a new one "
         "when it is exhausted; shuffle, so that no pass begins like the other",
         evidence=_evidence(event),
@@ -199,8 +208,9 @@ RULE = Rule(
     why="The model sees a handful of samples, learns them by heart, and its loss on them looks splendid.",
     fix="Go on with a pass instead of beginning a new one, and let indices advance.",
     fine="One batch that is fetched once, a data set of one batch, full-batch training, passes that shuffle, and "
-    "slices whose rest is used elsewhere.",
-    needs=(BatchRepeated,),
+    "slices whose rest is used elsewhere. A line that goes on past the first batch with another loader: one batch is "
+    "overfitted before the real run. Until the program has ended, it is a warning.",
+    needs=(BatchDrawn, BatchRepeated),
     examine=examine,
     bad=(bad, bad_index_never_advanced),
     good=(

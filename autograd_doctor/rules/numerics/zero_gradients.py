@@ -8,6 +8,7 @@ from autograd_doctor.events import BackwardRan, Cut, OptimizerBuilt, OptimizerSt
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.siblings import backwards_of_siblings
 from autograd_doctor.wording import plural
 
 _SCALES = frozenset({"mul", "mul_", "__mul__", "__rmul__", "__imul__", "multiply"})
@@ -19,7 +20,9 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     found: list[tuple[set[int], Zeroing, BackwardRan]] = []
     for zeroing, backward in _first_zeroings(trace):
         below = zero.intersection(zeroing.parameters)
-        if _weighty(trace, below):
+        if _passes_elsewhere(trace, zeroing, backward):
+            zero -= below
+        elif _weighty(trace, below):
             zero -= below
             found.append((below, zeroing, backward))
     for place, (below, zeroing, backward) in enumerate(found):
@@ -39,6 +42,13 @@ def _always_zero(trace: Trace, minimum: int) -> set[int]:
     zero = {p for p, norms in trace.gradient_norms.items() if len(norms) >= minimum and not any(norms)}
     chosen = {_series(trace, p) for p, norms in trace.gradient_norms.items() if any(norms) and not all(norms)} - {""}
     return {p for p in zero & written - trace.frozen if _series(trace, p) not in chosen}
+
+
+def _passes_elsewhere(trace: Trace, zeroing: Zeroing, backward: BackwardRan) -> bool:
+    """Whether the same lines pass gradients on in another model, as of a mixture with more than one component."""
+    others = backwards_of_siblings(trace, backward)
+    where = zeroing.operation, zeroing.location
+    return any(where not in {(each.operation, each.location) for each in other.zeroings} for other in others)
 
 
 def _series(trace: Trace, parameter: int) -> str:
@@ -289,12 +299,14 @@ RULE = Rule(
     severity="error",
     title="parameters that take part in the loss get gradients of exactly zero",
     observes="Parameters that every step found with a gradient of exactly zero, and the operation whose backward "
-    "turned a nonzero gradient into zeros, where it was seen.",
+    "turned a nonzero gradient into zeros, where it was seen, or passed on gradients that cancel out.",
     why="The parameters are connected to the loss, so nothing is missing and nothing warns, but they never move.",
     fix="Bring the operation back to where it has a slope: initial values, inputs, bounds of a clamp, mask.",
     fine="Biases whose effect cancels by mathematics (in front of a normalisation, in a difference of scores), rows of "
     "an embedding that were not in the batch, experts that were not chosen, and zero initialisation, for one step. "
-    "Nothing is said where vectors and numbers alone have no gradient: they cannot be told from such biases.",
+    "Where the same lines pass gradients on in another model, before or after, the odd one is a control, as one "
+    "component beside several. Nothing is said where vectors and numbers alone have no gradient: they cannot be told "
+    "from such biases.",
     needs=(BackwardRan, OptimizerBuilt, OptimizerStepped),
     examine=examine,
     bad=(bad, bad_clamp, bad_mask, bad_zero_loss),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -191,3 +193,21 @@ def test_a_tape_ends_at_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     recorded, found, _ = taped(step)
     assert names(found) == []
     assert [type(event).__name__ for event in recorded if "Limited" in type(event).__name__] == ["InstrumentLimited"]
+
+
+def test_a_step_that_is_over_leaves_nothing_to_the_garbage_collector() -> None:
+    model = nn.Linear(3, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    gc.collect()
+    gc.disable()
+    try:
+        with watching(Tape) as recorded:
+            loss = model(torch.randn(5, 3)).square().mean()
+            with recorded.session.signals.guard.looking():
+                value = weakref.ref(recorded.find(Tape).value(loss))
+            assert value() is not None
+            loss.backward()
+            optimizer.step()
+            assert value() is None
+    finally:
+        gc.enable()

@@ -58,6 +58,10 @@ class IdentityTable(Generic[V]):
         if self._entries and thing in self:
             del self._entries[id(thing)]
 
+    def clear(self) -> None:
+        """Forget all. A table that is given up instead waits for the garbage collector, with all that it knows."""
+        self._entries.clear()
+
     def items(self) -> Iterator[tuple[Any, V]]:
         """Objects that are still alive and their values, in the order in which they came into view."""
         for entry in list(self._entries.values()):
@@ -102,7 +106,7 @@ class ValueTable(Generic[V]):
         self._known.discard(tensor)
 
     def clear(self) -> None:
-        self._known = IdentityTable()
+        self._known.clear()
 
 
 class Numbers(IdentityTable[int]):

@@ -107,6 +107,13 @@ class Op:
     in_place: bool = False
     outputs: tuple[Value, ...] = ()
 
+    def forget(self) -> None:
+        """Let go of the values, which know it as well."""
+        for value in (*self.values, *self.outputs):
+            value.by = None
+            value.uses.clear()
+        self.operands = self.outputs = ()
+
     @property
     def output(self) -> Value:
         return self.outputs[0]

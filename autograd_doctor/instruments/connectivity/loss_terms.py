@@ -202,7 +202,7 @@ class LossTerms(Instrument):
         self._losses = [loss for loss in self._losses if loss.step < self._course.steps]
         self._tell()
         self._additions.clear()
-        self._constants = IdentityTable()
+        self._constants.clear()
         self._numbers.clear()
         for taught in self._taught:
             taught.clear()

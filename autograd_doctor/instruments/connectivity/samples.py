@@ -299,7 +299,8 @@ class Samples(Instrument):
         if self._samples:
             self.unlisten(self._operations.ended, self._operation_ended)
             self.unlisten(self._functions.ended, self._function_ended)
-            self._samples, self._flows = [], IdentityTable()
+            self._samples = []
+            self._flows.clear()
         self._likelihoods.clear()
         self._losses.clear()
         self._estimated = 0

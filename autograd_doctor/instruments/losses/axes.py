@@ -54,7 +54,7 @@ class AxesFollowed(Instrument):
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
 
     def _step_taken(self, course: Course) -> None:
-        self._axes = IdentityTable()
+        self._axes.clear()
 
     def _recorded(self, recorded: Recorded) -> None:
         output, inputs, name = recorded.output, recorded.inputs, recorded.made.operation

@@ -87,7 +87,7 @@ class BatchLeaks(Instrument):
         self._judge_all()
 
     def detach(self) -> None:
-        self._taken = IdentityTable()
+        self._taken.clear()
         super().detach()
 
     def _drawn(self, asked: BatchAsked) -> None:

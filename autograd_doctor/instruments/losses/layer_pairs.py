@@ -231,7 +231,9 @@ class LayerPairs(Instrument):
 
     def _begin_anew(self) -> None:
         if self._calls:
-            self._calls, self._flows, self._sides = [], IdentityTable(), IdentityTable()
+            self._calls = []
+            self._flows.clear()
+            self._sides.clear()
 
     def _tell(self, call: _Call, taker: _Call, *, dropped: bool) -> None:
         if call.weight in self._otherwise or (call.weight, taker.weight) in self._told or call.weight == taker.weight:

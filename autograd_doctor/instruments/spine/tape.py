@@ -53,6 +53,8 @@ class Tape(WithinStep):
         backward_runs: BackwardRuns,
     ) -> None:
         self.recorded: NamedSignal[Op] = NamedSignal(site.signals.guard)
+        self._ops: list[Op] = []
+        self._values: ValueTable[Value] = ValueTable(site.signals.operations.version_found)
         super().__init__(site, course, detail)
         self._tensors = tensors
         self._lineage = lineage
@@ -65,8 +67,11 @@ class Tape(WithinStep):
         self.listen(signals.backward.ended, self._backward_ended, attention=Attention.CLOSE)
 
     def _forget(self) -> None:
-        self._values: ValueTable[Value] = self.value_table()
-        self._count = 0
+        """Operations and values know one another: they part, so that nothing waits for the garbage collector."""
+        for op in self._ops:
+            op.forget()
+        self._ops.clear()
+        self._values.clear()
 
     def value(self, tensor: torch.Tensor) -> Value:
         """What a tensor holds now; of what was not recorded nothing is known but that."""
@@ -81,19 +86,20 @@ class Tape(WithinStep):
     def _operated(self, operation: Operation) -> None:
         if operation.kind is not Kind.OPERATION or self._course.running is not None:
             return
-        if self._count >= _MOST:
+        if len(self._ops) >= _MOST:
             self.limited(f"it kept the first {_MOST:,} operations of a step")
             return
         name, _, in_place = spelt(operation.name)
         operands = self._operands(operands_of(operation.name, operation.args, operation.kwargs))
-        op = Op(name, operation.name, operation.place, operands, _plain(operation.kwargs), self._count, in_place)
+        op = Op(name, operation.name, operation.place, operands, _plain(operation.kwargs), len(self._ops), in_place)
         written = operation.args[:1] if name == "__setitem__" else (operation.result,)
         self._record(op, tensors_in(written))
 
     def _function_ended(self, call: FunctionCall) -> None:
         """A custom function, whatever it did inside."""
-        name = call.function.__name__
-        self._record(Op(FUNCTION, name, place(), self._operands(call.args), {}, self._count), tensors_in([call.result]))
+        if self._course.running is None:
+            op = Op(FUNCTION, call.function.__name__, place(), self._operands(call.args), {}, len(self._ops))
+            self._record(op, tensors_in([call.result]))
 
     def _backward_ended(self, call: BackwardCall) -> None:
         """Derivatives that the program asked for: each of the roots by one input, as `backward_runs` knows them."""
@@ -103,7 +109,7 @@ class Tape(WithinStep):
             if isinstance(slope, torch.Tensor) and isinstance(given, torch.Tensor):
                 options = {"create_graph": call.create_graph}
                 operands = self._operands((given, *call.roots))
-                self._record(Op(GRAD, GRAD, place(), operands, options, self._count), [slope])
+                self._record(Op(GRAD, GRAD, place(), operands, options, len(self._ops)), [slope])
 
     def _operands(self, given: Iterable[Any]) -> tuple[Any, ...]:
         found: list[Any] = []
@@ -116,7 +122,7 @@ class Tape(WithinStep):
         return tuple(found)
 
     def _record(self, op: Op, outputs: Iterable[torch.Tensor]) -> None:
-        self._count += 1
+        self._ops.append(op)
         op.outputs = tuple(self._put(tensor, op) for tensor in outputs)
         for value in op.values:
             value.uses.append(op)

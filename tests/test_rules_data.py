@@ -8,6 +8,7 @@ import pytest
 from traces import at, examined
 
 from autograd_doctor.events import (
+    BatchDrawn,
     BatchRepeated,
     InputsAlike,
     MaskedOut,
@@ -52,9 +53,23 @@ def test_a_slice_is_judged_when_the_program_has_ended() -> None:
     assert examined(rule, repeated(steps=7), FINISHED) == []
 
 
-def test_a_pass_is_judged_at_once() -> None:
-    (finding,) = examined(same_batch_every_step.RULE, repeated(how="new pass", name=""), repeated(how="new pass"))
-    assert (finding.severity, finding.subject) == ("error", "model")
+@pytest.mark.parametrize(
+    ("end", "severity", "confidence"), [(FINISHED, "error", "high"), (STOPPED, "warning", "medium")]
+)
+def test_a_pass_is_judged_at_once_and_an_error_when_the_program_has_ended(
+    end: RunEnded, severity: str, confidence: str
+) -> None:
+    events = [repeated(how="new pass", name=""), repeated(how="new pass"), end]
+    (finding,) = examined(same_batch_every_step.RULE, events)
+    assert (finding.severity, finding.confidence, finding.subject) == (severity, confidence, "model")
+
+
+def test_a_line_that_goes_on_with_another_loader_overfits_one_batch_first() -> None:
+    drawn = BatchDrawn(loader=1, name="loader", location=at(9), pass_number=1, batches=8, length=8, ended=True)
+    rule = same_batch_every_step.RULE
+    assert examined(rule, repeated(how="new pass"), drawn, FINISHED) == []
+    elsewhere = BatchDrawn(loader=1, name="loader", location=at(30), pass_number=1, batches=8, length=8, ended=True)
+    assert len(examined(rule, repeated(how="new pass"), elsewhere, FINISHED)) == 1
 
 
 def seeded(**more: Any) -> SeedRepeated:

@@ -175,7 +175,7 @@ def test_plain_numbers_beside_what_learns_are_read_and_learned_ones_are_not() ->
     assert spans == [[(0.0, 4.0)], [], [(1.0, 1.0)]]
 
 
-def test_no_tensor_is_kept_alive(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_tensor_is_kept_alive() -> None:
     _, found, results = taped(lambda model, x: [model(x).exp().sum()])
     del results
     assert all(value.tensor is None for op in found for value in op.outputs)

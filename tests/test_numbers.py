@@ -96,3 +96,13 @@ def test_of_what_an_operation_changed_is_known_what_it_found_and_what_it_left() 
     assert table.get(values) == "twos"
     table.clear()
     assert (values in table, len(table)) == (False, 0)
+
+
+def test_a_table_that_was_emptied_still_forgets_the_dead() -> None:
+    table: ValueTable[str] = ValueTable(version_of)
+    table.put(torch.ones(1), "gone at once")
+    table.clear()
+    values = torch.ones(3)
+    table.put(values, "ones")
+    del values
+    assert len(table) == 0

@@ -1,8 +1,9 @@
-"""What all tests share: a quiet environment, in which neither colours nor threads depend on the machine."""
+"""What all tests share: a quiet environment, in which neither colours nor threads nor signals depend on the machine."""
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -19,6 +20,9 @@ for _name in [name for name in os.environ if name.startswith("AUTOGRAD_DOCTOR")]
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["COLUMNS"] = "100"
 os.environ["XDG_STATE_HOME"] = os.path.join(tempfile.gettempdir(), "autograd_doctor_tests")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as of a job in the background: its children ignore it as well
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -15,6 +15,7 @@ from autograd_doctor.instruments.instrument import name_of
 from autograd_doctor.instruments.session import all_instruments
 from autograd_doctor.rules import Rule, rule_called
 from tests.harness import ROOT, marks
+from tests.instrument_page import rules_of
 
 _TESTS = ROOT / "tests"
 _PROGRAMS = _TESTS / "programs"
@@ -23,8 +24,7 @@ _PROGRAMS = _TESTS / "programs"
 def guards(rule: Rule) -> dict[str, list[str]]:
     """Paths, with what to look for in them, under a heading for each kind."""
     stem = rule.name.replace("-", "_")
-    events = set(rule.needs)
-    kinds = [kind for kind in all_instruments() if events & set(kind.emits) and ".spine." not in kind.__module__]
+    kinds = [kind for kind in all_instruments() if rule.code in rules_of(kind)]
     return {
         "rule": [_shown(Path(inspect.getfile(rule.examine)))],
         "examples": [f"{kind}: {', '.join(each.__name__ for each in getattr(rule, kind))}" for kind in ("bad", "good")],

@@ -10,7 +10,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from autograd_doctor.reading.calls import _SAME, operands_of, spelt
+from autograd_doctor.reading.calls import _SAME, in_order, spelt
 
 X, Y = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[2.0, 3.0], [2.0, 5.0]])
 Spelt = Callable[[torch.Tensor, torch.Tensor], Any]
@@ -72,7 +72,7 @@ def test_the_function_of_that_name_computes_the_same_of_these_operands(name: str
     called, args, kwargs = heard.call
     assert spelt(called).name == name
     if not spelt(called).in_place:
-        assert torch.equal(getattr(torch, name)(*operands_of(called, args, kwargs)), result)
+        assert torch.equal(getattr(torch, name)(*in_order(called, args, kwargs)), result)
 
 
 def _in_place(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:

@@ -56,9 +56,8 @@ def _begins(word: str, incomplete: str) -> bool:
 
 def _rules() -> Iterator[Offer]:
     """Codes, then names: a rule's file has its name, and begins with its code."""
-    files = {
-        path.stem.replace("_", "-"): path.read_text(encoding="utf-8") for path in (_PACKAGE / "rules").glob("*/*.py")
-    }
+    paths = (_PACKAGE / "rules").glob("*/*.py")
+    files = {path.stem.replace("_", "-"): path.read_text(encoding="utf-8") for path in paths}
     heads = ((name, _RULE.match(text)) for name, text in files.items())
     found = sorted((head["code"], name, head["title"]) for name, head in heads if head)
     yield from ((code, f"{name}: {title}") for code, name, title in found)

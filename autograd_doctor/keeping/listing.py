@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
-from autograd_doctor.keeping.open_files import open_for_writing
+from autograd_doctor.keeping.processes import open_for_writing
 
 _MOST_FILES = 20_000
 _LONGEST = 1.0

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from autograd_doctor.keeping.book import Book
 from autograd_doctor.keeping.journal import Journal, Kept, PuttingBack, State
-from autograd_doctor.keeping.open_files import open_for_writing
+from autograd_doctor.keeping.processes import open_for_writing
 
 _BESIDE = "before-check"
 

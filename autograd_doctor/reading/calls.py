@@ -70,7 +70,7 @@ def _of_operator(name: str) -> Spelling:
     return Spelling(name)
 
 
-def operands_of(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
+def in_order(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
     """The operands of a call in mathematical order, keywords among them: those of `2 - x` are 2 and x."""
     given = (*args, *(kwargs[key] for key in _OPERANDS if key in kwargs)) if kwargs else tuple(args)
     return (*given[1::-1], *given[2:]) if spelt(name).reversed else given

@@ -404,6 +404,10 @@ def zeroing_events(
     walk: GraphWalk, gradients: GradientWatch, number: Callable[[torch.Tensor], int | None]
 ) -> tuple[list[Cut], list[Zeroing]]:
     """Tell zeros that come of the values met from cuts: derivatives zero everywhere, functions that return `None`."""
+
+    def numbers_at(leaves: set[int]) -> list[int]:
+        return sorted(n for n in (number(walk.leaves[leaf]) for leaf in leaves) if n is not None)
+
     cuts, zeroed = [], []
     zeroings = gradients.zeroings()
     flat = {id(node) for node, _ in zeroings if node_name(node) in _ZERO_BY_DEFINITION}
@@ -411,7 +415,7 @@ def zeroing_events(
     for node, below in zeroings:
         if id(node) in flat:  # what another way leads to is zero there, too, for a reason of its own
             below = below - around
-        numbers = sorted(n for n in (number(walk.leaves[leaf]) for leaf in below) if n is not None)
+        numbers = numbers_at(below)
         operation, location = _called(node, walk.made.get(id(node)))
         if not numbers:
             continue
@@ -423,7 +427,7 @@ def zeroing_events(
             factors = gradients.zero_factors.get(id(node), 0)
             zeroed.append(Zeroing(operation=operation, location=location, parameters=numbers, zero_factors=factors))
     for node, below in gradients.cancellations():
-        numbers = sorted(n for n in (number(walk.leaves[leaf]) for leaf in below) if n is not None)
+        numbers = numbers_at(below)
         operation, location = _called(node, walk.made.get(id(node)))
         if numbers:
             zeroed.append(Zeroing(operation=operation, location=location, parameters=numbers, cancels=True))
@@ -431,6 +435,7 @@ def zeroing_events(
 
 
 def _called(node: Node, made: Made | None) -> tuple[str, Location | None]:
+    """The operation of a node, and where the program called it."""
     return (made.operation, locate(made.place)) if made else (operation_of(node).lower(), None)
 
 
@@ -458,9 +463,7 @@ def _saved(node: Node) -> Iterator[tuple[str, torch.Tensor]]:
 
 def non_finite_event(walk: GraphWalk, bad: BadGradient, parameters: list[int], absorbed: bool) -> NonFiniteGradient:
     node, inside = bad.node, bad.inside
-    made = walk.made.get(id(node))
-    operation = made.operation if made else operation_of(node).lower()
-    called_at = locate(made.place) if made else None
+    operation, called_at = _called(node, walk.made.get(id(node)))
     return NonFiniteGradient(
         step=walk.step,
         node=str(node.name()),

@@ -97,7 +97,7 @@ class ValueTable(Generic[V]):
         return len(self._known)
 
     def _is_as_known(self, tensor: Any, version: int) -> bool:
-        return version in (version_of(tensor), self._found(tensor))
+        return version == self._found(tensor) or version == version_of(tensor)
 
     def put(self, tensor: torch.Tensor, value: V) -> None:
         self._known.put(tensor, (version_of(tensor), value))

@@ -9,19 +9,18 @@ from collections.abc import Iterable
 
 from autograd_doctor.events import BackwardRan, Event, OptimizerStepped
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.step_cycle import steps_by_optimizer
 
 
 def steps_of_siblings(trace: Trace, optimizer: int) -> list[OptimizerStepped]:
     """The steps of optimizers over other parameters that were built at the same line, and step before or after."""
-    built = trace.optimizers[optimizer]
-    own = [step for step in trace.steps if step.optimizer == optimizer]
-    held = trace.optimizer_parameters[optimizer]
+    built, held, steps = trace.optimizers[optimizer], trace.optimizer_parameters[optimizer], steps_by_optimizer(trace)
     found: list[OptimizerStepped] = []
     for number, other in trace.optimizers.items():
         is_alike = built.location is not None and other.location == built.location
         if is_alike and held.isdisjoint(trace.optimizer_parameters[number]):
-            steps = [step for step in trace.steps if step.optimizer == number]
-            found += steps if _are_apart(own, steps) else []
+            beside = steps.get(number, [])
+            found += beside if _are_apart(steps.get(optimizer, []), beside) else []
     return found
 
 
@@ -36,4 +35,5 @@ def backwards_of_siblings(trace: Trace, backward: BackwardRan) -> list[BackwardR
 def _are_apart(own: Iterable[Event], others: Iterable[Event]) -> bool:
     """Whether nothing of the one lies between things of the other."""
     mine = [event.sequence for event in own]
-    return bool(mine) and not any(min(mine) < event.sequence < max(mine) for event in others)
+    first, last = min(mine, default=0), max(mine, default=0)
+    return bool(mine) and not any(first < event.sequence < last for event in others)

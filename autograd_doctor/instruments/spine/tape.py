@@ -15,7 +15,7 @@ from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.instruments.spine.within_step import WithinStep
-from autograd_doctor.reading.calls import operands_of, spelt
+from autograd_doctor.reading.calls import in_order, spelt
 from autograd_doctor.reading.made import has_graph
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.operation_kinds import Kind
@@ -58,7 +58,6 @@ class Tape(WithinStep):
         super().__init__(site, course, detail)
         self._tensors = tensors
         self._lineage = lineage
-        self._backward_runs = backward_runs
 
     def connect(self, signals: Signals) -> None:
         super().connect(signals)
@@ -90,7 +89,7 @@ class Tape(WithinStep):
             self.limited(f"it kept the first {_MOST:,} operations of a step")
             return
         name, _, in_place = spelt(operation.name)
-        operands = self._operands(operands_of(operation.name, operation.args, operation.kwargs))
+        operands = self._operands(in_order(operation.name, operation.args, operation.kwargs))
         op = Op(name, operation.name, operation.place, operands, _plain(operation.kwargs), len(self._ops), in_place)
         written = operation.args[:1] if name == "__setitem__" else (operation.result,)
         self._record(op, tensors_in(written))

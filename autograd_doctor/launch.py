@@ -15,7 +15,8 @@ from typing import NamedTuple, Self
 
 import msgspec
 
-from autograd_doctor.events import Event, Noted, RunEnded
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.run import Noted, RunEnded
 from autograd_doctor.interrupts import Interrupts, interrupts
 from autograd_doctor.keeping.adopted import Adopted, our_processes
 from autograd_doctor.keeping.claims import WITHIN, claimed_by_others, is_waiting, note_family, within

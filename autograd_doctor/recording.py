@@ -20,8 +20,9 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from autograd_doctor import events
-from autograd_doctor.events import Event, RecordingDamaged, RecordingStarted, RunEnded
+from autograd_doctor.events import all_events
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.run import RecordingDamaged, RecordingStarted, RunEnded
 from autograd_doctor.surrogates import spelt_out
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural
@@ -30,12 +31,7 @@ VERSION = 2
 NAME = b"autograd_doctor trace "
 FORMAT_LINE = NAME + b"%d\n" % VERSION
 
-EVENT_TYPES: tuple[type[Event], ...] = tuple(
-    value
-    for value in vars(events).values()
-    if isinstance(value, type) and issubclass(value, Event) and value is not Event
-)
-_ANY_EVENT: Any = reduce(or_, EVENT_TYPES)
+_ANY_EVENT: Any = reduce(or_, all_events())
 _LENGTH = 4
 _HEAD = 2 * _LENGTH
 _LONGEST_LINE = 64

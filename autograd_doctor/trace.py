@@ -9,24 +9,11 @@ from functools import cached_property
 from sys import maxsize
 from typing import TypeVar
 
-from autograd_doctor.events import (
-    BackwardRan,
-    DetailTurned,
-    Event,
-    ForwardRan,
-    LightStepsCounted,
-    ModuleSeen,
-    NonFiniteGradient,
-    NonFiniteInput,
-    NonFiniteProduced,
-    OptimizerBuilt,
-    OptimizerStepped,
-    ParametersAdded,
-    ParameterSeen,
-    ProgramRaised,
-    RunEnded,
-    UpdatesDiscarded,
-)
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.numerics import NonFiniteInput, NonFiniteProduced
+from autograd_doctor.events.run import DetailTurned, LightStepsCounted, ProgramRaised, RunEnded
+from autograd_doctor.events.steps import BackwardRan, ForwardRan, NonFiniteGradient, OptimizerStepped, UpdatesDiscarded
+from autograd_doctor.events.subjects import ModuleSeen, OptimizerBuilt, ParametersAdded, ParameterSeen
 
 E = TypeVar("E", bound=Event)
 

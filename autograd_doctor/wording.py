@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from autograd_doctor.events import TensorFacts
+from autograd_doctor.events.facts import TensorFacts
 
 _LONGEST_ERROR = 200
 _NODE = re.compile(r"Backward\d*$")

@@ -25,7 +25,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from autograd_doctor.events import Event
+from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.session import Session, all_instruments
 from autograd_doctor.instruments.spine import detail
 

@@ -11,18 +11,11 @@ import msgspec
 
 from autograd_doctor import engine
 from autograd_doctor.accepted import Accepted
-from autograd_doctor.events import (
-    BackwardRan,
-    Event,
-    Noted,
-    OptimizerBuilt,
-    OptimizerStepped,
-    ParameterGroup,
-    ProgramRaised,
-    RunEnded,
-    RunStarted,
-    TensorFacts,
-)
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.facts import TensorFacts
+from autograd_doctor.events.run import Noted, ProgramRaised, RunEnded, RunStarted
+from autograd_doctor.events.steps import BackwardRan, OptimizerStepped
+from autograd_doctor.events.subjects import OptimizerBuilt, ParameterGroup
 from autograd_doctor.findings import Finding, Location, Number, Related
 from autograd_doctor.plan import Outcome, Target
 from autograd_doctor.report import Report, Statistics, Suppression

@@ -22,7 +22,7 @@ from autograd_doctor import engine, recording
 from autograd_doctor.command.again import again
 from autograd_doctor.command.assumed import trained
 from autograd_doctor.config_file import read
-from autograd_doctor.events import ModelAssumed
+from autograd_doctor.events.run import ModelAssumed
 from autograd_doctor.mistakes import Mistake
 from autograd_doctor.plan import DataPlan, TensorPlan
 from autograd_doctor.renderers import Options, concise, full

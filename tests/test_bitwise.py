@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from autograd_doctor.events import all_events
 from autograd_doctor.plan import Plan, Target
-from autograd_doctor.recording import EVENT_TYPES
 from tests.harness import ROOT, _server
 
 STEPLESS = {"model_only.py", "ad404_scaler_skips_for_ever.py"}
@@ -94,7 +94,7 @@ def _run_watched(program: Path, folder: Path) -> int:
     target = Target("notebook" if program.suffix == ".ipynb" else "script", str(program))
     paths = {"trace": str(folder / "trace"), "scratch": str(folder / "scratch")}
     limits = {"steps": FOREVER, "max_seconds": float(FOREVER), "batches_per_epoch": 0}
-    return run(Plan(target=target, needs=[kind.__name__ for kind in EVENT_TYPES], **paths, **limits))
+    return run(Plan(target=target, needs=[kind.__name__ for kind in all_events()], **paths, **limits))
 
 
 class _Weights:

@@ -11,8 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from autograd_doctor import recording
-from autograd_doctor.events import CheckEnded, InstrumentDetached, InstrumentFailed, InstrumentLimited, RecordingDamaged
+from autograd_doctor.events import all_events
+from autograd_doctor.events.run import (
+    CheckEnded,
+    InstrumentDetached,
+    InstrumentFailed,
+    InstrumentLimited,
+    RecordingDamaged,
+)
 from autograd_doctor.instruments.instrument import Instrument, name_of, requirements
 from autograd_doctor.instruments.session import all_instruments, needed_for
 from autograd_doctor.rules import Rule, all_rules
@@ -256,7 +262,7 @@ INSTRUMENTS = pytest.mark.parametrize("kind", all_instruments(), ids=name_of)
 @INSTRUMENTS
 def test_instrument_emits_what_it_constructs_and_nothing_else(kind: type[Instrument]) -> None:
     path = Path(inspect.getfile(kind))
-    kinds = {event.__name__ for event in recording.EVENT_TYPES}
+    kinds = {event.__name__ for event in all_events()}
     named = {node.id for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Name)}
     assert {event.__name__ for event in kind.emits} <= named & kinds
     assert kind.__doc__
@@ -265,7 +271,7 @@ def test_instrument_emits_what_it_constructs_and_nothing_else(kind: type[Instrum
 def test_every_event_is_stated_by_somebody() -> None:
     stated = {event for kind in all_instruments() for event in kind.emits} | set(EMITS)
     outside = {CheckEnded, RecordingDamaged, InstrumentDetached, InstrumentFailed, InstrumentLimited}
-    assert set(recording.EVENT_TYPES) - stated == outside
+    assert set(all_events()) - stated == outside
 
 
 def test_instruments_of_an_event_come_after_those_that_they_read() -> None:
@@ -276,7 +282,7 @@ def test_instruments_of_an_event_come_after_those_that_they_read() -> None:
 
 def test_the_runner_says_which_events_it_states_itself() -> None:
     """Whatever the files of the runner construct, and nothing else."""
-    kinds = {event.__name__ for event in recording.EVENT_TYPES}
+    kinds = {event.__name__ for event in all_events()}
     trees = [ast.parse(path.read_text(encoding="utf-8")) for path in _modules(PACKAGE / "runner")]
     calls = (node.func for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call))
     built = {function.id for function in calls if isinstance(function, ast.Name) and function.id in kinds}

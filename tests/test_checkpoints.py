@@ -11,7 +11,9 @@ import torch
 import torch.utils.checkpoint
 from torch import nn
 
-from autograd_doctor.events import CheckpointRan, Event, ParameterSeen
+from autograd_doctor.events.errors import CheckpointRan
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.subjects import ParameterSeen
 from autograd_doctor.instruments.errors.checkpoints import Checkpoints
 from tests.watching import watching
 

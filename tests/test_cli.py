@@ -159,7 +159,7 @@ def test_a_full_disk_is_a_mistake_and_no_finding(command: str) -> None:
 
 
 def _saved_trace() -> bytes:
-    from autograd_doctor.events import RunEnded
+    from autograd_doctor.events.run import RunEnded
     from autograd_doctor.recording import TraceWriter
 
     file = io.BytesIO()

@@ -8,16 +8,12 @@ import msgspec
 import pytest
 
 from autograd_doctor.course import Course, told
-from autograd_doctor.events import (
-    Event,
-    GradientsClipped,
-    LightStepsCounted,
-    LossesFollowed,
-    MemoryMeasured,
-    ModulePart,
-    ProgramRaised,
-    UnitsCounted,
-)
+from autograd_doctor.events.cycle import GradientsClipped
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.numerics import LossesFollowed, UnitsCounted
+from autograd_doctor.events.run import LightStepsCounted, ProgramRaised
+from autograd_doctor.events.steps import MemoryMeasured
+from autograd_doctor.events.subjects import ModulePart
 from autograd_doctor.findings import Location
 from autograd_doctor.judging.course import course
 from autograd_doctor.judging.presentation import Presenter

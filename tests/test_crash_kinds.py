@@ -11,7 +11,8 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from autograd_doctor.events import OperationFailed, ProgramRaised
+from autograd_doctor.events.errors import OperationFailed
+from autograd_doctor.events.run import ProgramRaised
 from autograd_doctor.instruments.errors.failures import Failures
 from autograd_doctor.instruments.spine.backward_runs import BackwardRuns
 from autograd_doctor.trace import Trace

@@ -10,18 +10,17 @@ import msgspec
 import pytest
 from reports import at, finding_rule, judged, rule, training
 
-from autograd_doctor.events import (
-    Event,
-    ForwardRan,
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.run import (
     InstrumentAttached,
     InstrumentFailed,
     InstrumentLimited,
     Noted,
-    OptimizerStepped,
     ProgramRaised,
     RecordingStarted,
     RunEnded,
 )
+from autograd_doctor.events.steps import ForwardRan, OptimizerStepped
 from autograd_doctor.findings import Edit, ExitCode, Finding, Fix, Related
 from autograd_doctor.judging.presentation import Presenter
 from autograd_doctor.notebook import cell_file

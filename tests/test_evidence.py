@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from autograd_doctor import recording
-from autograd_doctor.events import ProgramRaised
+from autograd_doctor.events.run import ProgramRaised
 from autograd_doctor.judging import facts
 from tests.harness import ROOT, check_by_command, check_program, recorded
 

@@ -10,7 +10,8 @@ import pytest
 import torch
 from torch import nn
 
-from autograd_doctor.events import ContextAttributeKept, Event, FunctionJudged
+from autograd_doctor.events.errors import ContextAttributeKept, FunctionJudged
+from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.errors.functions import Functions
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.reading.derivatives import small_copies

@@ -21,7 +21,7 @@ from autograd_doctor import cli, recording
 from autograd_doctor.accepted import Baseline, Known
 from autograd_doctor.command import baselines, checking, completion
 from autograd_doctor.config import ENVIRONMENT_PREFIX, Invocation, Settings, known_options
-from autograd_doctor.events import CheckEnded
+from autograd_doctor.events.run import CheckEnded
 from autograd_doctor.mistakes import Mistake
 from autograd_doctor.plan import Outcome, Target
 from autograd_doctor.renderers import formats

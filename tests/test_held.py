@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import nn
 
-from autograd_doctor.events import FunctionJudged
+from autograd_doctor.events.errors import FunctionJudged
 from autograd_doctor.instruments.errors.functions import Functions
 from autograd_doctor.reading.held import held, is_still
 from tests.watching import watching

@@ -22,22 +22,13 @@ from torch.nn.modules import module as module_globals
 from torch.optim import SGD, lr_scheduler
 from torch.utils.checkpoint import checkpoint
 
-from autograd_doctor.events import (
-    Event,
-    ForwardRan,
-    ForwardsWithoutBackward,
-    GradientsClipped,
-    GradModeLeftOff,
-    HooksCounted,
-    IdleForwardUsed,
-    ModeSet,
-    ModuleSeen,
-    OperationFailed,
-    ParameterSeen,
-    ScalerUsed,
-    SchedulerStepped,
-    SnapshotKept,
-)
+from autograd_doctor.events.connectivity import ForwardsWithoutBackward, GradModeLeftOff, IdleForwardUsed, ModeSet
+from autograd_doctor.events.cycle import GradientsClipped, ScalerUsed, SchedulerStepped
+from autograd_doctor.events.errors import OperationFailed
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.lifetime import HooksCounted, SnapshotKept
+from autograd_doctor.events.steps import ForwardRan
+from autograd_doctor.events.subjects import ModuleSeen, ParameterSeen
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.connectivity.grad_mode_left import GradModeLeft
 from autograd_doctor.instruments.connectivity.grad_modes import GradModes

@@ -21,7 +21,8 @@ import pytest
 
 from autograd_doctor import launch
 from autograd_doctor.command.progress import Progress
-from autograd_doctor.events import Event, Noted, RecordingDamaged, RunEnded
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.run import Noted, RecordingDamaged, RunEnded
 from autograd_doctor.launch import Recording
 from autograd_doctor.plan import Plan, Target
 from autograd_doctor.screen import Screen
@@ -30,7 +31,7 @@ PRELUDE = """
 import faulthandler, os, signal, subprocess, sys, time
 import msgspec
 from pathlib import Path
-from autograd_doctor.events import Noted, RunEnded
+from autograd_doctor.events.run import Noted, RunEnded
 from autograd_doctor.plan import Plan, STACKS
 from autograd_doctor.recording import TraceWriter
 plan = msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=Plan)
@@ -302,7 +303,9 @@ def test_a_screen_needs_a_terminal_that_can_wipe_a_line() -> None:
 
 
 def test_progress_says_step_phase_and_loss() -> None:
-    from autograd_doctor.events import BackwardRan, ForwardRan, OptimizerStepped, RunStarted, TensorFacts
+    from autograd_doctor.events.facts import TensorFacts
+    from autograd_doctor.events.run import RunStarted
+    from autograd_doctor.events.steps import BackwardRan, ForwardRan, OptimizerStepped
 
     progress = Progress(30)
     assert progress.line().startswith("starting · ")

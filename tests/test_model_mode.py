@@ -14,7 +14,8 @@ import pytest
 import torch
 
 from autograd_doctor import recording
-from autograd_doctor.events import BackwardRan, OptimizerBuilt, OptimizerStepped, ParameterSeen
+from autograd_doctor.events.steps import BackwardRan, OptimizerStepped
+from autograd_doctor.events.subjects import OptimizerBuilt, ParameterSeen
 from autograd_doctor.own_python import own_python
 from autograd_doctor.plan import Build, DataPlan, LossPlan, ModelPlan, Plan, Target, TensorPlan
 from autograd_doctor.runner import synthetic

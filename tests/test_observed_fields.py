@@ -10,15 +10,11 @@ import torch
 from torch import nn
 from torch.optim import lr_scheduler
 
-from autograd_doctor.events import (
-    BackwardRan,
-    Event,
-    OperationFailed,
-    OptimizerBuilt,
-    OptimizerStepped,
-    ParameterSeen,
-    SchedulerStepped,
-)
+from autograd_doctor.events.cycle import SchedulerStepped
+from autograd_doctor.events.errors import OperationFailed
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.steps import BackwardRan, OptimizerStepped
+from autograd_doctor.events.subjects import OptimizerBuilt, ParameterSeen
 from autograd_doctor.instruments.session import all_instruments
 from tests.watching import watching
 

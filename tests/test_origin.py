@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from autograd_doctor.events import NonFiniteInput, NonFiniteProduced
+from autograd_doctor.events.numerics import NonFiniteInput, NonFiniteProduced
 from autograd_doctor.reading.origin import Origin
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.tensor_facts import describe

@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 from reports import training
 
 from autograd_doctor import __version__, cli, recording
-from autograd_doctor.events import (
+from autograd_doctor.events import all_events
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.run import (
     CheckEnded,
-    Event,
     InstrumentAttached,
     Noted,
     ProgramRaised,
@@ -30,7 +31,7 @@ from autograd_doctor.events import (
 )
 from autograd_doctor.plan import Outcome, Plan, Target
 from autograd_doctor.ranks import this_rank
-from autograd_doctor.recording import EVENT_TYPES, FORMAT_LINE, TraceError, TraceReader, encoded, merge, missing
+from autograd_doctor.recording import FORMAT_LINE, TraceError, TraceReader, encoded, merge, missing
 from autograd_doctor.rules import all_rules
 from autograd_doctor.runner.recorder import Recorder
 from autograd_doctor.trace import Trace
@@ -210,7 +211,7 @@ def test_what_one_rank_lacks_the_merged_trace_lacks() -> None:
 
 # ----------------------------------------------------------------------------------------------------- whatever happens
 
-ATTACHED = InstrumentAttached(instrument="all", emits=[kind.__name__ for kind in EVENT_TYPES])
+ATTACHED = InstrumentAttached(instrument="all", emits=[kind.__name__ for kind in all_events()])
 SAVED = saved(
     stamped([ATTACHED, *training(4)]), CheckEnded(target=Target("script", "train.py"), outcome=Outcome(stacks="é"))
 )

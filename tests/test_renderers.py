@@ -23,7 +23,8 @@ from reports import GOLDEN, REPORTS, at, finding_rule, healthy, judged, rule, si
 from rich.cells import cell_len
 
 from autograd_doctor import renderers
-from autograd_doctor.events import BackwardRan, RunEnded
+from autograd_doctor.events.run import RunEnded
+from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.findings import ExitCode, Related
 from autograd_doctor.renderers import catalogue, formats, render, shows_unicode
 from autograd_doctor.renderers.json_ import schema

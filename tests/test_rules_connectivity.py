@@ -6,10 +6,7 @@ import pytest
 from msgspec import structs
 from traces import LACKS_GRAPH, at, backward, built, examined, forward, in_order, module, seen, stepped, steps, switch
 
-from autograd_doctor.events import (
-    Cut,
-    DetailTurned,
-    Event,
+from autograd_doctor.events.connectivity import (
     ForwardsWithoutBackward,
     GradModeLeftOff,
     IdleForwardUsed,
@@ -18,17 +15,16 @@ from autograd_doctor.events import (
     LossDropped,
     ModeNotHeeded,
     ModeSet,
-    OperationFailed,
-    ParameterCopied,
-    ParameterFrozen,
-    ProgramRaised,
-    RunEnded,
     SamplesUsed,
-    StackFrame,
-    TensorFacts,
     TermIdle,
     TermUsed,
 )
+from autograd_doctor.events.errors import OperationFailed
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.facts import TensorFacts
+from autograd_doctor.events.run import DetailTurned, ProgramRaised, RunEnded, StackFrame
+from autograd_doctor.events.steps import Cut
+from autograd_doctor.events.subjects import ParameterCopied, ParameterFrozen
 from autograd_doctor.findings import Finding
 from autograd_doctor.judging.consequences import cases
 from autograd_doctor.rules.connectivity import (

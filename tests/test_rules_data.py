@@ -7,14 +7,12 @@ from typing import Any
 import pytest
 from traces import at, examined
 
-from autograd_doctor.events import (
-    BatchDrawn,
+from autograd_doctor.events.data import (
     BatchRepeated,
     InputsAlike,
     MaskedOut,
     RowsCompared,
     RowsNeverDrawn,
-    RunEnded,
     SamplerRepeats,
     SeedRepeated,
     StateLoaded,
@@ -22,6 +20,8 @@ from autograd_doctor.events import (
     StoredDataChanged,
     TargetsSeen,
 )
+from autograd_doctor.events.run import RunEnded
+from autograd_doctor.events.steps import BatchDrawn
 from autograd_doctor.rules.data import (
     all_targets_ignored,
     class_imbalance,

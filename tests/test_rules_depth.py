@@ -7,7 +7,9 @@ import math
 import pytest
 from traces import at, built, clipped, examined, seen, stepped, updated
 
-from autograd_doctor.events import Event, GradientsClipped, Layer, LayersMeasured, LossesFollowed, UpdatesMeasured
+from autograd_doctor.events.cycle import GradientsClipped
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.numerics import Layer, LayersMeasured, LossesFollowed, UpdatesMeasured
 from autograd_doctor.rules.numerics import exploding_gradients, vanishing_gradients
 
 MODEL = (seen(0, "net.weight"), seen(1, "net.bias", shape=(4,)), built(0, 1))

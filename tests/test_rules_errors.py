@@ -6,19 +6,18 @@ from typing import Any
 
 import pytest
 
-from autograd_doctor.events import (
-    BackwardRan,
+from autograd_doctor.events.errors import (
     CheckpointRan,
-    Event,
     FunctionJudged,
     InPlaceChange,
     OperationFailed,
-    ParameterSeen,
-    ProgramRaised,
     SavedTensorChanged,
-    StackFrame,
-    TensorFacts,
 )
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.facts import TensorFacts
+from autograd_doctor.events.run import ProgramRaised, StackFrame
+from autograd_doctor.events.steps import BackwardRan
+from autograd_doctor.events.subjects import ParameterSeen
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, all_rules
 from autograd_doctor.trace import Trace

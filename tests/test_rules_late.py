@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import pytest
 from traces import at, built, examined, forward, in_order, module, seen, stepped
 
-from autograd_doctor.events import Event, HooksCounted, ParameterGroup, ParametersAdded
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.lifetime import HooksCounted
+from autograd_doctor.events.subjects import ParameterGroup, ParametersAdded
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules.connectivity import target_replaced, unused_parameter
 from autograd_doctor.rules.lifetime import hooks_pile_up

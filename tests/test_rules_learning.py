@@ -8,21 +8,15 @@ import pytest
 import torch
 from torch import nn
 
-from autograd_doctor.events import (
-    Event,
-    InstrumentAttached,
-    OptimizerStepped,
-    ParametersCompared,
-    RunEnded,
-    ScalerUsed,
-    SchedulerStepped,
-    UpdatesDiscarded,
-)
+from autograd_doctor.events import all_events
+from autograd_doctor.events.cycle import ParametersCompared, ScalerUsed, SchedulerStepped
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.run import InstrumentAttached, RunEnded
+from autograd_doctor.events.steps import OptimizerStepped, UpdatesDiscarded
 from autograd_doctor.findings import ExitCode
 from autograd_doctor.instruments.cycle.learning import Learning
 from autograd_doctor.instruments.spine.backward_runs import BackwardRuns
 from autograd_doctor.instruments.spine.optimizer_steps import OptimizerSteps
-from autograd_doctor.recording import EVENT_TYPES
 from autograd_doctor.rules.cycle.learning_rate_zero import RULE as RATE_ZERO
 from autograd_doctor.rules.cycle.nothing_learned import RULE
 from tests.reports import judged
@@ -106,7 +100,7 @@ def at_rate_zero(*calls: SchedulerStepped, reason: str = "steps") -> list[Event]
 
 def watched_throughout(happened: Iterable[Event]) -> list[Event]:
     """With an instrument that states every event and never failed."""
-    return [InstrumentAttached(instrument="all", emits=[kind.__name__ for kind in EVENT_TYPES]), *happened]
+    return [InstrumentAttached(instrument="all", emits=[kind.__name__ for kind in all_events()]), *happened]
 
 
 def test_a_run_stopped_before_its_warm_up_could_rise_is_not_judged() -> None:

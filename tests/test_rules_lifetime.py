@@ -6,23 +6,20 @@ from typing import Any
 
 import pytest
 
-from autograd_doctor.events import (
-    BackwardRan,
-    BatchDrawn,
-    ContextAttributeKept,
-    Event,
+from autograd_doctor.events.errors import ContextAttributeKept
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.facts import TensorFacts
+from autograd_doctor.events.lifetime import (
     GraphRetained,
     HooksCounted,
-    ModuleSeen,
-    OptimizerBuilt,
-    OptimizerStepped,
-    ProgramRaised,
     SnapshotKept,
     Survivor,
     SurvivorsCounted,
-    TensorFacts,
     WeightsMetThemselves,
 )
+from autograd_doctor.events.run import ProgramRaised
+from autograd_doctor.events.steps import BackwardRan, BatchDrawn, OptimizerStepped
+from autograd_doctor.events.subjects import ModuleSeen, OptimizerBuilt
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule
 from autograd_doctor.rules.lifetime.activations_kept import RULE as AD305

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from traces import at, backward, built, examined, seen, switch
 
-from autograd_doctor.events import ConstantTerm, Cut, Event, LossExamined
+from autograd_doctor.events.connectivity import ConstantTerm, LossExamined
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.steps import Cut
 from autograd_doctor.rules.connectivity import constant_loss_term, graph_lost_in_a_copy
 
 ENCODER, HEAD, TEACHER = 0, 1, 2

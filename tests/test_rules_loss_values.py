@@ -8,18 +8,12 @@ from typing import Any
 import pytest
 from traces import at, backward, built, examined, seen
 
-from autograd_doctor.events import (
-    Event,
-    LossComputed,
-    LossOperand,
-    OperationFailed,
-    PairsReduced,
-    ProgramRaised,
-    Shaping,
-    SoftmaxOfOne,
-    TensorFacts,
-    Zeroing,
-)
+from autograd_doctor.events.errors import OperationFailed
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.facts import TensorFacts
+from autograd_doctor.events.losses import LossComputed, LossOperand, PairsReduced, Shaping, SoftmaxOfOne
+from autograd_doctor.events.run import ProgramRaised
+from autograd_doctor.events.steps import Zeroing
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule
 from autograd_doctor.rules.losses import (

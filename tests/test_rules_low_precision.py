@@ -7,14 +7,11 @@ import math
 import pytest
 from traces import at, backward, built, examined, in_order, seen, stepped
 
-from autograd_doctor.events import (
-    Event,
-    GradientsCleared,
-    NonFiniteGradient,
-    NonFiniteProduced,
-    ScalerUsed,
-    TensorFacts,
-)
+from autograd_doctor.events.cycle import ScalerUsed
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.facts import TensorFacts
+from autograd_doctor.events.numerics import NonFiniteProduced
+from autograd_doctor.events.steps import GradientsCleared, NonFiniteGradient
 from autograd_doctor.rules.numerics import low_precision_overflow
 
 MODEL = (seen(0, "net.weight"), seen(1, "net.bias", shape=(4,)), built(0, 1))

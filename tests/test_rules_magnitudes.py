@@ -8,14 +8,9 @@ from itertools import pairwise
 import pytest
 from traces import at, backward, built, clipped, examined, seen, stepped, updated
 
-from autograd_doctor.events import (
-    CarriedValueMeasured,
-    Event,
-    GradientMeasured,
-    LossesFollowed,
-    NonFiniteProduced,
-    TensorFacts,
-)
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.facts import TensorFacts
+from autograd_doctor.events.numerics import CarriedValueMeasured, GradientMeasured, LossesFollowed, NonFiniteProduced
 from autograd_doctor.rules.numerics import gradient_spike, loss_diverges, update_ratio_extreme
 
 MODEL = (seen(0, "net.weight"), seen(1, "net.bias", shape=(4,)), built(0, 1))

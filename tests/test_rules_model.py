@@ -7,25 +7,23 @@ from typing import Any
 
 import pytest
 
-from autograd_doctor.events import (
+from autograd_doctor.events.errors import BlankTargets
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.losses import (
     AxesMixed,
-    BatchDrawn,
     BatchLeakJudged,
-    BlankTargets,
-    Event,
     LayersChained,
     LayerUsedOtherwise,
     LookAheadJudged,
     LossSignSeen,
     OutputMoved,
     OutputStoodStill,
-    ProgramRaised,
     ScoresConfined,
-    StackFrame,
     TargetLearned,
     TargetsAhead,
-    Zeroing,
 )
+from autograd_doctor.events.run import ProgramRaised, StackFrame
+from autograd_doctor.events.steps import BatchDrawn, Zeroing
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules.errors import invalid_target
 from autograd_doctor.rules.losses import (

@@ -7,19 +7,12 @@ import math
 import pytest
 from traces import at, backward, built, examined, seen, stepped, steps, updated
 
-from autograd_doctor.events import (
-    BatchDrawn,
-    Cut,
-    Event,
-    LightStepsCounted,
-    NonFiniteGradient,
-    NonFiniteInput,
-    NonFiniteProduced,
-    ScalerUsed,
-    SumStoodStill,
-    TensorFacts,
-    Zeroing,
-)
+from autograd_doctor.events.cycle import ScalerUsed
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.facts import TensorFacts
+from autograd_doctor.events.numerics import NonFiniteInput, NonFiniteProduced, SumStoodStill
+from autograd_doctor.events.run import LightStepsCounted
+from autograd_doctor.events.steps import BatchDrawn, Cut, NonFiniteGradient, Zeroing
 from autograd_doctor.rules.numerics import (
     gradients_died,
     non_finite_backward,

@@ -6,28 +6,22 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from autograd_doctor.events import (
+from autograd_doctor.events.connectivity import LossDropped
+from autograd_doctor.events.cycle import GradientsClipped, ScalerUsed, SchedulerStepped
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.facts import TensorFacts
+from autograd_doctor.events.numerics import UpdatesMeasured
+from autograd_doctor.events.run import ProgramRaised, RunEnded
+from autograd_doctor.events.steps import (
     Accumulation,
     BackwardRan,
     BatchDrawn,
-    Event,
     ForwardRan,
     GradientsCleared,
-    GradientsClipped,
     GradientUse,
-    LossDropped,
-    ModuleSeen,
-    OptimizerBuilt,
     OptimizerStepped,
-    ParameterGroup,
-    ParameterSeen,
-    ProgramRaised,
-    RunEnded,
-    ScalerUsed,
-    SchedulerStepped,
-    TensorFacts,
-    UpdatesMeasured,
 )
+from autograd_doctor.events.subjects import ModuleSeen, OptimizerBuilt, ParameterGroup, ParameterSeen
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule
 from autograd_doctor.rules.cycle import (

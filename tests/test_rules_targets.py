@@ -7,15 +7,9 @@ from typing import Any
 import pytest
 from traces import at, backward, examined, in_order, steps
 
-from autograd_doctor.events import (
-    BootstrappedBesideMark,
-    FlatDerivative,
-    NoiseApart,
-    PositivesCompared,
-    ReductionsMixed,
-    TargetScaleSeen,
-    TargetsSeen,
-)
+from autograd_doctor.events.connectivity import FlatDerivative
+from autograd_doctor.events.data import TargetScaleSeen, TargetsSeen
+from autograd_doctor.events.losses import BootstrappedBesideMark, NoiseApart, PositivesCompared, ReductionsMixed
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules.connectivity import second_derivative_zero
 from autograd_doctor.rules.data import unnormalised_target

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from traces import at, built, examined, seen, stepped
 
-from autograd_doctor.events import SaturationMeasured, UnitsAlike, UnitsCounted
+from autograd_doctor.events.numerics import SaturationMeasured, UnitsAlike, UnitsCounted
 from autograd_doctor.rules.numerics import dead_relu, saturated_activation, symmetric_initialization
 
 MODEL = (seen(0, "net.hidden.weight", registered_at=at(7)), seen(1, "net.head.weight", registered_at=at(8)))

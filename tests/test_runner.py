@@ -19,15 +19,8 @@ import pytest
 
 from autograd_doctor import recording
 from autograd_doctor.clock import Clock
-from autograd_doctor.events import (
-    BatchDrawn,
-    LengthShortened,
-    Noted,
-    OptimizerStepped,
-    ProgramRaised,
-    RunEnded,
-    RunStarted,
-)
+from autograd_doctor.events.run import Noted, ProgramRaised, RunEnded, RunStarted
+from autograd_doctor.events.steps import BatchDrawn, LengthShortened, OptimizerStepped
 from autograd_doctor.instruments.session import Session
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.own_python import own_python

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from autograd_doctor.events import SavedTensorChanged
+from autograd_doctor.events.errors import SavedTensorChanged
 from tests.harness import recorded
 
 PROGRAM = textwrap.dedent(

@@ -14,7 +14,8 @@ from torch.optim import SGD
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from autograd_doctor.events import Event, InstrumentAttached, InstrumentDetached, InstrumentFailed
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.run import InstrumentAttached, InstrumentDetached, InstrumentFailed
 from autograd_doctor.instruments.instrument import Instrument, name_of, requirements
 from autograd_doctor.instruments.session import Session, all_instruments, needed_for
 from autograd_doctor.instruments.spine.course import Course
@@ -249,7 +250,7 @@ def test_a_look_that_raises_is_stated_once_and_changes_no_bit(kind, name, monkey
 
 
 def test_what_is_needed_for_an_event_comes_before_its_readers():
-    from autograd_doctor.events import BackwardRan
+    from autograd_doctor.events.steps import BackwardRan
 
     needed = needed_for(["BackwardRan"])
     assert BackwardRan.__name__ in {event.__name__ for event in needed[-1].emits}

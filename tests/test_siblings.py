@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autograd_doctor.events import Event
+from autograd_doctor.events.event import Event
 from autograd_doctor.rules.cycle import learning_rate_zero
 from autograd_doctor.rules.numerics import zero_gradients
 from autograd_doctor.trace import Trace

@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 from reports import at, finding_rule, judged, rule, training
 
 from autograd_doctor.accepted import Accepted, Ignored, Known, KnownBefore
-from autograd_doctor.events import Event, OptimizerStepped, ParameterSeen, ProgramRaised, RunEnded
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.run import ProgramRaised, RunEnded
+from autograd_doctor.events.steps import OptimizerStepped
+from autograd_doctor.events.subjects import ParameterSeen
 from autograd_doctor.findings import ExitCode
 from autograd_doctor.judging.known import Keys, gathered
 from autograd_doctor.renderers import render

@@ -13,17 +13,12 @@ from torch.amp.grad_scaler import GradScaler
 from torch.optim import SGD
 from torch.optim.lr_scheduler import MultiStepLR
 
-from autograd_doctor.events import (
-    BackwardRan,
-    CheckpointRan,
-    ForwardRan,
-    HooksCounted,
-    ModeSet,
-    ModuleSeen,
-    OptimizerStepped,
-    ScalerUsed,
-    SchedulerStepped,
-)
+from autograd_doctor.events.connectivity import ModeSet
+from autograd_doctor.events.cycle import ScalerUsed, SchedulerStepped
+from autograd_doctor.events.errors import CheckpointRan
+from autograd_doctor.events.lifetime import HooksCounted
+from autograd_doctor.events.steps import BackwardRan, ForwardRan, OptimizerStepped
+from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.instruments.connectivity.grad_modes import GradModes
 from autograd_doctor.instruments.connectivity.train_modes import TrainModes
 from autograd_doctor.instruments.cycle.loss_scales import LossScales

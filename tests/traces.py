@@ -7,21 +7,12 @@ from typing import Any
 
 import msgspec
 
-from autograd_doctor.events import (
-    BackwardRan,
-    Event,
-    ForwardRan,
-    GradientsClipped,
-    GradientUse,
-    GradSwitch,
-    ModuleSeen,
-    OptimizerBuilt,
-    OptimizerStepped,
-    ParameterGroup,
-    ParameterSeen,
-    TensorFacts,
-    UpdatesMeasured,
-)
+from autograd_doctor.events.cycle import GradientsClipped
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.facts import GradSwitch, TensorFacts
+from autograd_doctor.events.numerics import UpdatesMeasured
+from autograd_doctor.events.steps import BackwardRan, ForwardRan, GradientUse, OptimizerStepped
+from autograd_doctor.events.subjects import ModuleSeen, OptimizerBuilt, ParameterGroup, ParameterSeen
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule
 from autograd_doctor.trace import Trace

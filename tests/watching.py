@@ -10,7 +10,8 @@ import torch
 from torch.nn.modules import module
 from torch.optim import optimizer
 
-from autograd_doctor.events import Event, InstrumentAttached, InstrumentDetached, InstrumentFailed
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.run import InstrumentAttached, InstrumentDetached, InstrumentFailed
 from autograd_doctor.instruments.instrument import Instrument
 from autograd_doctor.instruments.session import Session
 from autograd_doctor.signals.attention import Attention

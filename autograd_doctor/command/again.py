@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from autograd_doctor.events import BatchDrawn, DetailTurned, LengthShortened, MoreDetailNeeded
+from autograd_doctor.events.run import DetailTurned, MoreDetailNeeded
+from autograd_doctor.events.steps import BatchDrawn, LengthShortened
 from autograd_doctor.plan import FirstRun, Plan
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import first_line

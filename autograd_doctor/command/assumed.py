@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from autograd_doctor.config import ModelSection
-from autograd_doctor.events import ModelAssumed
+from autograd_doctor.events.run import ModelAssumed
 from autograd_doctor.mistakes import Mistake
 from autograd_doctor.plan import Plan, Target
 from autograd_doctor.settings import model_section

@@ -24,7 +24,7 @@ from autograd_doctor.command.baselines import Shelf
 from autograd_doctor.command.outputs import Output
 from autograd_doctor.command.progress import Progress
 from autograd_doctor.config import Invocation, Loaded, ModelSection, Settings
-from autograd_doctor.events import CheckEnded, Noted, RecordingDamaged, RunStarted
+from autograd_doctor.events.run import CheckEnded, Noted, RecordingDamaged, RunStarted
 from autograd_doctor.findings import ExitCode, Number
 from autograd_doctor.interrupts import interrupts
 from autograd_doctor.mistakes import Mistake

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 
-from autograd_doctor.events import BackwardRan, Event, ForwardRan, LightStepsCounted, OptimizerStepped, RunStarted
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.run import LightStepsCounted, RunStarted
+from autograd_doctor.events.steps import BackwardRan, ForwardRan, OptimizerStepped
 
 
 class Progress:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Container
 from typing import Any, ClassVar, TypeVar, get_type_hints
 
-from autograd_doctor.events import Event, InstrumentLimited
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.run import InstrumentLimited
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention

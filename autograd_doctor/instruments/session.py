@@ -10,7 +10,8 @@ from contextlib import ExitStack
 from functools import cache
 from typing import TypeVar
 
-from autograd_doctor.events import Event, InstrumentAttached, InstrumentDetached, InstrumentFailed
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.run import InstrumentAttached, InstrumentDetached, InstrumentFailed
 from autograd_doctor.instruments.instrument import Instrument, Record, Site, name_of, requirements
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.reading.torch_versions import packing_watched

@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 
 from msgspec import UNSET
 
-from autograd_doctor.events import RecordingDamaged
+from autograd_doctor.events.run import RecordingDamaged
 from autograd_doctor.judging import source
 from autograd_doctor.report import Report
 from autograd_doctor.trace import Trace

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from autograd_doctor.events import (
-    Event,
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.run import (
     InstrumentAttached,
     InstrumentFailed,
     InstrumentLimited,

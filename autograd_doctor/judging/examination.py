@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
-from autograd_doctor.events import ForwardRan, ModelAssumed
+from autograd_doctor.events.run import ModelAssumed
+from autograd_doctor.events.steps import ForwardRan
 from autograd_doctor.findings import Finding, Number
 from autograd_doctor.judging.coverage import Coverage, Obstacle
 from autograd_doctor.rules import Rule

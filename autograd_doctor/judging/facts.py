@@ -6,8 +6,7 @@ import math
 import os
 from collections.abc import Iterator
 
-from autograd_doctor.events import (
-    DevicesUsed,
+from autograd_doctor.events.run import (
     InstrumentFailed,
     LightStepsCounted,
     ModelAssumed,
@@ -17,6 +16,7 @@ from autograd_doctor.events import (
     RunEnded,
     RunStarted,
 )
+from autograd_doctor.events.subjects import DevicesUsed
 from autograd_doctor.plan import Outcome, Target
 from autograd_doctor.report import Assumed, Environment, OptimizerFacts, Run, StoppedBy, TargetFacts
 from autograd_doctor.trace import Trace

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import BatchDrawn, LossesFollowed, MoreDetailNeeded, ScalerUsed
+from autograd_doctor.events.cycle import ScalerUsed
+from autograd_doctor.events.numerics import LossesFollowed
+from autograd_doctor.events.run import MoreDetailNeeded
+from autograd_doctor.events.steps import BatchDrawn
 from autograd_doctor.plan import FirstRun, Outcome
 from autograd_doctor.report import StoppedBy
 from autograd_doctor.trace import Trace

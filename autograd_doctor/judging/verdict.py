@@ -6,7 +6,7 @@ import signal
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from autograd_doctor.events import FunctionJudged
+from autograd_doctor.events.errors import FunctionJudged
 from autograd_doctor.findings import SEVERITIES, ExitCode
 from autograd_doctor.judging.consequences import PROGRAM_CRASHED
 from autograd_doctor.plan import Outcome

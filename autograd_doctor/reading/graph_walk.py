@@ -12,7 +12,8 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch.autograd.function import BackwardCFunction
 
-from autograd_doctor.events import Cut, NonFiniteGradient, TensorFacts, Zeroing
+from autograd_doctor.events.facts import TensorFacts
+from autograd_doctor.events.steps import Cut, NonFiniteGradient, Zeroing
 from autograd_doctor.findings import Location
 from autograd_doctor.reading.graph_structure import nodes_of
 from autograd_doctor.reading.low_precision import FINITE_SLOPES, is_low, overflows_only_by_range

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import torch
 
-from autograd_doctor.events import Cut, GradSwitch
+from autograd_doctor.events.facts import GradSwitch
+from autograd_doctor.events.steps import Cut
 from autograd_doctor.reading.origin import Origin
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.subclasses import dispatches, node_of, version_of

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from autograd_doctor.events import Event, NonFiniteInput, NonFiniteProduced, TensorFacts
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.facts import TensorFacts
+from autograd_doctor.events.numerics import NonFiniteInput, NonFiniteProduced
 from autograd_doctor.reading.operation_kinds import MASKS
 from autograd_doctor.reading.places import Place, locate
 

@@ -11,7 +11,7 @@ import torch
 from torch.autograd.function import BackwardCFunction
 from torch.overrides import TorchFunctionMode
 
-from autograd_doctor.events import TensorFacts
+from autograd_doctor.events.facts import TensorFacts
 from autograd_doctor.reading.mode_stack import modes_on_stack, restack
 from autograd_doctor.reading.operation_kinds import Kind, classify
 from autograd_doctor.reading.places import Place, place

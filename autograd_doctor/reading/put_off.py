@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import torch
 
-from autograd_doctor.events import TensorFacts
+from autograd_doctor.events.facts import TensorFacts
 from autograd_doctor.reading.made import Made
 from autograd_doctor.reading.origin import Origin
 from autograd_doctor.reading.subclasses import version_of

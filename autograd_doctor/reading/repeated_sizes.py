@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from autograd_doctor.events import GrownWithin
+from autograd_doctor.events.numerics import GrownWithin
 from autograd_doctor.reading.places import Place, locate
 
 _LEAST_CALLS = 8

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from autograd_doctor.events import Shaping
+from autograd_doctor.events.losses import Shaping
 from autograd_doctor.reading.linear import DIFFERENCES, PRODUCTS, REARRANGEMENTS
 from autograd_doctor.reading.operation_kinds import changes_input
 from autograd_doctor.reading.places import Place, locate

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from autograd_doctor.events import GradSwitch, TensorFacts
+from autograd_doctor.events.facts import GradSwitch, TensorFacts
 from autograd_doctor.findings import Location
 from autograd_doctor.reading.subclasses import dispatches, is_leaf, plain_parts
 

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from autograd_doctor.events import Event
+from autograd_doctor.events.event import Event
 from autograd_doctor.findings import SEVERITIES, Confidence, Evidence, Finding, Fix, Location, Number, Related, Severity
 from autograd_doctor.trace import Trace
 

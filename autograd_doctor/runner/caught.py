@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from autograd_doctor.events import ProgramRaised
+from autograd_doctor.events.run import ProgramRaised
 from autograd_doctor.instruments.session import Session
 from autograd_doctor.runner import crash
 from autograd_doctor.signals.patches import Patches

@@ -10,7 +10,8 @@ from types import FrameType, TracebackType
 
 import torch
 
-from autograd_doctor.events import ProgramRaised, StackFrame, TensorFacts
+from autograd_doctor.events.facts import TensorFacts
+from autograd_doctor.events.run import ProgramRaised, StackFrame
 from autograd_doctor.findings import Location
 from autograd_doctor.reading.frame_locals import variables
 from autograd_doctor.reading.places import is_own, locate

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from autograd_doctor.events import MissingModule
+from autograd_doctor.events.run import MissingModule
 
 
 def missing_module(error: BaseException) -> MissingModule | None:

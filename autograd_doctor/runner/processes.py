@@ -10,7 +10,7 @@ from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from autograd_doctor.events import ProcessStarted
+from autograd_doctor.events.run import ProcessStarted
 from autograd_doctor.instruments.session import Session
 from autograd_doctor.signals.patches import Patches
 

@@ -11,7 +11,8 @@ import msgspec
 
 from autograd_doctor import __version__
 from autograd_doctor.clock import CLOCK
-from autograd_doctor.events import Event, RecordingStarted
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.run import RecordingStarted
 from autograd_doctor.plan import Plan
 from autograd_doctor.recording import FORMAT_LINE, encoded, leave_word
 

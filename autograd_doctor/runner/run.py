@@ -19,18 +19,18 @@ from types import CodeType
 from typing import Literal, NoReturn, TextIO
 
 from autograd_doctor.clock import CLOCK
-from autograd_doctor.events import (
-    Event,
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.run import (
     InstrumentAttached,
     ModelAssumed,
     Noted,
-    OptimizerBuilt,
     ProcessStarted,
     ProgramRaised,
     RecordingStarted,
     RunEnded,
     RunStarted,
 )
+from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.instruments.errors.functions import Functions
 from autograd_doctor.instruments.session import Session, needed_for
 from autograd_doctor.instruments.spine.course import Course

@@ -8,7 +8,7 @@ from importlib import metadata
 
 import torch
 
-from autograd_doctor.events import RunStarted
+from autograd_doctor.events.run import RunStarted
 from autograd_doctor.plan import Target
 from autograd_doctor.reading.torch_versions import accelerator
 

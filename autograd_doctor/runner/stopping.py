@@ -28,16 +28,10 @@ from types import CodeType
 from typing import Literal
 
 from autograd_doctor.clock import CLOCK
-from autograd_doctor.events import (
-    BatchDrawn,
-    Event,
-    ForwardRan,
-    LengthShortened,
-    MoreDetailNeeded,
-    NonFiniteGradient,
-    NonFiniteInput,
-    NonFiniteProduced,
-)
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.numerics import NonFiniteInput, NonFiniteProduced
+from autograd_doctor.events.run import MoreDetailNeeded
+from autograd_doctor.events.steps import BatchDrawn, ForwardRan, LengthShortened, NonFiniteGradient
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.runner.standstill import Standstill
 from autograd_doctor.runner.whereabouts import line_of, sleeps

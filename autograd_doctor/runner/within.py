@@ -9,7 +9,7 @@ from collections.abc import Callable
 from torch.optim import Optimizer
 
 from autograd_doctor.clock import CLOCK
-from autograd_doctor.events import InstrumentAttached, ProcessStarted, RunEnded
+from autograd_doctor.events.run import InstrumentAttached, ProcessStarted, RunEnded
 from autograd_doctor.instruments.session import Session, needed_for
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.parameters import Parameters

@@ -9,7 +9,8 @@ from typing import Any
 from autograd_doctor.accepted import Ignored
 from autograd_doctor.config import Loaded
 from autograd_doctor.config_file import describe
-from autograd_doctor.events import ContextAttributeKept, FunctionJudged, ProgramRaised
+from autograd_doctor.events.errors import ContextAttributeKept, FunctionJudged
+from autograd_doctor.events.run import ProgramRaised
 from autograd_doctor.findings import Number
 from autograd_doctor.mistakes import Mistake, nearest
 from autograd_doctor.rules import Rule

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autograd_doctor.events import NonFiniteProduced
+from autograd_doctor.events.numerics import NonFiniteProduced
 from autograd_doctor.findings import Evidence, Related
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from autograd_doctor.events import CarriedValueMeasured
+from autograd_doctor.events.numerics import CarriedValueMeasured
 from autograd_doctor.trace import Trace
 
 _FASTER = 3.0

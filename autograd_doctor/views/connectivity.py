@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from sys import maxsize
 
-from autograd_doctor.events import BackwardRan, Cut
+from autograd_doctor.events.steps import BackwardRan, Cut
 from autograd_doctor.findings import Location, Related
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.crash import lacks_graph

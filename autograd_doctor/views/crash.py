@@ -10,7 +10,10 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from autograd_doctor.events import BackwardRan, OperationFailed, ProgramRaised, TensorFacts
+from autograd_doctor.events.errors import OperationFailed
+from autograd_doctor.events.facts import TensorFacts
+from autograd_doctor.events.run import ProgramRaised
+from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.findings import Location
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import first_line

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from autograd_doctor.events import BackwardRan, LossesFollowed
+from autograd_doctor.events.numerics import LossesFollowed
+from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.findings import Location
 from autograd_doctor.trace import Trace
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from autograd_doctor.events import Cut, GradSwitch
+from autograd_doctor.events.facts import GradSwitch
+from autograd_doctor.events.steps import Cut
 
 _HELP = {
     "detach": "remove the `detach`, or keep it only on the side that must not learn",

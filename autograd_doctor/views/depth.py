@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from autograd_doctor.events import Layer, LayersMeasured
+from autograd_doctor.events.numerics import Layer, LayersMeasured
 from autograd_doctor.findings import Location
 from autograd_doctor.trace import Trace
 

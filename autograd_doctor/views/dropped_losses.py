@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from autograd_doctor.events import BackwardRan, LossDropped, TermIdle, TermUsed
+from autograd_doctor.events.connectivity import LossDropped, TermIdle, TermUsed
+from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.findings import Related
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.cuts import called

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from autograd_doctor.events import GradientMeasured, GradientNormsMeasured, OptimizerStepped
+from autograd_doctor.events.numerics import GradientMeasured
+from autograd_doctor.events.steps import GradientNormsMeasured, OptimizerStepped
 from autograd_doctor.trace import Trace
 
 Norms = dict[int, float]

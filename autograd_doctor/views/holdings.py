@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from autograd_doctor.events import BatchDrawn, Survivor, SurvivorsCounted
+from autograd_doctor.events.lifetime import Survivor, SurvivorsCounted
+from autograd_doctor.events.steps import BatchDrawn
 from autograd_doctor.findings import Location
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import in_bytes, plural

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from autograd_doctor.events import OptimizerStepped, ParametersCompared, ScalerUsed, SchedulerStepped
+from autograd_doctor.events.cycle import ParametersCompared, ScalerUsed, SchedulerStepped
+from autograd_doctor.events.steps import OptimizerStepped
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from autograd_doctor.events import BackwardRan, ForwardRan, OptimizerStepped, ParameterFrozen
+from autograd_doctor.events.steps import BackwardRan, ForwardRan, OptimizerStepped
+from autograd_doctor.events.subjects import ParameterFrozen
 from autograd_doctor.trace import Trace
 
 

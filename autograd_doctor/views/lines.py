@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from autograd_doctor.events import Event
+from autograd_doctor.events.event import Event
 from autograd_doctor.findings import Location, Number, Related
 from autograd_doctor.trace import Trace
 

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from autograd_doctor.events import BackwardRan, ConstantTerm, Cut, ForwardRan, LossExamined
+from autograd_doctor.events.connectivity import ConstantTerm, LossExamined
+from autograd_doctor.events.steps import BackwardRan, Cut, ForwardRan
 from autograd_doctor.findings import Evidence, Location, Related
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.connectivity import seen_first

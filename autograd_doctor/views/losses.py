@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from autograd_doctor.events import LossComputed, LossOperand, Shaping
+from autograd_doctor.events.losses import LossComputed, LossOperand, Shaping
 from autograd_doctor.findings import Location, Related
 from autograd_doctor.trace import Trace
 

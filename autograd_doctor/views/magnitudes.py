@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from statistics import median
 
-from autograd_doctor.events import GradientsClipped, UpdatesMeasured
+from autograd_doctor.events.cycle import GradientsClipped
+from autograd_doctor.events.numerics import UpdatesMeasured
 from autograd_doctor.trace import Trace
 
 _ORDINARY = 0.1

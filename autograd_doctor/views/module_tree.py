@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from statistics import median
 
 from autograd_doctor.course import Measured, ModuleRow, told
-from autograd_doctor.events import ModulePart, SaturationMeasured, UnitsCounted
+from autograd_doctor.events.numerics import SaturationMeasured, UnitsCounted
+from autograd_doctor.events.subjects import ModulePart
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.gradients import rounds, total
 from autograd_doctor.views.magnitudes import relative_updates

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from autograd_doctor.events import PairsReduced, TensorFacts
+from autograd_doctor.events.facts import TensorFacts
+from autograd_doctor.events.losses import PairsReduced
 from autograd_doctor.findings import Evidence, Location, Related
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.losses import elsewhere

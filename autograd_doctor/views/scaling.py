@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from autograd_doctor.events import GradientsCleared, NonFiniteGradient, NonFiniteProduced, OptimizerStepped, ScalerUsed
+from autograd_doctor.events.cycle import ScalerUsed
+from autograd_doctor.events.numerics import NonFiniteProduced
+from autograd_doctor.events.steps import GradientsCleared, NonFiniteGradient, OptimizerStepped
 from autograd_doctor.trace import Trace
 
 

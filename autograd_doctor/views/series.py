@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 
 from autograd_doctor.course import Quantity, Series, told
-from autograd_doctor.events import GradientsClipped, MemoryMeasured
+from autograd_doctor.events.cycle import GradientsClipped
+from autograd_doctor.events.steps import MemoryMeasured
 from autograd_doctor.findings import Location
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.curves import Curve, curves

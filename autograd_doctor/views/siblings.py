@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from autograd_doctor.events import BackwardRan, Event, OptimizerStepped
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.steps import BackwardRan, OptimizerStepped
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.step_cycle import steps_by_optimizer
 

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from autograd_doctor.events import (
-    BackwardRan,
-    Event,
-    GradientUse,
-    OptimizerStepped,
-    ParameterGroup,
-    ParametersAdded,
-    SchedulerStepped,
-)
+from autograd_doctor.events.cycle import SchedulerStepped
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.steps import BackwardRan, GradientUse, OptimizerStepped
+from autograd_doctor.events.subjects import ParameterGroup, ParametersAdded
 from autograd_doctor.findings import Location, Related
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autograd_doctor.events import TargetsSeen
+from autograd_doctor.events.data import TargetsSeen
 from autograd_doctor.trace import Trace
 
 

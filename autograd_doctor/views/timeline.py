@@ -8,24 +8,14 @@ from typing import Any
 import msgspec
 
 from autograd_doctor.course import Lane, Moment, Timeline
-from autograd_doctor.events import (
-    BackwardRan,
-    Event,
-    ForwardRan,
-    GradientsCleared,
-    GradientsClipped,
-    LightStepsCounted,
-    ModeSet,
-    NonFiniteGradient,
-    NonFiniteInput,
-    NonFiniteProduced,
-    OptimizerBuilt,
-    OptimizerStepped,
-    ProgramRaised,
-    ScalerUsed,
-    SchedulerStepped,
-    StateLoaded,
-)
+from autograd_doctor.events.connectivity import ModeSet
+from autograd_doctor.events.cycle import GradientsClipped, ScalerUsed, SchedulerStepped
+from autograd_doctor.events.data import StateLoaded
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.numerics import NonFiniteInput, NonFiniteProduced
+from autograd_doctor.events.run import LightStepsCounted, ProgramRaised
+from autograd_doctor.events.steps import BackwardRan, ForwardRan, GradientsCleared, NonFiniteGradient, OptimizerStepped
+from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Location
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.thinning import spans

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.optim import SGD
 
-from autograd_doctor.events import SaturationMeasured, UnitsCounted
+from autograd_doctor.events.numerics import SaturationMeasured, UnitsCounted
 from autograd_doctor.instruments.numerics import activations as module
 from autograd_doctor.instruments.numerics.activations import LAST_LOOKS, Activations
 from autograd_doctor.signals.attention import Attention

@@ -9,7 +9,8 @@ import torch
 from torch import nn
 from torch.optim import SGD
 
-from autograd_doctor.events import MoreDetailNeeded, NonFiniteProduced
+from autograd_doctor.events.numerics import NonFiniteProduced
+from autograd_doctor.events.run import MoreDetailNeeded
 from autograd_doctor.instruments.numerics.autopsies import Autopsies
 from autograd_doctor.instruments.numerics.nonfinite import NonFinite
 from autograd_doctor.instruments.spine.backward_runs import BackwardRuns

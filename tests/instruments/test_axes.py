@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from autograd_doctor.events import AxesMixed
+from autograd_doctor.events.losses import AxesMixed
 from autograd_doctor.instruments.losses.axes import AxesFollowed
 from autograd_doctor.instruments.losses.layer_pairs import LayerPairs
 from autograd_doctor.instruments.losses.still_outputs import StillOutputs

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.optim import SGD
 
-from autograd_doctor.events import BackwardRan, NonFiniteGradient
+from autograd_doctor.events.steps import BackwardRan, NonFiniteGradient
 from autograd_doctor.instruments.spine import backward_runs as module
 from autograd_doctor.instruments.spine.backward_runs import BackwardRuns
 from autograd_doctor.instruments.spine.course import Course

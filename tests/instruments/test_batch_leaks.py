@@ -13,7 +13,8 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from autograd_doctor.events import BatchLeakJudged, InstrumentLimited
+from autograd_doctor.events.losses import BatchLeakJudged
+from autograd_doctor.events.run import InstrumentLimited
 from autograd_doctor.instruments.losses.batch_leaks import BatchLeaks
 from tests.watching import Recorded, watching
 

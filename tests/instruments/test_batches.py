@@ -11,7 +11,7 @@ from torch import nn
 from torch.optim import SGD
 from torch.utils.data import DataLoader, RandomSampler, TensorDataset
 
-from autograd_doctor.events import BatchRepeated, WorkersAlike
+from autograd_doctor.events.data import BatchRepeated, WorkersAlike
 from autograd_doctor.instruments.data.batches import Batches
 from autograd_doctor.instruments.data.workers import Workers
 from autograd_doctor.instruments.spine.sources import Sources, samples

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.nn.functional import ctc_loss
 
-from autograd_doctor.events import BlankTargets
+from autograd_doctor.events.errors import BlankTargets
 from autograd_doctor.instruments.errors.blanks import Blanks
 from tests.watching import watching
 

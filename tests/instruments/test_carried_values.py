@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from autograd_doctor.events import CarriedValueMeasured
+from autograd_doctor.events.numerics import CarriedValueMeasured
 from autograd_doctor.instruments.numerics.carried_values import CarriedValues
 from tests.watching import watching
 

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.optim import SGD
 
-from autograd_doctor.events import Survivor, SurvivorsCounted
+from autograd_doctor.events.lifetime import Survivor, SurvivorsCounted
 from autograd_doctor.instruments.lifetime import census as module
 from autograd_doctor.instruments.lifetime.census import Census
 from autograd_doctor.instruments.spine import detail

@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch import nn
 
-from autograd_doctor.events import CheckpointRan, ParameterSeen
+from autograd_doctor.events.errors import CheckpointRan
+from autograd_doctor.events.subjects import ParameterSeen
 from autograd_doctor.instruments.errors import checkpoints as module
 from autograd_doctor.instruments.errors.checkpoints import Checkpoints
 from autograd_doctor.instruments.spine.modules import Modules

@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from autograd_doctor.events import GradientsCleared, GradientsClipped
+from autograd_doctor.events.cycle import GradientsClipped
+from autograd_doctor.events.steps import GradientsCleared
 from autograd_doctor.instruments.cycle.clipping import Clipping
 from autograd_doctor.signals.clipping import ClipCall
 from tests.inventing import Invented, inventing

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn.functional import cosine_similarity, cross_entropy, linear, log_softmax, normalize
 
-from autograd_doctor.events import ScoresConfined
+from autograd_doctor.events.losses import ScoresConfined
 from autograd_doctor.instruments.losses.confined_scores import ConfinedScores
 from tests.watching import watching
 

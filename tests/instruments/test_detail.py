@@ -12,7 +12,7 @@ from torch import nn
 from torch.optim import SGD
 from torch.overrides import BaseTorchFunctionMode, _get_current_function_mode_stack
 
-from autograd_doctor.events import DetailTurned
+from autograd_doctor.events.run import DetailTurned
 from autograd_doctor.instruments.spine import detail as module
 from autograd_doctor.instruments.spine.detail import (
     CLOSE_SAMPLES_UNTIL,

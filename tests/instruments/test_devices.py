@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from autograd_doctor.events import DevicesUsed
+from autograd_doctor.events.subjects import DevicesUsed
 from autograd_doctor.instruments.spine.devices import Devices
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from tests.watching import watching

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autograd_doctor.events import AveragesDiscarded
+from autograd_doctor.events.cycle import AveragesDiscarded
 from tests.harness import recorded
 
 PROGRAM = """

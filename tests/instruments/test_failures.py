@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.optim import SGD
 
-from autograd_doctor.events import OperationFailed
+from autograd_doctor.events.errors import OperationFailed
 from autograd_doctor.instruments.errors import failures as module
 from autograd_doctor.instruments.errors.failures import Failures
 from autograd_doctor.reading.operation_kinds import Kind

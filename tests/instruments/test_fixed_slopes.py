@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from autograd_doctor.events import FixedSlopeAdded
+from autograd_doctor.events.connectivity import FixedSlopeAdded
 from autograd_doctor.instruments.connectivity.fixed_slopes import FixedSlopes
 from tests.watching import watching
 

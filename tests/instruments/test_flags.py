@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from autograd_doctor.events import FlagIgnored
+from autograd_doctor.events.connectivity import FlagIgnored
 from autograd_doctor.instruments.connectivity.flags import Flags
 from autograd_doctor.instruments.spine.optimizer_steps import OptimizerSteps
 from tests.watching import Recorded, watching

@@ -10,7 +10,7 @@ from torch import nn
 from torch.autograd.function import once_differentiable
 from torch.optim import SGD
 
-from autograd_doctor.events import ContextAttributeKept, FunctionJudged
+from autograd_doctor.events.errors import ContextAttributeKept, FunctionJudged
 from autograd_doctor.instruments.errors import functions as module
 from autograd_doctor.instruments.errors.functions import Functions
 from autograd_doctor.signals.custom_functions import FunctionCall

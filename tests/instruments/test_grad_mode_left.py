@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.optim import SGD
 
-from autograd_doctor.events import GradModeLeftOff
+from autograd_doctor.events.connectivity import GradModeLeftOff
 from autograd_doctor.instruments.connectivity.grad_mode_left import GradModeLeft
 from autograd_doctor.signals.grad_modes import GradSwitched
 from tests.inventing import Invented, inventing

@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import nn
 
-from autograd_doctor.events import GradSwitch
+from autograd_doctor.events.facts import GradSwitch
 from autograd_doctor.instruments.connectivity.grad_modes import GradModes
 from autograd_doctor.signals.grad_modes import GradSwitched
 from tests.inventing import Invented, inventing

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from autograd_doctor.events import GradientNormsMeasured, OptimizerStepped
+from autograd_doctor.events.steps import GradientNormsMeasured, OptimizerStepped
 from autograd_doctor.instruments.spine.gradient_norms import GradientNorms
 from autograd_doctor.instruments.spine.optimizer_steps import OptimizerSteps
 from tests.watching import Recorded, watching

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.optim import SGD
 
-from autograd_doctor.events import GradientMeasured
+from autograd_doctor.events.numerics import GradientMeasured
 from autograd_doctor.instruments.cycle.loss_scales import LossScales
 from autograd_doctor.instruments.numerics import gradient_spikes as module
 from autograd_doctor.instruments.numerics.gradient_spikes import GradientSpikes

@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch.optim import SGD
 
-from autograd_doctor.events import LightStepsCounted, OptimizerStepped
+from autograd_doctor.events.run import LightStepsCounted
+from autograd_doctor.events.steps import OptimizerStepped
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.hand_steps import HandSteps

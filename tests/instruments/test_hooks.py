@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.optim import SGD
 
-from autograd_doctor.events import HooksCounted
+from autograd_doctor.events.lifetime import HooksCounted
 from autograd_doctor.instruments.lifetime import hooks as module
 from autograd_doctor.instruments.lifetime.hooks import Hooks
 from tests.inventing import Invented, inventing

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.optim import SGD
 
-from autograd_doctor.events import LossDropped, TermIdle, TermUsed
+from autograd_doctor.events.connectivity import LossDropped, TermIdle, TermUsed
 from autograd_doctor.instruments.connectivity.idle_terms import IdleTerms
 from autograd_doctor.instruments.spine.detail import Detail
 from tests.inventing import Invented, inventing

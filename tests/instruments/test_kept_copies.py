@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.optim import SGD
 
-from autograd_doctor.events import CopyKept
+from autograd_doctor.events.connectivity import CopyKept
 from autograd_doctor.instruments.connectivity.kept_copies import KeptCopies
 from tests.watching import watching
 

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
-from autograd_doctor.events import MaskInverted
+from autograd_doctor.events.losses import MaskInverted
 from autograd_doctor.instruments.losses.key_masks import KeyMasks
 from tests.watching import watching
 

@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.optim import SGD
 
-from autograd_doctor.events import LabelsLost
+from autograd_doctor.events.data import LabelsLost
 from autograd_doctor.instruments.data.label_keeping import LabelKeeping
 from autograd_doctor.instruments.spine import detail
 from tests.watching import watching

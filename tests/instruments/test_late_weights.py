@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from autograd_doctor.events import WeightedTooLate
+from autograd_doctor.events.losses import WeightedTooLate
 from autograd_doctor.instruments.losses.late_weights import LateWeights
 from tests.watching import watching
 

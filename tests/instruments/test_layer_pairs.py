@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from autograd_doctor.events import LayersChained, LayerUsedOtherwise
+from autograd_doctor.events.losses import LayersChained, LayerUsedOtherwise
 from autograd_doctor.instruments.losses.layer_pairs import LayerPairs
 from tests.watching import Recorded, watching
 

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.optim import SGD
 
-from autograd_doctor.events import LayersMeasured
+from autograd_doctor.events.numerics import LayersMeasured
 from autograd_doctor.instruments.numerics import layers as module
 from autograd_doctor.instruments.numerics.layers import Layers
 from autograd_doctor.instruments.spine.detail import CLOSE_STEPS

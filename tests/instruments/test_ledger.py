@@ -7,14 +7,8 @@ import torch
 from torch import nn
 from torch.optim import SGD
 
-from autograd_doctor.events import (
-    Accumulation,
-    GradientsCleared,
-    GradientUse,
-    OptimizerBuilt,
-    OptimizerStepped,
-    ParameterSeen,
-)
+from autograd_doctor.events.steps import Accumulation, GradientsCleared, GradientUse, OptimizerStepped
+from autograd_doctor.events.subjects import OptimizerBuilt, ParameterSeen
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.spine import ledger as module
 from autograd_doctor.instruments.spine.course import Course

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from autograd_doctor.events import StatisticsLeft
+from autograd_doctor.events.data import StatisticsLeft
 from autograd_doctor.instruments.data.left_statistics import LeftStatistics
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.signals.registration import Registered

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.optim import SGD
 
-from autograd_doctor.events import LightStepsCounted
+from autograd_doctor.events.run import LightStepsCounted
 from autograd_doctor.instruments.spine import light_steps as module
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import FIRST_STEPS, Detail

@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from autograd_doctor.events import PaddedTargetsSeen, RowsAlike, TwinPasses
+from autograd_doctor.events.data import RowsAlike, TwinPasses
+from autograd_doctor.events.losses import PaddedTargetsSeen
 from autograd_doctor.instruments.data.alike_rows import AlikeRows
 from autograd_doctor.instruments.data.twin_passes import TwinPassesSeen
 from autograd_doctor.instruments.losses.padding import PaddedTargets

@@ -10,7 +10,9 @@ import pytest
 import torch
 from torch import nn
 
-from autograd_doctor.events import InstrumentLimited, OptimizerStepped, ParameterCopied, ParameterFrozen
+from autograd_doctor.events.run import InstrumentLimited
+from autograd_doctor.events.steps import OptimizerStepped
+from autograd_doctor.events.subjects import ParameterCopied, ParameterFrozen
 from autograd_doctor.instruments.connectivity.grad_modes import GradModes
 from autograd_doctor.instruments.spine.backward_runs import BackwardRuns
 from autograd_doctor.instruments.spine.course import Course
@@ -427,7 +429,7 @@ def test_a_graph_that_grows_ends_an_update_by_hand():
 
 
 def test_an_assignment_to_grad_names_the_line_that_cleared():
-    from autograd_doctor.events import GradientsCleared
+    from autograd_doctor.events.steps import GradientsCleared
 
     a = weight()
     with inventing(Lineage) as run:

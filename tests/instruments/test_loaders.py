@@ -11,7 +11,8 @@ from torch.optim import SGD
 from torch.utils.data import DataLoader, IterableDataset
 
 from autograd_doctor.clock import Clock
-from autograd_doctor.events import BatchDrawn, Noted
+from autograd_doctor.events.run import Noted
+from autograd_doctor.events.steps import BatchDrawn
 from autograd_doctor.instruments.spine import loaders as module
 from autograd_doctor.instruments.spine.loaders import Loaders
 from autograd_doctor.signals.loaders import BatchAsked, LengthAsked, PassBegan

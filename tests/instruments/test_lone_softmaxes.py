@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from autograd_doctor.events import SoftmaxOfOne
+from autograd_doctor.events.losses import SoftmaxOfOne
 from autograd_doctor.instruments.losses.lone_softmaxes import LoneSoftmaxes
 from tests.watching import watching
 

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.optim import SGD
 
-from autograd_doctor.events import LossesFollowed
+from autograd_doctor.events.numerics import LossesFollowed
 from autograd_doctor.instruments.numerics import loss_curves as module
 from autograd_doctor.instruments.numerics.loss_curves import LossCurves
 from autograd_doctor.instruments.spine.detail import FIRST_STEPS, Detail

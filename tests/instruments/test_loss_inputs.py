@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from autograd_doctor.events import LossComputed
+from autograd_doctor.events.losses import LossComputed
 from autograd_doctor.instruments.losses.loss_inputs import LossInputs
 from tests.watching import watching
 

@@ -10,7 +10,7 @@ from torch import nn
 from torch.amp import GradScaler
 from torch.optim import SGD
 
-from autograd_doctor.events import ScalerUsed
+from autograd_doctor.events.cycle import ScalerUsed
 from autograd_doctor.instruments.cycle.loss_scales import LossScales
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.signals.scalers import Name, ScalerCall

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from autograd_doctor.events import LossSignSeen
+from autograd_doctor.events.losses import LossSignSeen
 from autograd_doctor.instruments.losses.loss_signs import LossSigns
 from tests.watching import watching
 

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.optim import SGD
 
-from autograd_doctor.events import ConstantTerm, LossExamined
+from autograd_doctor.events.connectivity import ConstantTerm, LossExamined
 from autograd_doctor.instruments.connectivity.loss_terms import LossTerms
 from autograd_doctor.instruments.spine.detail import Detail
 from tests.inventing import Invented, inventing

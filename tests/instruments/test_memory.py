@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from autograd_doctor.events import MemoryMeasured
+from autograd_doctor.events.steps import MemoryMeasured
 from autograd_doctor.instruments.spine import memory
 from autograd_doctor.instruments.spine.memory import Memory
 from autograd_doctor.reading.memory import resident_bytes

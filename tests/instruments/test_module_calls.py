@@ -12,7 +12,9 @@ import torch.utils.checkpoint
 from torch import nn
 from torch.optim import SGD
 
-from autograd_doctor.events import ForwardRan, ModeSet, ModuleSeen, ParameterSeen
+from autograd_doctor.events.connectivity import ModeSet
+from autograd_doctor.events.steps import ForwardRan
+from autograd_doctor.events.subjects import ModuleSeen, ParameterSeen
 from autograd_doctor.instruments.connectivity.train_modes import TrainModes
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls
 from autograd_doctor.instruments.spine.module_register import ModuleRegister

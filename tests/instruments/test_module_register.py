@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from autograd_doctor.events import ModuleSeen, ParameterSeen
+from autograd_doctor.events.subjects import ModuleSeen, ParameterSeen
 from autograd_doctor.instruments.spine.module_register import ModuleRegister
 from autograd_doctor.instruments.spine.modules import Modules
 from tests.inventing import Invented, inventing

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from autograd_doctor.events import TargetLearned
+from autograd_doctor.events.losses import TargetLearned
 from autograd_doctor.instruments.losses.moving_targets import MovingTargets
 from tests.watching import watching
 

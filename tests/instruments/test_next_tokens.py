@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from autograd_doctor.events import LookAheadJudged, TargetsAhead
+from autograd_doctor.events.losses import LookAheadJudged, TargetsAhead
 from autograd_doctor.instruments.losses import next_tokens
 from autograd_doctor.instruments.losses.next_tokens import NextTokens
 from autograd_doctor.reading.later import Shift, is_answer, reads_on, shift_of

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from autograd_doctor.events import NonFiniteInput, NonFiniteProduced
+from autograd_doctor.events.numerics import NonFiniteInput, NonFiniteProduced
 from autograd_doctor.instruments.numerics import nonfinite as module
 from autograd_doctor.instruments.numerics.nonfinite import NonFinite
 from autograd_doctor.instruments.spine.tensors import Tensors

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.optim import SGD
 
-from autograd_doctor.events import GradientsCleared, OptimizerStepped
+from autograd_doctor.events.steps import GradientsCleared, OptimizerStepped
 from autograd_doctor.instruments.spine import optimizer_steps as module
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.ledger import Ledger

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.optim import SGD, Adam
 
-from autograd_doctor.events import OptimizerBuilt, ParametersAdded, ParameterSeen
+from autograd_doctor.events.subjects import OptimizerBuilt, ParametersAdded, ParameterSeen
 from autograd_doctor.instruments.spine import optimizers as module
 from autograd_doctor.instruments.spine.optimizers import Optimizers, setting
 from autograd_doctor.signals.optimizers import GroupAdded

@@ -12,7 +12,7 @@ from torch import nn
 from torch.optim import SGD
 from torch.utils.checkpoint import checkpoint
 
-from autograd_doctor.events import LeafCollected, LeafUsed
+from autograd_doctor.events.connectivity import LeafCollected, LeafUsed
 from autograd_doctor.instruments.connectivity import own_leaves as module
 from autograd_doctor.instruments.connectivity.own_leaves import OwnLeaves
 from tests.inventing import Invented, inventing

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from autograd_doctor.events import PairsReduced
+from autograd_doctor.events.losses import PairsReduced
 from autograd_doctor.instruments.losses.pairs import Pairs
 from tests.watching import watching
 

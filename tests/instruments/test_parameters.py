@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import torch
 from torch import nn
 
-from autograd_doctor.events import ParameterSeen
+from autograd_doctor.events.subjects import ParameterSeen
 from autograd_doctor.instruments.spine.modules import Modules
 from autograd_doctor.instruments.spine.parameters import Parameters
 from tests.inventing import inventing

@@ -12,7 +12,9 @@ import pytest
 import torch
 from torch import nn
 
-from autograd_doctor.events import Event, LayersMeasured, NonFiniteGradient, NonFiniteInput, NonFiniteProduced
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.numerics import LayersMeasured, NonFiniteInput, NonFiniteProduced
+from autograd_doctor.events.steps import NonFiniteGradient
 from autograd_doctor.instruments.numerics import nonfinite
 from autograd_doctor.instruments.numerics.activations import Activations
 from autograd_doctor.instruments.numerics.autopsies import Autopsies

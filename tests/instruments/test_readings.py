@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.utils.data import ConcatDataset, Dataset, Subset, TensorDataset, default_collate
 
-from autograd_doctor.events import StoredDataChanged
+from autograd_doctor.events.data import StoredDataChanged
 from autograd_doctor.instruments.data.readings import Readings
 from autograd_doctor.reading.stored_rows import Field, fields_of, stored
 from autograd_doctor.signals.fetches import Fetch

@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch.func import grad, grad_and_value, vmap
 
-from autograd_doctor.events import LossesFollowed, OptimizerStepped, UpdatesDiscarded
+from autograd_doctor.events.numerics import LossesFollowed
+from autograd_doctor.events.steps import OptimizerStepped, UpdatesDiscarded
 from autograd_doctor.instruments.numerics.loss_curves import LossCurves
 from autograd_doctor.instruments.spine.rebinding import Rebinding
 from tests.watching import Recorded, watching

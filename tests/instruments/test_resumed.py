@@ -12,7 +12,7 @@ from torch import nn
 from torch.optim import SGD, Optimizer
 from torch.optim.lr_scheduler import ExponentialLR, LRScheduler
 
-from autograd_doctor.events import ScheduleLeftBehind
+from autograd_doctor.events.cycle import ScheduleLeftBehind
 from autograd_doctor.instruments.cycle.resumed import Resumed
 from tests.watching import watching
 

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.optim import SGD
 
-from autograd_doctor.events import GraphRetained
+from autograd_doctor.events.lifetime import GraphRetained
 from autograd_doctor.instruments.lifetime import retained_graphs as module
 from autograd_doctor.instruments.lifetime.retained_graphs import RetainedGraphs
 from autograd_doctor.instruments.spine.backward_runs import BackwardRuns

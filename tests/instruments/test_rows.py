@@ -8,7 +8,8 @@ import torch
 from torch import nn
 from torch.optim import SGD
 
-from autograd_doctor.events import FirstLayerFed, InputsAlike, InstrumentLimited, RowsCompared
+from autograd_doctor.events.data import FirstLayerFed, InputsAlike, RowsCompared
+from autograd_doctor.events.run import InstrumentLimited
 from autograd_doctor.instruments.data.first_layers import FirstLayers
 from autograd_doctor.instruments.data.rows import Rows
 from autograd_doctor.instruments.spine.detail import Detail

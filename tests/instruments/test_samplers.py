@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, SubsetRandomSampler, TensorDataset, default_collate
 
-from autograd_doctor.events import SamplerRepeats
+from autograd_doctor.events.data import SamplerRepeats
 from autograd_doctor.instruments.data.samplers import Samplers
 from autograd_doctor.signals.fetches import Fetch
 from autograd_doctor.signals.loaders import BatchAsked, PassBegan

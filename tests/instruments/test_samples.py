@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.distributions import Bernoulli, Distribution, Independent, Normal
 
-from autograd_doctor.events import SamplesUsed
+from autograd_doctor.events.connectivity import SamplesUsed
 from autograd_doctor.instruments.connectivity.samples import Samples
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail

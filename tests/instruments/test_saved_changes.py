@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.optim import SGD
 
-from autograd_doctor.events import SavedTensorChanged
+from autograd_doctor.events.errors import SavedTensorChanged
 from autograd_doctor.instruments.errors.saved_changes import SavedChanges, _Complaint
 from autograd_doctor.reading.made import Change, Made
 from tests.inventing import Invented, inventing

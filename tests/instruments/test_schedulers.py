@@ -11,7 +11,7 @@ from torch import nn
 from torch.optim import SGD, lr_scheduler
 from torch.optim.lr_scheduler import LRScheduler
 
-from autograd_doctor.events import SchedulerStepped
+from autograd_doctor.events.cycle import SchedulerStepped
 from autograd_doctor.instruments.cycle.schedulers import Schedulers
 from autograd_doctor.signals.schedulers import ScheduleCall
 from tests.inventing import Invented, inventing

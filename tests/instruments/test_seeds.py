@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.optim import SGD
 
-from autograd_doctor.events import SeedRepeated
+from autograd_doctor.events.data import SeedRepeated
 from autograd_doctor.instruments.data.seeds import Seeds
 from autograd_doctor.signals.seeds import Generator, Seeding
 from tests.inventing import Invented, inventing

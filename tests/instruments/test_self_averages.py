@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autograd_doctor.events import WeightsMetThemselves
+from autograd_doctor.events.lifetime import WeightsMetThemselves
 from tests.harness import recorded
 
 PROGRAM = """

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.optim import SGD
 
-from autograd_doctor.events import SnapshotKept
+from autograd_doctor.events.lifetime import SnapshotKept
 from autograd_doctor.instruments.lifetime import snapshots as module
 from autograd_doctor.instruments.lifetime.snapshots import Snapshots
 from autograd_doctor.signals.states import StateCall, StateLoad

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.optim import LBFGS, SGD, Optimizer
 
-from autograd_doctor.events import NonFiniteProduced
+from autograd_doctor.events.numerics import NonFiniteProduced
 from autograd_doctor.instruments.numerics.spoiled_updates import SpoiledUpdates
 from tests.watching import watching
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from autograd_doctor.events import StateLoaded
+from autograd_doctor.events.data import StateLoaded
 from autograd_doctor.instruments.data.state_loads import StateLoads
 from autograd_doctor.signals.states import StateLoad
 from tests.inventing import Invented, inventing

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import torch
 from torch import nn
 
-from autograd_doctor.events import OutputMoved, OutputStoodStill
+from autograd_doctor.events.losses import OutputMoved, OutputStoodStill
 from autograd_doctor.instruments.losses.still_outputs import StillOutputs
 from tests.watching import Recorded, watching
 

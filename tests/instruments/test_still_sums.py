@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from autograd_doctor.events import SumStoodStill
+from autograd_doctor.events.numerics import SumStoodStill
 from autograd_doctor.instruments.numerics.still_sums import StillSums
 from tests.watching import watching
 

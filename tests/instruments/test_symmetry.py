@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.optim import SGD
 
-from autograd_doctor.events import UnitsAlike
+from autograd_doctor.events.numerics import UnitsAlike
 from autograd_doctor.instruments.numerics.symmetry import Symmetry
 from tests.inventing import Invented, inventing
 

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.optim import SGD
 
-from autograd_doctor.events import MaskedOut, PairsMisaligned, RowsNeverDrawn, TargetsSeen
+from autograd_doctor.events.data import MaskedOut, PairsMisaligned, RowsNeverDrawn, TargetsSeen
 from autograd_doctor.instruments.data.draws import Draws
 from autograd_doctor.instruments.data.masks import Masks
 from autograd_doctor.instruments.data.pairing import Pairing

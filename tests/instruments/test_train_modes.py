@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import nn
 
-from autograd_doctor.events import ModeSet
+from autograd_doctor.events.connectivity import ModeSet
 from autograd_doctor.instruments.connectivity.train_modes import TrainModes
 from autograd_doctor.signals.modules import TrainCall
 from tests.inventing import Invented, inventing

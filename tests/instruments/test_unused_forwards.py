@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.optim import SGD
 
-from autograd_doctor.events import ForwardsWithoutBackward, IdleForwardUsed
+from autograd_doctor.events.connectivity import ForwardsWithoutBackward, IdleForwardUsed
 from autograd_doctor.instruments.connectivity import unused_forwards as module
 from autograd_doctor.instruments.connectivity.unused_forwards import UnusedForwards
 from tests.inventing import Invented, inventing

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.optim import SGD
 
-from autograd_doctor.events import UpdatesMeasured
+from autograd_doctor.events.numerics import UpdatesMeasured
 from autograd_doctor.instruments.numerics.update_sizes import UpdateSizes
 from autograd_doctor.signals.attention import Attention
 from tests.inventing import Invented, inventing

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader
 
-from autograd_doctor.events import IteratorUsedUp
+from autograd_doctor.events.data import IteratorUsedUp
 from autograd_doctor.instruments.data.used_up import UsedUp
 from tests.watching import watching
 

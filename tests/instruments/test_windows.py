@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
-from autograd_doctor.events import TargetInWindow
+from autograd_doctor.events.data import TargetInWindow
 from autograd_doctor.instruments.data.windows import Windows
 from tests.watching import watching
 

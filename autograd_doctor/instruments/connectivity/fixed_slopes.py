@@ -12,7 +12,8 @@ from typing import ClassVar
 
 import torch
 
-from autograd_doctor.events import Event, FixedSlopeAdded
+from autograd_doctor.events.connectivity import FixedSlopeAdded
+from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.instrument import Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.loss_query import LossQuery

@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 
 import torch
 
-from autograd_doctor.events import Event, FlatDerivative
+from autograd_doctor.events.connectivity import FlatDerivative
+from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.backward_runs import BackwardRuns
 from autograd_doctor.instruments.spine.course import Course

@@ -14,7 +14,8 @@ from typing import ClassVar
 
 from torch import nn
 
-from autograd_doctor.events import Event, ModeNotHeeded
+from autograd_doctor.events.connectivity import ModeNotHeeded
+from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.reading.functional_modes import draws_numbers, is_told, was_active

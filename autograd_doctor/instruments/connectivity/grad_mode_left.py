@@ -8,7 +8,9 @@ from typing import ClassVar
 
 from torch import nn
 
-from autograd_doctor.events import Event, GradModeLeftOff, GradSwitch
+from autograd_doctor.events.connectivity import GradModeLeftOff
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.facts import GradSwitch
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.connectivity.grad_modes import GradModes
 from autograd_doctor.instruments.instrument import Instrument, Site

@@ -13,7 +13,7 @@ from msgspec import structs
 from torch.autograd import grad_mode
 from torch.utils import _contextlib
 
-from autograd_doctor.events import GradSwitch
+from autograd_doctor.events.facts import GradSwitch
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.reading.frame_locals import local_variables

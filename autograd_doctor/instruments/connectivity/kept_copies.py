@@ -9,7 +9,8 @@ from typing import ClassVar
 
 from torch import nn
 
-from autograd_doctor.events import CopyKept, Event
+from autograd_doctor.events.connectivity import CopyKept
+from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.lineage import Lineage, Recorded

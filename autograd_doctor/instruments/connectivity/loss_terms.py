@@ -18,7 +18,8 @@ from weakref import WeakKeyDictionary
 
 import torch
 
-from autograd_doctor.events import ConstantTerm, Event, LossExamined
+from autograd_doctor.events.connectivity import ConstantTerm, LossExamined
+from autograd_doctor.events.event import Event
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course

@@ -12,7 +12,8 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch.utils.checkpoint import CheckpointFunction
 
-from autograd_doctor.events import Event, LeafCollected, LeafUsed
+from autograd_doctor.events.connectivity import LeafCollected, LeafUsed
+from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.ledger import Ledger

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import ClassVar, Literal, NamedTuple
 
-from autograd_doctor.events import ChoiceWithoutGradient, Event
+from autograd_doctor.events.connectivity import ChoiceWithoutGradient
+from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.instrument import Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.loss_query import LossQuery

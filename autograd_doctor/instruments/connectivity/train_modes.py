@@ -8,7 +8,8 @@ from typing import ClassVar
 
 from torch import nn
 
-from autograd_doctor.events import Event, ModeSet
+from autograd_doctor.events.connectivity import ModeSet
+from autograd_doctor.events.event import Event
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course

@@ -12,7 +12,8 @@ import torch
 from torch import nn
 
 from autograd_doctor.clock import CLOCK
-from autograd_doctor.events import Event, ForwardsWithoutBackward, IdleForwardUsed
+from autograd_doctor.events.connectivity import ForwardsWithoutBackward, IdleForwardUsed
+from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar, NamedTuple
 
-from autograd_doctor.events import Event, GradientsClipped
+from autograd_doctor.events.cycle import GradientsClipped
+from autograd_doctor.events.event import Event
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.cycle.loss_scales import LossScales
 from autograd_doctor.instruments.instrument import Instrument, Site

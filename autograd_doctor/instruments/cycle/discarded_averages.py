@@ -9,7 +9,8 @@ from typing import ClassVar
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from autograd_doctor.events import AveragesDiscarded, Event
+from autograd_doctor.events.cycle import AveragesDiscarded
+from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.lineage import Lineage

@@ -7,7 +7,8 @@ from typing import ClassVar
 from torch.amp.grad_scaler import GradScaler, OptState
 from torch.optim import Optimizer
 
-from autograd_doctor.events import Event, ScalerUsed
+from autograd_doctor.events.cycle import ScalerUsed
+from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail

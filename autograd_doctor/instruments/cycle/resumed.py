@@ -9,7 +9,8 @@ from typing import Any, ClassVar, NamedTuple
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
-from autograd_doctor.events import Event, ScheduleLeftBehind
+from autograd_doctor.events.cycle import ScheduleLeftBehind
+from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.cycle.schedulers import optimizer_of
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course

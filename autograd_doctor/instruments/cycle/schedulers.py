@@ -12,7 +12,8 @@ from typing import Any, ClassVar, NamedTuple
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
-from autograd_doctor.events import Event, SchedulerIdle, SchedulerStepped
+from autograd_doctor.events.cycle import SchedulerIdle, SchedulerStepped
+from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail

@@ -10,7 +10,8 @@ from typing import ClassVar
 
 import torch
 
-from autograd_doctor.events import BatchRepeated, Event
+from autograd_doctor.events.data import BatchRepeated
+from autograd_doctor.events.event import Event
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course

@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 
 from torch.utils.data import default_collate
 
-from autograd_doctor.events import Event, SamplesMisordered
+from autograd_doctor.events.data import SamplesMisordered
+from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.reading.collated import misordered

@@ -6,7 +6,8 @@ from typing import ClassVar
 
 import torch
 
-from autograd_doctor.events import Event, LabelsLost
+from autograd_doctor.events.data import LabelsLost
+from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.data.rows import Rows, RowsSeen
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course

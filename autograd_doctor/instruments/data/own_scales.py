@@ -7,7 +7,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from autograd_doctor.events import Event, ScaledByItself
+from autograd_doctor.events.data import ScaledByItself
+from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.data.rows import Rows, RowsSeen
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course

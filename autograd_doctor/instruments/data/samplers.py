@@ -16,7 +16,8 @@ from torch.utils.data import (
     WeightedRandomSampler,
 )
 
-from autograd_doctor.events import Event, SamplerFallsShort, SamplerRepeats
+from autograd_doctor.events.data import SamplerFallsShort, SamplerRepeats
+from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan

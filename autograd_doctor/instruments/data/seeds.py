@@ -7,7 +7,8 @@ import random
 from dataclasses import dataclass
 from typing import ClassVar
 
-from autograd_doctor.events import Event, SeedRepeated
+from autograd_doctor.events.data import SeedRepeated
+from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.reading.places import Place, locate, stack

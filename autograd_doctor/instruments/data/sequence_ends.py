@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 import torch
 
-from autograd_doctor.events import EndIgnored, Event
+from autograd_doctor.events.data import EndIgnored
+from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.lineage import Lineage

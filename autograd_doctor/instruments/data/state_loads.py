@@ -8,7 +8,8 @@ from typing import ClassVar
 
 from torch import nn
 
-from autograd_doctor.events import Event, StateLoaded
+from autograd_doctor.events.data import StateLoaded
+from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.reading.module_tree import buffers_in, parameters_in

@@ -9,7 +9,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import torch
 
-from autograd_doctor.events import Event, TargetsSeen
+from autograd_doctor.events.data import TargetsSeen
+from autograd_doctor.events.event import Event
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course

@@ -12,7 +12,8 @@ from typing import ClassVar
 
 import torch
 
-from autograd_doctor.events import Event, IteratorUsedUp
+from autograd_doctor.events.data import IteratorUsedUp
+from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.reading.frame_locals import variables

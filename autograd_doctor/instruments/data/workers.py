@@ -7,7 +7,8 @@ from typing import ClassVar
 
 from torch.utils.data.dataloader import _DatasetKind
 
-from autograd_doctor.events import Event, WorkersAlike
+from autograd_doctor.events.data import WorkersAlike
+from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.sources import Sources

@@ -11,7 +11,8 @@ from weakref import WeakKeyDictionary
 
 import torch
 
-from autograd_doctor.events import CheckpointRan, Event
+from autograd_doctor.events.errors import CheckpointRan
+from autograd_doctor.events.event import Event
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from autograd_doctor.events import Event, OperationFailed
+from autograd_doctor.events.errors import OperationFailed
+from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.batch_sources import BatchSources
 from autograd_doctor.instruments.spine.course import Course

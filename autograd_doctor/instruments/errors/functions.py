@@ -15,7 +15,9 @@ from typing import Any, ClassVar
 import torch
 from torch.autograd.function import once_differentiable
 
-from autograd_doctor.events import ContextAttributeKept, Event, FunctionJudged, TensorFacts
+from autograd_doctor.events.errors import ContextAttributeKept, FunctionJudged
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.facts import TensorFacts
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course

@@ -10,7 +10,9 @@ from typing import Any, ClassVar, NamedTuple, Self
 import torch
 from torch.autograd.function import BackwardCFunction
 
-from autograd_doctor.events import Event, InPlaceChange, SavedTensorChanged, TensorFacts
+from autograd_doctor.events.errors import InPlaceChange, SavedTensorChanged
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.facts import TensorFacts
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.ledger import Ledger

@@ -8,7 +8,8 @@ from typing import ClassVar
 
 import torch
 
-from autograd_doctor.events import Event, Survivor, SurvivorsCounted
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.lifetime import Survivor, SurvivorsCounted
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-from autograd_doctor.events import Event, HooksCounted
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.lifetime import HooksCounted
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.parameters import Parameters

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from autograd_doctor.events import Event, GraphRetained
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.lifetime import GraphRetained
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course

@@ -13,7 +13,8 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-from autograd_doctor.events import Event, SnapshotKept
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.lifetime import SnapshotKept
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.parameters import Parameters

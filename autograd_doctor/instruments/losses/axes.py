@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 import torch
 from torch.nn.parameter import is_lazy
 
-from autograd_doctor.events import AxesMixed, Event
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.losses import AxesMixed
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail

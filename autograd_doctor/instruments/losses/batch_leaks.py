@@ -13,7 +13,8 @@ from torch import nn
 from torch.utils.data import default_collate
 
 from autograd_doctor.clock import CLOCK
-from autograd_doctor.events import BatchLeakJudged, Event
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.losses import BatchLeakJudged
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootPassed

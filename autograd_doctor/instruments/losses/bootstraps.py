@@ -11,7 +11,8 @@ from typing import ClassVar, NamedTuple
 
 import torch
 
-from autograd_doctor.events import BootstrappedBesideMark, Event
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.losses import BootstrappedBesideMark
 from autograd_doctor.instruments.instrument import Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail

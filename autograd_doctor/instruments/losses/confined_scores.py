@@ -7,7 +7,8 @@ from typing import ClassVar, NamedTuple
 
 import torch
 
-from autograd_doctor.events import Event, ScoresConfined
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.losses import ScoresConfined
 from autograd_doctor.instruments.instrument import Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail

@@ -7,7 +7,8 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import torch
 
-from autograd_doctor.events import Event, MaskInverted
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.losses import MaskInverted
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.losses.padding import PaddedTargets
 from autograd_doctor.instruments.spine.course import Course

@@ -17,7 +17,8 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import nn
 
-from autograd_doctor.events import Event, LayersChained, LayerUsedOtherwise
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.losses import LayersChained, LayerUsedOtherwise
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail

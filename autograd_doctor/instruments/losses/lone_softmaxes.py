@@ -6,7 +6,8 @@ from typing import ClassVar
 
 import torch
 
-from autograd_doctor.events import Event, SoftmaxOfOne
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.losses import SoftmaxOfOne
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.lineage import Lineage

@@ -13,7 +13,8 @@ from weakref import WeakKeyDictionary
 import torch
 from msgspec.structs import replace
 
-from autograd_doctor.events import Event, LossComputed, LossOperand
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.losses import LossComputed, LossOperand
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.losses.shapings import Shapings
 from autograd_doctor.instruments.spine.course import Course

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from enum import Enum, auto
 from typing import ClassVar, NamedTuple
 
-from autograd_doctor.events import Event, LossSignSeen
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.losses import LossSignSeen
 from autograd_doctor.instruments.instrument import Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.loss_query import LossQuery

@@ -12,7 +12,8 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import torch
 
-from autograd_doctor.events import Event, TargetLearned
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.losses import TargetLearned
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail

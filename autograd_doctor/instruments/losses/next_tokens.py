@@ -9,7 +9,8 @@ import torch
 from torch import nn
 
 from autograd_doctor.clock import CLOCK
-from autograd_doctor.events import Event, LookAheadJudged, TargetsAhead
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.losses import LookAheadJudged, TargetsAhead
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.batch_sources import BatchSources
 from autograd_doctor.instruments.spine.course import Course

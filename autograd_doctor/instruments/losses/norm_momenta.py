@@ -6,7 +6,8 @@ from typing import ClassVar
 
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from autograd_doctor.events import Event, LastBatchKept
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.losses import LastBatchKept
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan

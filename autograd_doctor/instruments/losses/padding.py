@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 import torch
 
-from autograd_doctor.events import Event, PaddedTargetsSeen
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.losses import PaddedTargetsSeen
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.lineage import Lineage

@@ -15,7 +15,9 @@ from weakref import WeakKeyDictionary
 
 import torch
 
-from autograd_doctor.events import Event, PairsReduced, TensorFacts
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.facts import TensorFacts
+from autograd_doctor.events.losses import PairsReduced
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail

@@ -11,7 +11,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import torch
 
-from autograd_doctor.events import EntropyInLoss, Event, WeightLearns
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.losses import EntropyInLoss, WeightLearns
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail

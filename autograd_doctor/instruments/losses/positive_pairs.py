@@ -6,7 +6,8 @@ from typing import ClassVar, Literal
 
 import torch
 
-from autograd_doctor.events import Event, PositivesCompared
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.losses import PositivesCompared
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.lineage import Lineage

@@ -9,7 +9,8 @@ from typing import ClassVar, Literal, NamedTuple
 import torch
 from torch import nn
 
-from autograd_doctor.events import Event, PartialSlopeNorm
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.losses import PartialSlopeNorm
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.tape import Tape

@@ -11,7 +11,8 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import nn
 
-from autograd_doctor.events import Event, OutputMoved, OutputStoodStill
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.losses import OutputMoved, OutputStoodStill
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.lineage import Lineage, Recorded

@@ -8,7 +8,8 @@ from typing import ClassVar, Literal, NamedTuple
 
 import torch
 
-from autograd_doctor.events import Event, ReductionsMixed
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.losses import ReductionsMixed
 from autograd_doctor.instruments.instrument import Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.loss_query import LossQuery

@@ -10,7 +10,8 @@ from typing import ClassVar
 
 import torch
 
-from autograd_doctor.events import Event, WeightsApart
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.losses import WeightsApart
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.losses.shapings import Shapings
 from autograd_doctor.instruments.spine.course import Course

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 import torch
 
-from autograd_doctor.events import Event, SaturationMeasured, UnitsCounted
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.numerics import SaturationMeasured, UnitsCounted
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.backward_runs import BackwardRuns, GradientsSeen
 from autograd_doctor.instruments.spine.course import Course

@@ -10,7 +10,8 @@ from typing import ClassVar, Literal, NamedTuple
 import torch
 from torch.autograd.graph import Node
 
-from autograd_doctor.events import Event, NonFiniteProduced
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.numerics import NonFiniteProduced
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.numerics.nonfinite import NonFinite
 from autograd_doctor.instruments.spine.course import Course

@@ -8,7 +8,8 @@ from collections.abc import Collection
 from statistics import median
 from typing import ClassVar
 
-from autograd_doctor.events import Event, GradientMeasured
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.numerics import GradientMeasured
 from autograd_doctor.instruments.cycle.loss_scales import LossScales
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course, RunningStep

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import ClassVar
 
-from autograd_doctor.events import Event, Layer, LayersMeasured
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.numerics import Layer, LayersMeasured
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.backward_runs import BackwardRuns, GradientsSeen

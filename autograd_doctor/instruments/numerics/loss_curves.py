@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from autograd_doctor.events import Event, LossesFollowed
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.numerics import LossesFollowed
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.backward_runs import BackwardRuns
 from autograd_doctor.instruments.spine.course import Course

@@ -14,7 +14,9 @@ import torch
 from msgspec import structs
 from torch.autograd.graph import Node
 
-from autograd_doctor.events import Event, NonFiniteInput, NonFiniteProduced, TensorFacts
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.facts import TensorFacts
+from autograd_doctor.events.numerics import NonFiniteInput, NonFiniteProduced
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.backward_runs import BackwardRuns
 from autograd_doctor.instruments.spine.course import Course

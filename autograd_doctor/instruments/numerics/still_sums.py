@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 import torch
 
-from autograd_doctor.events import Event, SumStoodStill
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.numerics import SumStoodStill
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.reading.numbers import IdentityTable

@@ -11,7 +11,9 @@ from typing import Any, ClassVar
 import torch
 from torch.autograd.graph import Node
 
-from autograd_doctor.events import BackwardRan, Event, NonFiniteGradient, TensorFacts
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.facts import TensorFacts
+from autograd_doctor.events.steps import BackwardRan, NonFiniteGradient
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course

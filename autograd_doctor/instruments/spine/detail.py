@@ -9,7 +9,8 @@ from typing import ClassVar
 
 from torch.optim import Optimizer
 
-from autograd_doctor.events import DetailTurned, Event, MoreDetailNeeded
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.run import DetailTurned, MoreDetailNeeded
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.hand_steps import HandSteps

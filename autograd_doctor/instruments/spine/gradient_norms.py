@@ -7,7 +7,8 @@ from typing import ClassVar
 
 from torch.optim import Optimizer
 
-from autograd_doctor.events import Event, GradientNormsMeasured
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.steps import GradientNormsMeasured
 from autograd_doctor.instruments.cycle.loss_scales import LossScales
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course

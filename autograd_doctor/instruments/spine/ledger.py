@@ -13,7 +13,8 @@ from typing import ClassVar, Literal, NamedTuple
 import torch
 from torch.optim import Optimizer
 
-from autograd_doctor.events import Accumulation, Event, GradientsCleared, GradientUse, OptimizerStepped
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.steps import Accumulation, GradientsCleared, GradientUse, OptimizerStepped
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course

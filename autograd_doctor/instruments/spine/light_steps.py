@@ -11,7 +11,8 @@ import torch
 from torch.optim import Optimizer
 
 from autograd_doctor.clock import CLOCK
-from autograd_doctor.events import Event, LightStepsCounted
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.run import LightStepsCounted
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail

@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 
 import torch
 
-from autograd_doctor.events import Event, ParameterCopied, ParameterFrozen
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.subjects import ParameterCopied, ParameterFrozen
 from autograd_doctor.instruments.connectivity.grad_modes import GradModes
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course

@@ -14,7 +14,9 @@ from torch.nn.parameter import is_lazy
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 
 from autograd_doctor.clock import CLOCK
-from autograd_doctor.events import BatchDrawn, Event, LengthShortened, Noted
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.run import Noted
+from autograd_doctor.events.steps import BatchDrawn, LengthShortened
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from autograd_doctor.events import Event, MemoryMeasured
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.steps import MemoryMeasured
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.reading.looks import is_drawn

@@ -16,7 +16,10 @@ from torch import nn
 from torch._C import _functorch
 
 from autograd_doctor.clock import CLOCK
-from autograd_doctor.events import Event, ForwardRan, GradSwitch, ModuleSeen
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.facts import GradSwitch
+from autograd_doctor.events.steps import ForwardRan
+from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.instruments.connectivity.forward_writes import ForwardWrites
 from autograd_doctor.instruments.connectivity.functional_modes import FunctionalModes
 from autograd_doctor.instruments.connectivity.grad_modes import GradModes

@@ -9,7 +9,8 @@ from typing import ClassVar
 from torch import nn
 from torch.nn.parameter import is_lazy
 
-from autograd_doctor.events import Event, ModulePart, ModuleSeen
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.subjects import ModulePart, ModuleSeen
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course

@@ -8,7 +8,8 @@ from typing import ClassVar
 import torch
 from torch.optim import Optimizer
 
-from autograd_doctor.events import Event, GradientUse, OptimizerStepped
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.steps import GradientUse, OptimizerStepped
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.cycle.loss_scales import LossScales
 from autograd_doctor.instruments.instrument import Instrument, Site

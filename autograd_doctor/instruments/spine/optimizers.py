@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 import msgspec
 import torch
 
-from autograd_doctor.events import Event, OptimizerBuilt, ParameterGroup, ParametersAdded
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.subjects import OptimizerBuilt, ParameterGroup, ParametersAdded
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course

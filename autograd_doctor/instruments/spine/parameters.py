@@ -12,7 +12,8 @@ import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
 
-from autograd_doctor.events import Event, ParameterSeen
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.subjects import ParameterSeen
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.modules import Modules

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from autograd_doctor.events import TensorFacts
+from autograd_doctor.events.facts import TensorFacts
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.reading.made import Made, Reference, address, has_graph, joined, next_order

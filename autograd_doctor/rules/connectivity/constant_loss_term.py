@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import BackwardRan, Cut, LossExamined
+from autograd_doctor.events.connectivity import LossExamined
+from autograd_doctor.events.steps import BackwardRan, Cut
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import CopyKept, ModuleSeen, OptimizerStepped, ParameterSeen
+from autograd_doctor.events.connectivity import CopyKept
+from autograd_doctor.events.steps import OptimizerStepped
+from autograd_doctor.events.subjects import ModuleSeen, ParameterSeen
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import (
-    BackwardRan,
-    ForwardRan,
-    ForwardsWithoutBackward,
-    IdleForwardUsed,
-    ModuleSeen,
-    OptimizerStepped,
-)
+from autograd_doctor.events.connectivity import ForwardsWithoutBackward, IdleForwardUsed
+from autograd_doctor.events.steps import BackwardRan, ForwardRan, OptimizerStepped
+from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import (
-    BackwardRan,
-    ForwardRan,
-    ForwardsWithoutBackward,
-    IdleForwardUsed,
-    ModeNotHeeded,
-    ModeSet,
-    ModuleSeen,
-    OptimizerStepped,
-)
+from autograd_doctor.events.connectivity import ForwardsWithoutBackward, IdleForwardUsed, ModeNotHeeded, ModeSet
+from autograd_doctor.events.steps import BackwardRan, ForwardRan, OptimizerStepped
+from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

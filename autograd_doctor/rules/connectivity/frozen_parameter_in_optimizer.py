@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from autograd_doctor.events import OptimizerBuilt, OptimizerStepped, ParameterFrozen
+from autograd_doctor.events.steps import OptimizerStepped
+from autograd_doctor.events.subjects import OptimizerBuilt, ParameterFrozen
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

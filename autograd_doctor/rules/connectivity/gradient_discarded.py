@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import BackwardRan, OptimizerBuilt, OptimizerStepped
+from autograd_doctor.events.steps import BackwardRan, OptimizerStepped
+from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import (
-    BackwardRan,
-    LossDropped,
-    OptimizerBuilt,
-    OptimizerStepped,
-    RunEnded,
-    TermIdle,
-    TermUsed,
-)
+from autograd_doctor.events.connectivity import LossDropped, TermIdle, TermUsed
+from autograd_doctor.events.run import RunEnded
+from autograd_doctor.events.steps import BackwardRan, OptimizerStepped
+from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

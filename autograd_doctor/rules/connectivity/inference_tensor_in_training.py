@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import BackwardRan, OperationFailed, ProgramRaised, TensorFacts
+from autograd_doctor.events.errors import OperationFailed
+from autograd_doctor.events.facts import TensorFacts
+from autograd_doctor.events.run import ProgramRaised
+from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import (
-    BackwardRan,
-    ForwardRan,
-    LeafCollected,
-    LeafUsed,
-    ModuleSeen,
-    OptimizerBuilt,
-    OptimizerStepped,
-    RunEnded,
-)
+from autograd_doctor.events.connectivity import LeafCollected, LeafUsed
+from autograd_doctor.events.run import RunEnded
+from autograd_doctor.events.steps import BackwardRan, ForwardRan, OptimizerStepped
+from autograd_doctor.events.subjects import ModuleSeen, OptimizerBuilt
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

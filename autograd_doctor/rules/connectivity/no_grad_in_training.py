@@ -7,15 +7,10 @@ from dataclasses import dataclass, field
 from sys import maxsize
 from typing import NamedTuple
 
-from autograd_doctor.events import (
-    BackwardRan,
-    ForwardRan,
-    GradModeLeftOff,
-    GradSwitch,
-    LossExamined,
-    OptimizerBuilt,
-    OptimizerStepped,
-)
+from autograd_doctor.events.connectivity import GradModeLeftOff, LossExamined
+from autograd_doctor.events.facts import GradSwitch
+from autograd_doctor.events.steps import BackwardRan, ForwardRan, OptimizerStepped
+from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

@@ -5,15 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from math import prod
 
-from autograd_doctor.events import (
-    BackwardRan,
-    ForwardRan,
-    ModuleSeen,
-    OptimizerBuilt,
-    OptimizerStepped,
-    ParameterCopied,
-    ParameterFrozen,
-)
+from autograd_doctor.events.steps import BackwardRan, ForwardRan, OptimizerStepped
+from autograd_doctor.events.subjects import ModuleSeen, OptimizerBuilt, ParameterCopied, ParameterFrozen
 from autograd_doctor.findings import Evidence, Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from autograd_doctor.events import ForwardRan, ModuleSeen, OptimizerBuilt, ParametersAdded, ParameterSeen
+from autograd_doctor.events.steps import ForwardRan
+from autograd_doctor.events.subjects import ModuleSeen, OptimizerBuilt, ParametersAdded, ParameterSeen
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import (
-    BackwardRan,
-    ForwardRan,
-    ModeSet,
-    ModuleSeen,
-    OptimizerBuilt,
-    OptimizerStepped,
-    ParameterFrozen,
-)
+from autograd_doctor.events.connectivity import ModeSet
+from autograd_doctor.events.steps import BackwardRan, ForwardRan, OptimizerStepped
+from autograd_doctor.events.subjects import ModuleSeen, OptimizerBuilt, ParameterFrozen
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from autograd_doctor.events import BackwardRan, ModuleSeen, OptimizerBuilt, OptimizerStepped, ParameterSeen
+from autograd_doctor.events.steps import BackwardRan, OptimizerStepped
+from autograd_doctor.events.subjects import ModuleSeen, OptimizerBuilt, ParameterSeen
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

@@ -6,17 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import dropwhile, takewhile
 
-from autograd_doctor.events import (
-    BackwardRan,
-    ForwardRan,
-    LossDropped,
-    ModuleSeen,
-    OptimizerBuilt,
-    OptimizerStepped,
-    ParametersAdded,
-    TermIdle,
-    TermUsed,
-)
+from autograd_doctor.events.connectivity import LossDropped, TermIdle, TermUsed
+from autograd_doctor.events.steps import BackwardRan, ForwardRan, OptimizerStepped
+from autograd_doctor.events.subjects import ModuleSeen, OptimizerBuilt, ParametersAdded
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

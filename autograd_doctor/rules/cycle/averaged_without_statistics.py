@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import AverageEvaluated, ModuleSeen, RunEnded
+from autograd_doctor.events.cycle import AverageEvaluated
+from autograd_doctor.events.run import RunEnded
+from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

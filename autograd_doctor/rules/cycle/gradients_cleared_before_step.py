@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from autograd_doctor.events import (
-    BackwardRan,
-    GradientsCleared,
-    LossDropped,
-    OptimizerBuilt,
-    OptimizerStepped,
-    ScalerUsed,
-    TermIdle,
-    TermUsed,
-)
+from autograd_doctor.events.connectivity import LossDropped, TermIdle, TermUsed
+from autograd_doctor.events.cycle import ScalerUsed
+from autograd_doctor.events.steps import BackwardRan, GradientsCleared, OptimizerStepped
+from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import OptimizerBuilt, OptimizerStepped, ParametersAdded, RunEnded, SchedulerStepped
+from autograd_doctor.events.cycle import SchedulerStepped
+from autograd_doctor.events.run import RunEnded
+from autograd_doctor.events.steps import OptimizerStepped
+from autograd_doctor.events.subjects import OptimizerBuilt, ParametersAdded
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

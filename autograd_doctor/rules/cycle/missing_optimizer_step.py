@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import BackwardRan, GradientsCleared, OptimizerBuilt, OptimizerStepped, RunEnded, ScalerUsed
+from autograd_doctor.events.cycle import ScalerUsed
+from autograd_doctor.events.run import RunEnded
+from autograd_doctor.events.steps import BackwardRan, GradientsCleared, OptimizerStepped
+from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Confidence, Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

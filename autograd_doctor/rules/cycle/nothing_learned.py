@@ -5,19 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import (
-    AveragesDiscarded,
-    BackwardRan,
-    OptimizerBuilt,
-    OptimizerStepped,
-    ParameterCopied,
-    ParametersCompared,
-    ParameterSeen,
-    RunEnded,
-    ScalerUsed,
-    SchedulerStepped,
-    UpdatesDiscarded,
-)
+from autograd_doctor.events.cycle import AveragesDiscarded, ParametersCompared, ScalerUsed, SchedulerStepped
+from autograd_doctor.events.run import RunEnded
+from autograd_doctor.events.steps import BackwardRan, OptimizerStepped, UpdatesDiscarded
+from autograd_doctor.events.subjects import OptimizerBuilt, ParameterCopied, ParameterSeen
 from autograd_doctor.findings import Evidence, Finding, Location
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

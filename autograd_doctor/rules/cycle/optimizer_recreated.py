@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from autograd_doctor.events import BatchDrawn, LightStepsCounted, OptimizerBuilt, OptimizerStepped
+from autograd_doctor.events.run import LightStepsCounted
+from autograd_doctor.events.steps import BatchDrawn, OptimizerStepped
+from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Set
 from math import prod, sqrt
 from statistics import median
 
-from autograd_doctor.events import OptimizerBuilt, OptimizerStepped, ParametersAdded, ParameterSeen, UpdatesMeasured
+from autograd_doctor.events.numerics import UpdatesMeasured
+from autograd_doctor.events.steps import OptimizerStepped
+from autograd_doctor.events.subjects import OptimizerBuilt, ParametersAdded, ParameterSeen
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

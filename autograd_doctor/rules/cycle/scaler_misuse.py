@@ -6,7 +6,10 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from autograd_doctor.events import BackwardRan, OptimizerBuilt, OptimizerStepped, ProgramRaised, ScalerUsed
+from autograd_doctor.events.cycle import ScalerUsed
+from autograd_doctor.events.run import ProgramRaised
+from autograd_doctor.events.steps import BackwardRan, OptimizerStepped
+from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

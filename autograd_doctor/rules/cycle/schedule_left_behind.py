@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import OptimizerBuilt, OptimizerStepped, ScheduleLeftBehind
+from autograd_doctor.events.cycle import ScheduleLeftBehind
+from autograd_doctor.events.steps import OptimizerStepped
+from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

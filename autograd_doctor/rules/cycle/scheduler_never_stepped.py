@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import (
-    BatchDrawn,
-    LengthShortened,
-    LightStepsCounted,
-    OptimizerBuilt,
-    OptimizerStepped,
-    SchedulerIdle,
-)
+from autograd_doctor.events.cycle import SchedulerIdle
+from autograd_doctor.events.run import LightStepsCounted
+from autograd_doctor.events.steps import BatchDrawn, LengthShortened, OptimizerStepped
+from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import (
-    Event,
-    LightStepsCounted,
-    OptimizerBuilt,
-    OptimizerStepped,
-    ScalerUsed,
-    SchedulerStepped,
-)
+from autograd_doctor.events.cycle import ScalerUsed, SchedulerStepped
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.run import LightStepsCounted
+from autograd_doctor.events.steps import OptimizerStepped
+from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

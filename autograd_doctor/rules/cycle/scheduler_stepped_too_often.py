@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 from math import log
 
-from autograd_doctor.events import BatchDrawn, LightStepsCounted, OptimizerStepped, RunEnded, SchedulerStepped
+from autograd_doctor.events.cycle import SchedulerStepped
+from autograd_doctor.events.run import LightStepsCounted, RunEnded
+from autograd_doctor.events.steps import BatchDrawn, OptimizerStepped
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

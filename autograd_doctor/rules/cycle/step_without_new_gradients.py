@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import (
-    BackwardRan,
-    ForwardRan,
-    GradientsCleared,
-    LossDropped,
-    OptimizerBuilt,
-    OptimizerStepped,
-    TermIdle,
-    TermUsed,
-)
+from autograd_doctor.events.connectivity import LossDropped, TermIdle, TermUsed
+from autograd_doctor.events.steps import BackwardRan, ForwardRan, GradientsCleared, OptimizerStepped
+from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

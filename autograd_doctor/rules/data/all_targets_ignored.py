@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import LightStepsCounted, MaskedOut, TargetsSeen
+from autograd_doctor.events.data import MaskedOut, TargetsSeen
+from autograd_doctor.events.run import LightStepsCounted
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import IteratorUsedUp, OptimizerStepped
+from autograd_doctor.events.data import IteratorUsedUp
+from autograd_doctor.events.steps import OptimizerStepped
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import CheckpointRan, ParameterSeen, ProgramRaised
+from autograd_doctor.events.errors import CheckpointRan
+from autograd_doctor.events.run import ProgramRaised
+from autograd_doctor.events.subjects import ParameterSeen
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from autograd_doctor.events import ParameterSeen, SavedTensorChanged
+from autograd_doctor.events.errors import SavedTensorChanged
+from autograd_doctor.events.subjects import ParameterSeen
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

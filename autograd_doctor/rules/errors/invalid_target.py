@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import BlankTargets, OperationFailed, ProgramRaised, TensorFacts
+from autograd_doctor.events.errors import BlankTargets, OperationFailed
+from autograd_doctor.events.facts import TensorFacts
+from autograd_doctor.events.run import ProgramRaised
 from autograd_doctor.findings import Evidence, Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

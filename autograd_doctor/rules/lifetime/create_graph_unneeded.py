@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from autograd_doctor.events import BackwardRan, GraphRetained
+from autograd_doctor.events.lifetime import GraphRetained
+from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

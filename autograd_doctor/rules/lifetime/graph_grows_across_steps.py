@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from autograd_doctor.events import BackwardRan, OptimizerStepped, ProgramRaised
+from autograd_doctor.events.run import ProgramRaised
+from autograd_doctor.events.steps import BackwardRan, OptimizerStepped
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from autograd_doctor.events import ParameterSeen, SnapshotKept, WeightsMetThemselves
+from autograd_doctor.events.lifetime import SnapshotKept, WeightsMetThemselves
+from autograd_doctor.events.subjects import ParameterSeen
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import BatchLeakJudged, ModuleSeen
+from autograd_doctor.events.losses import BatchLeakJudged
+from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Confidence, Finding, Related, Severity
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import LastBatchKept, ModuleSeen, ParameterSeen
+from autograd_doctor.events.losses import LastBatchKept
+from autograd_doctor.events.subjects import ModuleSeen, ParameterSeen
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

@@ -6,7 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from autograd_doctor.events import BatchDrawn, ProgramRaised
+from autograd_doctor.events.run import ProgramRaised
+from autograd_doctor.events.steps import BatchDrawn
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

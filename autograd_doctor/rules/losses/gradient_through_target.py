@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import BackwardRan, ParameterCopied, ParameterSeen, TargetLearned
+from autograd_doctor.events.losses import TargetLearned
+from autograd_doctor.events.steps import BackwardRan
+from autograd_doctor.events.subjects import ParameterCopied, ParameterSeen
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

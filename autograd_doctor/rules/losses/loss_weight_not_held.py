@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from autograd_doctor.events import BackwardRan, FreeWeight
+from autograd_doctor.events.losses import FreeWeight
+from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

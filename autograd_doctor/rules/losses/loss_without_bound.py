@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from itertools import takewhile
 from statistics import median
 
-from autograd_doctor.events import BackwardRan, LossesFollowed, OptimizerBuilt, OptimizerStepped, ParameterSeen
+from autograd_doctor.events.numerics import LossesFollowed
+from autograd_doctor.events.steps import BackwardRan, OptimizerStepped
+from autograd_doctor.events.subjects import OptimizerBuilt, ParameterSeen
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from statistics import fmean
 
-from autograd_doctor.events import BackwardRan, LossSignSeen, OptimizerBuilt, OptimizerStepped, ParameterSeen
+from autograd_doctor.events.losses import LossSignSeen
+from autograd_doctor.events.steps import BackwardRan, OptimizerStepped
+from autograd_doctor.events.subjects import OptimizerBuilt, ParameterSeen
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from autograd_doctor.events import BackwardRan, LayersChained, LayerUsedOtherwise, ParameterSeen
+from autograd_doctor.events.losses import LayersChained, LayerUsedOtherwise
+from autograd_doctor.events.steps import BackwardRan
+from autograd_doctor.events.subjects import ParameterSeen
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from autograd_doctor.events import ModuleSeen, PaddedTargetsSeen
+from autograd_doctor.events.losses import PaddedTargetsSeen
+from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from statistics import mean, stdev
 
-from autograd_doctor.events import PositivesCompared
+from autograd_doctor.events.losses import PositivesCompared
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

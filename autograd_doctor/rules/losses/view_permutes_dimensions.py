@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import AxesMixed, BackwardRan
+from autograd_doctor.events.losses import AxesMixed
+from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

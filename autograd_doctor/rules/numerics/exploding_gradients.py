@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from statistics import median
 
-from autograd_doctor.events import GradientsClipped, LayersMeasured, OptimizerBuilt, OptimizerStepped, UpdatesMeasured
+from autograd_doctor.events.cycle import GradientsClipped
+from autograd_doctor.events.numerics import LayersMeasured, UpdatesMeasured
+from autograd_doctor.events.steps import OptimizerStepped
+from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

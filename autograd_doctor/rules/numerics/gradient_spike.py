@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median
 
-from autograd_doctor.events import BackwardRan, GradientMeasured, GradientsClipped, LossesFollowed, OptimizerStepped
+from autograd_doctor.events.cycle import GradientsClipped
+from autograd_doctor.events.numerics import GradientMeasured, LossesFollowed
+from autograd_doctor.events.steps import BackwardRan, OptimizerStepped
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

@@ -5,16 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from autograd_doctor.events import (
-    BackwardRan,
-    GradientMeasured,
-    GradientNormsMeasured,
-    LightStepsCounted,
-    OptimizerBuilt,
-    OptimizerStepped,
-    UpdatesMeasured,
-    Zeroing,
-)
+from autograd_doctor.events.numerics import GradientMeasured, UpdatesMeasured
+from autograd_doctor.events.run import LightStepsCounted
+from autograd_doctor.events.steps import BackwardRan, GradientNormsMeasured, OptimizerStepped, Zeroing
+from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

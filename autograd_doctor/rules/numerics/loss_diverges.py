@@ -5,15 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from statistics import median
 
-from autograd_doctor.events import (
-    BackwardRan,
-    CarriedValueMeasured,
-    LossesFollowed,
-    NonFiniteProduced,
-    OptimizerBuilt,
-    OptimizerStepped,
-    UpdatesMeasured,
-)
+from autograd_doctor.events.numerics import CarriedValueMeasured, LossesFollowed, NonFiniteProduced, UpdatesMeasured
+from autograd_doctor.events.steps import BackwardRan, OptimizerStepped
+from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

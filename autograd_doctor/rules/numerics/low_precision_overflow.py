@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import (
-    BackwardRan,
-    GradientsCleared,
-    NonFiniteGradient,
-    NonFiniteProduced,
-    OptimizerStepped,
-    ScalerUsed,
-)
+from autograd_doctor.events.cycle import ScalerUsed
+from autograd_doctor.events.numerics import NonFiniteProduced
+from autograd_doctor.events.steps import BackwardRan, GradientsCleared, NonFiniteGradient, OptimizerStepped
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events import (
-    BackwardRan,
-    NonFiniteGradient,
-    NonFiniteProduced,
-    OptimizerStepped,
-    ScalerUsed,
-    TensorFacts,
-)
+from autograd_doctor.events.cycle import ScalerUsed
+from autograd_doctor.events.facts import TensorFacts
+from autograd_doctor.events.numerics import NonFiniteProduced
+from autograd_doctor.events.steps import BackwardRan, NonFiniteGradient, OptimizerStepped
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

@@ -5,16 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from autograd_doctor.events import (
-    BackwardRan,
-    GrownWithin,
-    NonFiniteGradient,
-    NonFiniteProduced,
-    OptimizerBuilt,
-    OptimizerStepped,
-    ScalerUsed,
-    TensorFacts,
-)
+from autograd_doctor.events.cycle import ScalerUsed
+from autograd_doctor.events.facts import TensorFacts
+from autograd_doctor.events.numerics import GrownWithin, NonFiniteProduced
+from autograd_doctor.events.steps import BackwardRan, NonFiniteGradient, OptimizerStepped
+from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

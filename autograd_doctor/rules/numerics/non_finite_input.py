@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from msgspec import structs
 
-from autograd_doctor.events import BackwardRan, BatchDrawn, NonFiniteGradient, NonFiniteInput, NonFiniteProduced
+from autograd_doctor.events.numerics import NonFiniteInput, NonFiniteProduced
+from autograd_doctor.events.steps import BackwardRan, BatchDrawn, NonFiniteGradient
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from statistics import median
 
-from autograd_doctor.events import BackwardRan, LayersMeasured, LossesFollowed, UpdatesMeasured
+from autograd_doctor.events.numerics import LayersMeasured, LossesFollowed, UpdatesMeasured
+from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.findings import Evidence, Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace

@@ -1,0 +1,249 @@
+"""Events about whether the loss reaches every parameter."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.facts import GradSwitch
+from autograd_doctor.events.steps import Cut
+from autograd_doctor.findings import Location
+
+
+class CopyKept(Event, frozen=True):
+    """A model that nothing trains was called while others learned, and something gave it new weights every so often.
+
+    location: the newest line that called it. written_at: that was last seen to write to it, if one was. changes: how
+    often its weights had changed from one look to the next; longest: the most steps that were between two changes.
+    changed, seen: the steps of the newest change, and of the newest call. calls: looks since then, each in another
+    step.
+    """
+
+    module: int
+    location: Location | None
+    written_at: Location | None
+    changes: int
+    longest: int
+    changed: int
+    seen: int
+    calls: int
+
+
+class FlagIgnored(Event, frozen=True):
+    """An attribute that torch does not read was set to say whether parameters learn, and a step later they do not heed
+    it.
+
+    holder: the kind of object that it was set on. asked: what it was set to. parameters: those that it was to concern
+    and that still require a gradient if it was False, or still require none if it was True.
+    """
+
+    holder: str
+    name: str
+    asked: bool
+    parameters: list[int]
+    location: Location | None
+
+
+class ForwardsWithoutBackward(Event, frozen=True):
+    """Forward passes of a root module in one step built graphs that no backward ever used.
+
+    bytes_held: most that the graph of one pass kept, beside parameters, buffers and inputs. seconds: all passes took.
+    called_from: the outermost line on the way to them that passes which a backward used do not come along.
+    """
+
+    module: int
+    location: Location | None
+    training: bool
+    passes: int
+    bytes_held: int
+    seconds: float = 0.0
+    called_from: Location | None = None
+
+
+class IdleForwardUsed(Event, frozen=True):
+    """A backward came through a pass from where others had been reported as `ForwardsWithoutBackward`."""
+
+    module: int
+    location: Location | None
+    training: bool
+
+
+class ModeSet(Event, frozen=True):
+    """`train()` or `eval()` on a module that is a root, or became one."""
+
+    module: int
+    training: bool
+    location: Location | None
+
+
+class ModeNotHeeded(Event, frozen=True):
+    """A function that takes the mode did what it does in training inside a root in eval mode, and was not told to.
+
+    module: the root. Told once for each line.
+    """
+
+    module: int
+    function: str
+    location: Location | None
+    grad_enabled: bool
+
+
+class GradModeLeftOff(Event, frozen=True):
+    """Gradients were switched off globally by a bare call, and work of the program ran under it afterwards."""
+
+    switch: GradSwitch
+    work: Location | None
+
+
+class ConstantTerm(Struct, frozen=True):
+    """A summand of a loss without a gradient, computed in the same step from the values of `parameters`.
+
+    location: the line that added it to terms with a gradient. name: the user's variable. operation, made_at: what made
+    it. cuts: where the gradient paths ended. copied: the values left torch on the way, and came back; guessed: which of
+    them did was not seen. value, sum: of it and of the sum that it was added to, over all elements. numel: how many
+    these are. was_live: in an earlier step, all that was added at this line had a graph.
+    """
+
+    location: Location | None
+    name: str
+    operation: str
+    made_at: Location | None
+    parameters: list[int]
+    cuts: list[Cut]
+    copied: bool = False
+    guessed: bool = False
+    value: float | None = None
+    sum: float | None = None
+    numel: int = 1
+    was_live: bool = False
+
+
+class LossExamined(Event, frozen=True):
+    """A loss that went backward was followed down to the terms of which it is the sum, all of which were seen made.
+
+    terms: those that have no gradient, and that no other backward teaches; most losses have none.
+    """
+
+    backward: int
+    location: Location | None
+    terms: list[ConstantTerm]
+
+
+class SamplesUsed(Event, frozen=True):
+    """What `sample()` had drawn at a line in the same step went by value into a loss that went backward.
+
+    The distribution has `rsample()`, its parameters required gradients, and gradients were on. kind: its class.
+    parameters: for each of its tensors, the parameters to which that one had a graph. estimated: the log-probability of
+    what was drawn is in a loss of the step, weighted by what came of it.
+    """
+
+    backward: int
+    location: Location | None
+    kind: str
+    parameters: list[list[int]]
+    estimated: bool
+
+
+class TermIdle(Event, frozen=True):
+    """A scalar with a graph is made of trained parameters once in a step, and nothing takes it in before it dies.
+
+    Or a number for each sample, which a line has added up over several calls. idle: in how many steps so far, of so
+    many that were listened to since it was first made (`steps`). name: the user's variable, if a backward found it
+    there. named_at: where that took it from a function that made it. parameters: those that it was computed from, with
+    a gradient.
+    """
+
+    location: Location | None
+    operation: str
+    name: str
+    parameters: list[int]
+    idle: int
+    steps: int
+    named_at: Location | None = None
+
+
+class LossDropped(Event, frozen=True):
+    """A scalar with a graph, made of trained parameters once in a step, was read and died: no operation with a graph
+    took it in, and no backward came through it. Said once for each operation and line. The fields are those of
+    `TermIdle`. derived: a second derivative that was taken with `create_graph=True` is in it.
+    """
+
+    location: Location | None
+    operation: str
+    name: str
+    parameters: list[int]
+    named_at: Location | None = None
+    derived: bool = False
+
+
+class TermUsed(Event, frozen=True):
+    """Such a scalar, idle or dropped, made by the same operation at the same place, was of use after all."""
+
+    location: Location | None
+    operation: str
+
+
+class LeafCollected(Event, frozen=True):
+    """Backwards wrote to the `.grad` of a leaf that the program made itself, and not as a parameter, in a second step.
+
+    location: the line that made it or had it require a gradient.
+    """
+
+    parameter: int
+    location: Location | None
+
+
+class LeafUsed(Event, frozen=True):
+    """The program has a use for such a leaf or its gradient.
+
+    how: it read `.grad`; asked `torch.autograd.grad` for a gradient at the leaf or at what was made of it alone; left a
+    hook on it; changed its values; or passed it to a checkpoint, which needs something that requires a gradient.
+    """
+
+    parameter: int
+    how: Literal["read", "asked", "hooked", "changed", "checkpointed"]
+    location: Location | None = None
+
+
+class ChoiceWithoutGradient(Event, frozen=True):
+    """Values were looked up by a choice, and of the loss only what compares them with what they were chosen for teaches
+    these parameters, on whose values the other terms depend.
+
+    location: where they were looked up.
+    """
+
+    parameters: list[int]
+    location: Location | None
+
+
+class FlatDerivative(Event, frozen=True):
+    """`grad(…, create_graph=True)` of what is a derivative itself gave nothing but zeros, `values` of them.
+
+    location: of the call, or, of a function that takes other derivatives at the same line (taken_at), where that was
+    called. operation: an activation in the graph the slope of which is constant but at single points; activation_at:
+    where it was called.
+    """
+
+    location: Location | None
+    taken_at: Location | None
+    operation: str
+    activation_at: Location | None
+    values: int
+
+
+class FixedSlopeAdded(Event, frozen=True):
+    """A loss that went backward holds the sum of a derivative without a graph and of what has one, to the same
+    parameters.
+
+    taken_at: where `autograd.grad` gave the derivative with respect to data, without `create_graph`. added_at,
+    operation: the sum. parameters: those that it depends on and that get a gradient through the other summand alone.
+    Told in two steps for each line.
+    """
+
+    backward: int
+    taken_at: Location | None
+    added_at: Location | None
+    operation: str
+    parameters: list[int]

@@ -1,0 +1,115 @@
+"""Events of the step life cycle, beyond the steps themselves: clipping, scaling, schedules, averages."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from autograd_doctor.events.event import Event
+from autograd_doctor.findings import Location
+
+
+class AverageEvaluated(Event, frozen=True):
+    """An equal average of weights, in which batch-norms keep statistics, was called in eval mode, and never in training
+    mode. averaged: how many models it is made of. location: of the newest call. Told at the end of the run.
+    """
+
+    module: int
+    norms: list[str]
+    averaged: int
+    location: Location | None
+
+
+class ParametersCompared(Event, frozen=True):
+    """The values of parameters were compared with those that they had when they first came into view, in step `since`.
+
+    parameters: those that an optimizer holds, or that a backward wrote a gradient to. changed: those that had another
+    value at this look or at an earlier one.
+    """
+
+    parameters: list[int]
+    changed: list[int]
+    since: int = 0
+
+
+class AveragesDiscarded(Event, frozen=True):
+    """New values for parameters that no optimizer holds were computed from them and from ones that learn, and died.
+
+    No operation had taken them in, and the parameters were as before. location: of the first.
+    """
+
+    parameters: list[int]
+    location: Location | None
+
+
+class GradientsClipped(Event, frozen=True):
+    """Gradients were clipped. norm: total norm before, as the function returned it (None for clipping by value).
+
+    fresh: parameters whose gradient a backward wrote and no step has consumed yet. missing: those without gradient.
+    loss_scale: scale still multiplied into the gradients (1.0 when unscaled or no scaler is in use).
+    """
+
+    parameters: list[int]
+    fresh: list[int]
+    missing: list[int]
+    location: Location | None
+    limit: float
+    norm: float | None = None
+    loss_scale: float = 1.0
+    kind: Literal["norm", "value"] = "norm"
+
+
+class ScalerUsed(Event, frozen=True):
+    """A call on a `GradScaler` that is enabled. `scale` is the loss scale at that time."""
+
+    scaler: int
+    call: Literal["scale", "unscale_", "step", "update"]
+    scale: float
+    location: Location | None
+    optimizer: int | None = None
+    found_inf: bool = False
+
+
+class SchedulerStepped(Event, frozen=True):
+    """A learning-rate scheduler stepped. `first` marks the call that its constructor makes.
+
+    `length` is the number of its steps after which the schedule has run through (`T_max`, `total_steps`, the last
+    milestone), None if it has no end or tells none. `follows_metric`: the rate depends on a value that it is given.
+    `count`: how often it was stepped so far, by its own count. `unprepared`: what of "optimizer" and "scheduler" the
+    program's accelerator was not given to prepare, none where it has none.
+    """
+
+    scheduler: int
+    name: str
+    kind: str
+    optimizer: int | None
+    location: Location | None
+    learning_rates: list[float | None] = []
+    first: bool = False
+    length: int | None = None
+    follows_metric: bool = False
+    count: int = 0
+    unprepared: list[str] = []
+
+
+class ScheduleLeftBehind(Event, frozen=True):
+    """An optimizer stepped for the first time since it got its state from a file that holds a schedule's as well, and
+    its scheduler had not taken a step.
+
+    entry: of the file, in which that state is. steps: how many the schedule in the file had taken. learning_rates: of
+    each group now. loaded_at: where the optimizer got its state; made_at: where its scheduler was made.
+    """
+
+    optimizer: int
+    entry: str
+    steps: int
+    learning_rates: list[float | None]
+    loaded_at: Location | None
+    made_at: Location | None
+
+
+class SchedulerIdle(Event, frozen=True):
+    """A learning-rate scheduler was built, at this line, and neither it nor one that holds it stepped until the end."""
+
+    kind: str
+    optimizer: int
+    location: Location | None

@@ -1,0 +1,479 @@
+"""Events about data and about what is loaded."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from autograd_doctor.events.event import Event
+from autograd_doctor.findings import Location
+
+
+class BatchRepeated(Event, frozen=True):
+    """One training step after the other saw the same samples, to the bit, although they were fetched anew.
+
+    how: each step took the first batch of a new pass over a loader, or the same slice of a tensor. location: where the
+    pass began, or the module was called. name: of the loader or the module. steps: in how many so far, from `since` on.
+    samples: in the batch. of: in all. rest_used: a module was called with other rows of the tensor, or may have been.
+    """
+
+    how: Literal["new pass", "same slice"]
+    location: Location | None
+    name: str
+    since: int
+    steps: int
+    samples: int
+    of: int
+    rest_used: bool = False
+
+
+class IteratorUsedUp(Event, frozen=True):
+    """A loop came back to an iterator that had come to its end, and no step was taken in it any more.
+
+    name: of the variable that holds the iterator. kind: its type. location: the loop over it. fed: whether steps were
+    taken while it had something to give. rounds: how often the loop came back in vain, at least.
+    """
+
+    name: str
+    kind: str
+    location: Location | None
+    fed: bool
+    rounds: int
+
+
+class TargetsSeen(Event, frozen=True):
+    """What the targets of a loss were at one line, over all steps that were looked at so far.
+
+    operation: the loss. steps, elements: how many. classes: how often each came, of whole numbers, with the most
+    frequent first. class_count: how many there were. low, high: extremes. logits: classes that the model tells apart.
+    all_ignored: steps in which each target was the ignored one. weighted: classes or samples have weights.
+    weights: of the classes, or of those that are of the only one, where these were the same in all steps; weights_at:
+    the line that gave them to a module.
+    per_sample: there is one target for each sample. summed: the loss was added to something else.
+    stateful: the model was given what it computed in an earlier step.
+    source: whether they came from a loader, or a larger tensor, of `rows` in all, read `in_order`; `loader` names it.
+    chosen_at: the line that built the loader, or took them out of the tensor. clustered, deviations: see
+    `reading.clustering`. made_of: the parameters of the models that said what they are, if any did.
+    """
+
+    location: Location | None
+    operation: str
+    name: str
+    since: int
+    steps: int
+    elements: int
+    classes: dict[int, int]
+    class_count: int
+    low: float | None
+    high: float | None
+    logits: int
+    all_ignored: int
+    ignore_index: int | None
+    weighted: bool
+    per_sample: bool
+    stateful: bool
+    source: Literal["", "drawn", "chosen"]
+    chosen_at: Location | None
+    rows: int
+    in_order: bool
+    loader: str
+    clustered: float
+    deviations: float
+    summed: bool = False
+    weights: list[float] = []
+    weights_at: Location | None = None
+    made_of: list[int] = []
+
+
+class TargetScaleSeen(Event, frozen=True):
+    """How large predictions were, at the first and the last look at a line that compares them with targets from data.
+
+    Sizes are medians of absolute values: of predictions (first, last), and of the targets of all steps.
+    """
+
+    location: Location | None
+    operation: str
+    name: str
+    target: float
+    first_step: int
+    first: float
+    last_step: int
+    last: float
+
+
+class MaskedOut(Event, frozen=True):
+    """A boolean mask left nothing of a tensor with a graph, of which a loss, a sum or a mean was then computed.
+
+    empty: in how many of the steps in which the mask was used. in_a_row: in how many of the latest without a break,
+    since which step. weights: it was multiplied by losses of elements.
+    """
+
+    location: Location | None
+    name: str
+    shape: list[int]
+    empty: int
+    steps: int
+    in_a_row: int = 0
+    since: int = 0
+    weights: bool = False
+
+
+class FirstLayerFed(Event, frozen=True):
+    """A layer with weights took in data that no weight had worked on, and no normalisation took its output over.
+
+    Of a second step, if both were alike. location: the line that called the module, applied_at: that of the layer.
+    mean, deviation: of the step in which each was smaller. low, high: of both.
+    """
+
+    location: Location | None
+    applied_at: Location | None
+    operation: str
+    name: str
+    shape: list[int]
+    mean: float
+    deviation: float
+    low: float
+    high: float
+
+
+class StoredDataChanged(Event, frozen=True):
+    """Reading samples of a data set has changed what it stores in a field.
+
+    location: the line that did, if it was `seen`, else the one that reads. samples: how many were changed so far;
+    again: those of them that another reading changed once more. index, times: one of them; size_before, size: the mean
+    of its absolute values at first and after its latest reading.
+    """
+
+    dataset: str
+    field: str
+    location: Location | None
+    seen: bool
+    samples: int
+    again: int
+    index: int
+    times: int
+    size_before: float
+    size: float
+
+
+class RowsCompared(Event, frozen=True):
+    """Samples that a module was evaluated on, beside those that it had been trained on before, told apart bit for bit.
+
+    location: the line that called the module. loader: that the samples were drawn from, if any. own_loader: training
+    drew from another. evaluated, trained: different samples of each. shared: how many of the former were trained on.
+    complete: training had gone through all of its samples. tells_apart: samples are so rich that equal ones are so for
+    a reason. first, last: the steps after which it was evaluated on them. again: how many of them are among others that
+    the same line evaluated before. alike: the share of the samples of a first pass over training data that equal one
+    before them. teaches: what it returned here flowed into a root of a backward, as targets of another model do.
+    """
+
+    module: int
+    location: Location | None
+    loader: str
+    own_loader: bool
+    evaluated: int
+    trained: int
+    shared: int
+    complete: bool
+    tells_apart: bool
+    first: int = 0
+    last: int = 0
+    again: int = 0
+    alike: float = 0.0
+    teaches: bool = False
+
+
+class InputsAlike(Event, frozen=True):
+    """All samples that a line trained a module on were the same, bit for bit, in all that it was called with.
+
+    constant: so were all values in them, and this was the value. read: they came out of arrays in
+    each step anew, and of no loader or larger tensor.
+    """
+
+    module: int
+    location: Location | None
+    name: str
+    shape: list[int]
+    steps: int
+    samples: int
+    constant: float | None
+    read: bool = False
+
+
+class WorkersAlike(Event, frozen=True):
+    """Workers of a loader delivered the same batch one after the other, to the bit; those of other rounds differed.
+
+    alike: in how many of the rounds in which each had its turn. location: the line that built the loader. stream: its
+    data set is of the iterable kind.
+    """
+
+    location: Location | None
+    name: str
+    dataset: str
+    workers: int
+    rounds: int
+    alike: int
+    stream: bool
+
+
+class RowsNeverDrawn(Event, frozen=True):
+    """Rows of a tensor were drawn by random indices from a range that leaves some out, and nothing else took those.
+
+    location: the line that drew the indices. chosen_at: the one that took the rows. low, high: the range. rows: of the
+    tensor. name: of the variable that holds it. samples: how many rows were seen to be taken. evaluated: a module was
+    evaluated on the whole tensor, on the rows that are drawn and on the others alike.
+    """
+
+    location: Location | None
+    chosen_at: Location | None
+    name: str
+    low: int
+    high: int
+    rows: int
+    samples: int
+    evaluated: bool = False
+
+
+class SamplerRepeats(Event, frozen=True):
+    """A sampler drew the same samples in each pass, and no loader drew the others of a data set of as many.
+
+    location: the line of the sampler that drew at random, the sampler, or the line that built the loader. sampler: its
+    class. at_random: it was seen to draw by itself. rows: samples in the data set. drawn: how many of them came.
+    passes: whole ones. evaluated: a module was evaluated on the whole that the data set stores.
+    """
+
+    location: Location | None
+    sampler: str
+    at_random: bool
+    rows: int
+    drawn: int
+    passes: int
+    evaluated: bool
+
+
+class SamplerFallsShort(Event, frozen=True):
+    """A sampler of torch was made for fewer samples than the data set of its loader has.
+
+    location: the line that built the loader. sampler: its class. rows: samples in the data set. reach: it can draw only
+    the first so many. weighted: it was given so many weights.
+    """
+
+    location: Location | None
+    sampler: str
+    rows: int
+    reach: int
+    weighted: bool
+
+
+class PairsMisaligned(Event, frozen=True):
+    """Inputs and targets of a loss were taken from tensors of as many rows in different orders, of which one is random.
+
+    location: of the loss. input_at, target_at: the lines that took their rows, None where all rows went in as they are.
+    rows: of these tensors. steps: in how many of the steps that were looked at closely (`of`), and had both.
+    """
+
+    location: Location | None
+    input_at: Location | None
+    target_at: Location | None
+    target: str
+    rows: int
+    steps: int
+    of: int
+
+
+class LabelsLost(Event, frozen=True):
+    """Samples that came again had kept their label, and since some step they get another each time, as by chance.
+
+    location: of the loss. before: samples that came again with their label. again: those that came twice since then,
+    of which `agreeing` had the same label both times. chance: the share of which that is to be expected.
+    """
+
+    module: int
+    location: Location | None
+    target: str
+    since: int
+    before: int
+    again: int
+    agreeing: int
+    chance: float
+
+
+class SamplesMisordered(Event, frozen=True):
+    """A collate function put one field of its samples into another order than another field.
+
+    moved: the tensor of a batch that is not in the order of the samples; left: one that belongs to it, in another
+    order. Both by where they stand in the batch. rows: of the batch; apart: how many of them do not go together.
+    """
+
+    location: Location | None
+    moved: str
+    left: str
+    rows: int
+    apart: int
+
+
+class SeedRepeated(Event, frozen=True):
+    """A line went on to give a global generator the same seed, in one training step after the other.
+
+    steps: in how many so far, from `since` on. times: how often in all of them. repeated: after how many of these steps
+    the generator stood just where it stood after the step before, although numbers had been drawn since the seed.
+    called_from: the line that called the function of this line. shared: that function was called from elsewhere, too.
+    """
+
+    location: Location | None
+    called_from: Location | None
+    shared: bool
+    generator: Literal["torch", "Python", "NumPy"]
+    seed: str
+    since: int
+    steps: int
+    times: int
+    repeated: int
+
+
+class StateLoaded(Event, frozen=True):
+    """`load_state_dict` went through. It names the first few of the keys that found no counterpart.
+
+    module: the number of what it was loaded into, among such modules. keys, elements: of the module; loaded: those of
+    them that the state gave a value to; given: what the state held. renamed: how keys of the state would have to begin,
+    or not to begin, for so many of them to fit (`fitting`); nested_in: the entry of the state that holds such keys.
+    """
+
+    module: int
+    name: str
+    location: Location | None
+    keys: int
+    elements: int
+    loaded_keys: int
+    loaded_elements: int
+    given_keys: int
+    given_elements: int
+    missing: list[str] = []
+    unexpected: list[str] = []
+    missing_keys: int = 0
+    unexpected_keys: int = 0
+    renamed: Literal["", "remove", "add"] = ""
+    prefix: str = ""
+    fitting: int = 0
+    nested_in: str = ""
+
+
+class StatisticsLeft(Event, frozen=True):
+    """Normalisations were used with running statistics as they are at first, and with weights of others.
+
+    module: the root that was called; used_at: where. norms: the first few of them, of so many (`count`). location: the
+    line that copied the weights, has them follow (`averaged`), or loaded them without statistics (`loaded`), None where
+    that was not seen. source:
+    whose weights they are, "" where that is not known; mean: the largest mean there, without its sign; lowest, highest:
+    the extremes of its variances.
+    """
+
+    module: int
+    location: Location | None
+    used_at: Location | None
+    norms: list[str]
+    count: int
+    loaded: bool = False
+    averaged: bool = False
+    source: str = ""
+    mean: float | None = None
+    lowest: float | None = None
+    highest: float | None = None
+
+
+class ScaledByItself(Event, frozen=True):
+    """All samples of an evaluation together had mean 0 and standard deviation 1, to the last digits.
+
+    name: of the argument. samples: how many there were; none had been trained on. fields: channels or features that
+    were so, 1 if it is all values together. mean: of these, the one furthest from 0. trained: different samples that
+    the module was trained on. Told at the end of the run.
+    """
+
+    module: int
+    name: str
+    samples: int
+    fields: int
+    mean: float
+    trained: int
+    location: Location | None
+
+
+class EvaluationOffScale(Event, frozen=True):
+    """All that a line evaluated a module on was much larger, or much smaller, than what the module was trained on.
+
+    name: of the argument. calls: of the line that were looked at. batches: of training, likewise. times: by how much,
+    in a quarter of the features at least, the medians of one were above the largest of the other, in each of the calls;
+    `above` if it was the evaluation's. trained, evaluated: median and largest absolute value of a typical feature.
+    """
+
+    module: int
+    name: str
+    location: Location | None
+    calls: int
+    batches: int
+    times: float
+    above: bool
+    trained: tuple[float, float]
+    evaluated: tuple[float, float]
+
+
+class RowsAlike(Event, frozen=True):
+    """All rows that a root was given in training were equal bit for bit, in each of the `steps` that were looked at.
+
+    name: of the argument. different: how many such rows there were, over all steps. Told at the end of the run.
+    """
+
+    module: int
+    name: str
+    location: Location | None
+    rows: int
+    since: int
+    steps: int
+    different: int
+
+
+class TwinPasses(Event, frozen=True):
+    """Two passes of a root in one step were given equal values, returned equal values, and both went into the loss of a
+    backward. first_at, second_at: the lines that call it. same_tensor: they were given the very same one, and what they
+    returned is compared with each other in the loss. Told in a few steps for each pair.
+    """
+
+    backward: int
+    module: int
+    first_at: Location | None
+    second_at: Location | None
+    same_tensor: bool = False
+
+
+class EndIgnored(Event, frozen=True):
+    """A loss over classes counted tokens that a root was given, and ignored the token with which these sequences end.
+
+    token: it is also what fills the positions that a mask hides from the root. rows: of the batch; ended: how many of
+    them end with it. counted: how many targets count. called_at: of the root.
+    """
+
+    module: int
+    name: str
+    token: int
+    rows: int
+    ended: int
+    counted: int
+    location: Location | None
+    called_at: Location | None
+
+
+class TargetInWindow(Event, frozen=True):
+    """The targets that something was compared with were the last values of the sequences that a root was given.
+
+    rows: of the batch; length: of the sequences. channel: which of the values of a moment, None if there is only one,
+    or they are all wanted. recurring: how many values were met in several rows, as they are in windows of one series.
+    called_at: of the root.
+    """
+
+    module: int
+    name: str
+    rows: int
+    length: int
+    channel: int | None
+    recurring: int
+    location: Location | None
+    called_at: Location | None

@@ -1,0 +1,114 @@
+"""Events of autograd's own complaints, of custom functions and of checkpoints."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.facts import TensorFacts
+from autograd_doctor.findings import Location
+
+
+class BlankTargets(Event, frozen=True):
+    """Targets of a CTC loss with a graph held the index of the blank, within the lengths that they were given.
+
+    blanks: how many of `labels`; samples: how many have one. classes: of the prediction, the blank among them. Told for
+    the first few losses of a line.
+    """
+
+    location: Location | None
+    blank: int
+    blanks: int
+    labels: int
+    samples: int
+    classes: int
+
+
+class InPlaceChange(Struct, frozen=True):
+    """An in-place operation on a tensor: which, where, and the version it left."""
+
+    operation: str
+    location: Location | None
+    version: int
+
+
+class SavedTensorChanged(Event, frozen=True):
+    """A tensor saved for backward was changed before the backward that needed it.
+
+    silently: autograd's version counter did not see it (`.data`, an alias). relative_error: of the gradient, measured.
+    """
+
+    backward: int
+    tensor: TensorFacts
+    saved_by: str
+    saved_at: Location | None
+    changed: InPlaceChange
+    needed_at: Location | None
+    silently: bool
+    parameters: list[int] = []
+    relative_error: float | None = None
+
+
+class OperationFailed(Event, frozen=True):
+    """An operation of torch raised: its operands as they reached it, with the variables and lines they came from."""
+
+    operation: str
+    location: Location | None
+    error: str
+    operands: list[TensorFacts]
+    module: str = ""
+
+
+class FunctionJudged(Event, frozen=True):
+    """A custom `autograd.Function` was put through gradcheck on the inputs it met, cut to a small size.
+
+    verdict: "right", "wrong", "surrogate" (forward piecewise constant, or a straight-through gradient by design),
+    "not judged" (with `reason`). input: position of the worst input, error: largest absolute difference.
+    double: gradgradcheck was run instead. judged_on: the tensors that it was called with, under the names of the
+    parameters of its forward. requested: the run was for its sake (`doctor gradcheck`).
+    """
+
+    function: str
+    location: Location | None
+    applied_at: Location | None
+    verdict: Literal["right", "wrong", "surrogate", "not judged"]
+    reason: str = ""
+    input: int | None = None
+    error: float | None = None
+    expected: float | None = None
+    found: float | None = None
+    double: bool = False
+    judged_on: list[TensorFacts] = []
+    requested: bool = False
+
+
+class ContextAttributeKept(Event, frozen=True):
+    """A custom function stored an input or output tensor as an attribute of `ctx`."""
+
+    function: str
+    attribute: str
+    which: Literal["input", "output"]
+    location: Location | None
+    bytes_held: int
+
+
+class CheckpointRan(Event, frozen=True):
+    """An activation checkpoint was recomputed, or could not be.
+
+    no_input_requires_grad: re-entrant, and nothing among its inputs asked for a gradient. difference: largest absolute
+    difference between the first and the recomputed output (None: not compared). statistics_moved_twice: batch-norms.
+    operation: the first whose output differed, at `differs_at`; magnitude: largest absolute value of that output.
+    """
+
+    location: Location | None
+    reentrant: bool
+    no_input_requires_grad: bool = False
+    parameters: list[int] = []
+    difference: float | None = None
+    statistics_moved_twice: list[str] = []
+    function: str = ""
+    operation: str = ""
+    differs_at: Location | None = None
+    magnitude: float | None = None

@@ -1,0 +1,491 @@
+"""Events about losses, about what they are given, and about the model that they teach."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.facts import TensorFacts
+from autograd_doctor.findings import Location
+
+
+class LastBatchKept(Event, frozen=True):
+    """A root was called in eval mode that holds batch-norms which were trained before, and whose momentum, the weight
+    of the newest batch, is close to 1. momentum: the smallest of theirs. location: of the call.
+    """
+
+    module: int
+    norms: list[str]
+    momentum: float
+    location: Location | None
+
+
+class Shaping(Struct, frozen=True, omit_defaults=True):
+    """The operation that gave a tensor its values, behind views, copies and what hardly changes them.
+
+    shape: of its result. dim: over which a softmax ran. low, high: bounds of what it can give, None where there is
+    none. behind: what gave its own input its values, if that is bounded as well.
+    """
+
+    operation: str
+    location: Location | None
+    shape: list[int]
+    dim: int | None = None
+    low: float | None = None
+    high: float | None = None
+    behind: Shaping | None = None
+
+
+class LossOperand(Struct, frozen=True, omit_defaults=True):
+    """The prediction or the target as it reached a loss.
+
+    sums: the smallest and the largest sum over the dimension of classes; log_sums: the same of the logarithm of the sum
+    of exponentials. sums_over_softmax: the smallest and the largest sum over the dimension over which the softmax of
+    the prediction ran. binary: there are only zeros and ones. outside: the share of its values that lie beyond the
+    bounds of the other side.
+    """
+
+    facts: TensorFacts
+    shaping: Shaping | None = None
+    sums: list[float] = []
+    log_sums: list[float] = []
+    sums_over_softmax: list[float] = []
+    binary: bool = False
+    outside: float = 0.0
+
+
+class LossComputed(Event, frozen=True):
+    """A loss was computed from a prediction and a target, and a backward went through it.
+
+    operation: a loss function, or what a loss that is written by hand begins with: a difference, or the product of a
+    logarithm with weights. class_dim: the dimension of the classes, as far as the operation tells. log_target: of
+    `kl_div`. in_order: the targets are 0, 1, 2 … by row, as those of a contrastive loss. normalised_elsewhere: the
+    logarithm of the sum of exponentials of the same prediction was taken as well. target_of_parameters: values of
+    parameters flow into the target. whole: all of its values count alike; none was weighted or left out before the sum.
+    """
+
+    backward: int
+    location: Location | None
+    operation: str
+    prediction: LossOperand
+    target: LossOperand
+    class_dim: int | None = None
+    log_target: bool = False
+    in_order: bool = False
+    normalised_elsewhere: bool = False
+    target_of_parameters: bool = False
+    whole: bool = True
+
+
+class ScoresConfined(Event, frozen=True):
+    """A loss over classes took similarities of unit vectors for scores, of which none is further from 0 than `bound`.
+
+    scaled_at: where a number that is not learned has set that, None for similarities as they are. location: of the
+    loss. Told for the first few losses of a line.
+    """
+
+    location: Location | None
+    scaled_at: Location | None
+    bound: float
+    classes: int
+
+
+class SoftmaxOfOne(Event, frozen=True):
+    """A softmax ran over a dimension of size one, or of another size, after that, at the same line (`varies`)."""
+
+    location: Location | None
+    operation: str
+    shape: list[int]
+    dim: int
+    varies: bool = False
+
+
+class WeightsApart(Event, frozen=True):
+    """A product of matrices took in what a softmax had made, over a dimension that the product goes through slice by
+    slice and never sums up over. location: of the product. Told in two steps for each line with such a softmax.
+
+    Or a `logsumexp` took in the logarithms of what a softmax had made, with others added to them; over: the dimensions
+    that it ran over, none of them that of the softmax.
+    """
+
+    softmax: Shaping
+    operation: str
+    location: Location | None
+    over: list[int] = []
+
+
+class PairsReduced(Event, frozen=True):
+    """Two tensors of as many values, in different shapes, were combined into all pairs of these, and summed up.
+
+    location, operation: what combined them. left, right: its operands. shape: of the pairs. reduced_at: the line that
+    summed them up. backward: that went through the sum; None for a comparison, which has no gradient. even: each pair
+    was the sum of its two values, and all were averaged, which gives what the values one by one would have given.
+    """
+
+    location: Location | None
+    operation: str
+    left: TensorFacts
+    right: TensorFacts
+    shape: list[int]
+    reduced_at: Location | None
+    backward: int | None = None
+    even: bool = False
+
+
+class WeightedTooLate(Event, frozen=True):
+    """A loss function had made one number of `values` values when data of as many, or one for each sample, multiplied
+    it; a backward went through the product.
+
+    location: of the product. operation, reduced_at: the loss function.
+    """
+
+    backward: int
+    location: Location | None
+    operation: str
+    reduced_at: Location | None
+    values: int
+    weights: TensorFacts
+
+
+class PositivesCompared(Event, frozen=True):
+    """A loss was to find, for each of `rows` rows, the other view of its sample among all other rows.
+
+    taken: how its targets take the two views of n samples to lie: as "halves", one after the other, or in "turns".
+    likeness: the mean share of all other rows that have a lower score with a row than the one that it is to find;
+    other_likeness: than the one that would be its other view if they lay the other way. By chance, it is one half.
+    """
+
+    location: Location | None
+    rows: int
+    taken: Literal["halves", "turns"]
+    likeness: float
+    other_likeness: float
+
+
+class FreeWeight(Event, frozen=True):
+    """The loss of a backward depends on a parameter by factors of its terms, and by nothing else.
+
+    sizes: of the factors, without their signs. location: of a product with one of them.
+    """
+
+    backward: int
+    parameter: int
+    sizes: list[float]
+    location: Location | None
+
+
+class ReductionsMixed(Event, frozen=True):
+    """A backward went through the sum of two numbers for one batch: a sum over its samples, and a mean over them.
+
+    location: where they were added. summed, averaged: how many values were reduced, and by which operation (sum_of,
+    mean_of). samples: of the batch. divergence: its size, where what was added up are the divergences of each sample's
+    distribution, and the mean over samples was taken of that.
+    """
+
+    backward: int
+    location: Location | None
+    sum_of: str
+    summed: int
+    sum_at: Location | None
+    mean_of: str
+    averaged: int
+    mean_at: Location | None
+    samples: int
+    divergence: float | None = None
+
+
+class NoiseApart(Event, frozen=True):
+    """A target was normal noise that no model had been given, in a step in which one was given data with other noise.
+
+    shape: of both. location: of the loss; drawn_at: of the noise in the target, added_at: of that in the data;
+    called_at: of the model.
+    """
+
+    location: Location | None
+    name: str
+    shape: list[int]
+    drawn_at: Location | None
+    added_at: Location | None
+    called_at: Location | None
+
+
+class BootstrappedBesideMark(Event, frozen=True):
+    """A prediction was compared with a bootstrapped target, in a step in which nothing used a tensor of zeros and ones.
+
+    location: where data and the discounted prediction were added up; compared_at: of the loss. name: of the target.
+    mark_at: where the tensor was made, with as many `values` as the target has, and so many `ones`.
+    """
+
+    location: Location | None
+    compared_at: Location | None
+    name: str
+    mark_at: Location | None
+    values: int
+    ones: int
+
+
+class EntropyInLoss(Event, frozen=True):
+    """A loss with log-probabilities weighted by what came of a draw holds the entropy of a distribution, too.
+
+    location: where that was asked for. minimised: the loss falls when the entropy does.
+    """
+
+    backward: int
+    location: Location | None
+    minimised: bool
+
+
+class WeightLearns(Event, frozen=True):
+    """A loss holds log-probabilities of what was drawn, or ratios of these, times something that has a graph.
+
+    location: of the product. parameters: those to which the weight has a graph.
+    """
+
+    backward: int
+    location: Location | None
+    parameters: list[int]
+
+
+class LayersChained(Event, frozen=True):
+    """A layer took in what another one had made, with nothing nonlinear in between; told once for each pair.
+
+    first, second: the parameters that are their weights. width_in, width, width_out: features or channels in front of
+    the first, between the two and behind all that takes in the same. in_container: both were called by one
+    `Sequential`. shared: several layers take in what the first made. of_data: no parameter flowed into its input.
+    dropped: dropout lies in between. depthwise: either works on groups of channels. factors: they are convolutions
+    along different axes. from_zero: the weight of the second was zero. idle: an operation on what the first made, the
+    result of which nobody used.
+    """
+
+    first: int
+    second: int
+    first_at: Location | None
+    second_at: Location | None
+    width_in: int
+    width: int
+    width_out: int
+    convolutions: int = 0
+    in_container: bool = False
+    shared: bool = False
+    of_data: bool = False
+    dropped: bool = False
+    depthwise: bool = False
+    factors: bool = False
+    from_zero: bool = False
+    idle: str = ""
+    idle_at: Location | None = None
+
+
+class LayerUsedOtherwise(Event, frozen=True):
+    """After a pair with it was told, what the layer with the weight `first` had made went into something else."""
+
+    first: int
+
+
+class AxesMixed(Event, frozen=True):
+    """A `view` or `reshape` made an axis of the size of another one, the values of which it spread over the result.
+
+    how: "permuted" (the result has the sizes of its input in another order), "samples" (the first axis got the size of
+    the batch, which was another one), "channels" (the last one got the number of channels, which was another one),
+    "merged", "split" (axes below the first were merged, or one was split, as only another order of them allows).
+    size: of that axis, or of the second. learns: a graph came with it. Told in each step of those that are looked at
+    closely.
+    """
+
+    operation: str
+    location: Location | None
+    how: Literal["permuted", "samples", "channels", "merged", "split"]
+    before: list[int]
+    after: list[int]
+    size: int
+    made_by: str = ""
+    made_at: Location | None = None
+    learns: bool = False
+
+
+class BatchLeakJudged(Event, frozen=True):
+    """A copy of a module that trains was called in evaluation mode, with a batch of the program's and with one in which
+    all samples but one were replaced by that one.
+
+    verdict: "independent" (its output stayed the same), "leaks", "knows places" (where all samples were the same
+    one, not all got the same), "not judged" (with `reason`). samples: of the batch. change: largest difference of
+    an output of that sample, relative to the largest of its outputs. inner: the innermost module whose output
+    changed while its inputs had not; inner_kind: its class, if that is torch's own. operation: the first one whose
+    output changed, at `location`. time_first: the inner module takes the first axis for time. axes: of the input of
+    the inner module. shape, output: of the first input and of the first output of the module. tokens: the first
+    input holds whole numbers. inputs: how many tensors it takes. related: another one of them has a value for each
+    pair of samples. collated: a loader put the samples of a batch one after the other along the first axis. varied:
+    it was called with other values later on. called_at: where it was called.
+    """
+
+    module: int
+    verdict: Literal["independent", "leaks", "knows places", "not judged"]
+    reason: str = ""
+    samples: int = 0
+    change: float = 0.0
+    inner: str = ""
+    inner_kind: str = ""
+    operation: str = ""
+    location: Location | None = None
+    time_first: bool = False
+    axes: int = 0
+    shape: list[int] = []
+    output: list[int] = []
+    tokens: bool = False
+    inputs: int = 0
+    related: bool = False
+    collated: bool = False
+    varied: bool = False
+    called_at: Location | None = None
+
+
+class TargetLearned(Event, frozen=True):
+    """A difference that went backward had a graph to parameters on both sides, from passes of their own.
+
+    target_at: where plain data were added to one side, which had been scaled down by a number or by data: the target.
+    compared_at, comparison: the operation that took the difference. parameters: of both sides; where they have none in
+    common, those of the target, and those of the other side are `chasing`. target_pass_at, other_pass_at: where the two
+    predictions were made. Told in two steps for each line.
+    """
+
+    backward: int
+    target_at: Location | None
+    compared_at: Location | None
+    comparison: str
+    parameters: list[int]
+    chasing: list[int] = []
+    target_pass_at: Location | None = None
+    other_pass_at: Location | None = None
+
+
+class TargetsAhead(Event, frozen=True):
+    """The targets of a loss were the tokens that a root took in, so many positions further along (`ahead`).
+
+    module: the root. location: of the loss; called_at: of the root. dim: along which time runs. backward: the next one.
+    read_at: the line of a data set's code that the targets came from. mask: of targets that are the very tokens, the
+    token at places of which the targets do not count, if it stands at most of these, and at no other.
+    """
+
+    module: int
+    ahead: int
+    dim: int
+    location: Location | None
+    called_at: Location | None
+    backward: int
+    read_at: Location | None = None
+    mask: int | None = None
+
+
+class PartialSlopeNorm(Event, frozen=True):
+    """Norms of a derivative that has a graph were compared with a number, and there were too many or too few of them.
+
+    shape: of the derivative; rows: the first of its sizes. outputs: of how many numbers it is the derivative. norms:
+    more than both, or fewer than both. location: where the norms were computed.
+    """
+
+    shape: list[int]
+    rows: int
+    outputs: int
+    norms: int
+    location: Location | None
+    taken_at: Location | None
+    compared_at: Location | None
+
+
+class PaddedTargetsSeen(Event, frozen=True):
+    """A loss over classes had targets at positions at which a root was given sequences that were filled up at the end.
+
+    filled_with: what these hold there. padded: how many of their targets count, of all that do (`counted`). target:
+    the class that all of these are; None if they differ, or if most are ignored, weighed with zero or not reduced.
+    called_at: of the root.
+    """
+
+    module: int
+    operation: str
+    name: str
+    filled_with: float
+    target: int | None
+    padded: int
+    counted: int
+    location: Location | None
+    called_at: Location | None
+
+
+class MaskInverted(Event, frozen=True):
+    """Attention inside a root that was given sequences filled up at the end was to see just these positions.
+
+    operation: what took the mask, at `location`. hides: how many positions that hold something; shows: how many that
+    hold `filled_with`. means: what True says in such a mask; "" where it holds numbers that are added. called_at: of
+    the root.
+    """
+
+    module: int
+    operation: str
+    filled_with: float
+    hides: int
+    shows: int
+    means: Literal["hidden", "shown", ""]
+    location: Location | None
+    called_at: Location | None
+
+
+class LookAheadJudged(Event, frozen=True):
+    """A copy of a root that predicts the next token was called in evaluation mode with other tokens in the last place.
+
+    verdict: "blind" (what it returned for earlier positions stayed the same), "looks ahead", "not judged" (with
+    `reason`); "copies", of a root whose targets are its own tokens: it reads them one after the other, and each makes a
+    difference to what is returned in its place; "sees itself", of one whose targets are its tokens where these were not
+    masked: what it returns for a place depends on the token there. change: of these, relative to the largest value.
+    inner: the innermost module that made a difference; location: the line that calls it. called_at: that of the root.
+    """
+
+    module: int
+    verdict: Literal["blind", "copies", "looks ahead", "not judged", "sees itself"]
+    reason: str = ""
+    change: float = 0.0
+    inner: str = ""
+    location: Location | None = None
+    called_at: Location | None = None
+
+
+class OutputStoodStill(Event, frozen=True):
+    """What a module returned had the same values, to the bit, for all samples of a batch, whose inputs differed.
+
+    operation, at: the last one that made such a result of samples that differed; empty if none did. zero: its weights,
+    if all of them are 0. zeroed_at: what gave them this value. Told for each step that was seen, up to a few.
+    """
+
+    module: int
+    location: Location | None
+    samples: int
+    shape: list[int]
+    operation: str = ""
+    at: Location | None = None
+    zero: list[int] = []
+    zeroed_at: Location | None = None
+
+
+class OutputMoved(Event, frozen=True):
+    """After `OutputStoodStill`, a module returned different values for different samples."""
+
+    module: int
+
+
+class LossSignSeen(Event, frozen=True):
+    """The sign with which a backward went down, or up, something that is never below zero.
+
+    negated: what is minimised is its negative, up to constants and positive weights. operation, bounded_at: what made
+    it. is_loss: that is a loss function of torch. negated_at: where its sign was changed last. maximises: the optimizer
+    that holds the parameters and climbs. Told when it is new for a line.
+    """
+
+    backward: int
+    location: Location | None
+    negated: bool
+    operation: str
+    is_loss: bool
+    bounded_at: Location | None = None
+    negated_at: Location | None = None
+    maximises: int | None = None

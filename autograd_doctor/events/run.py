@@ -1,0 +1,189 @@
+"""Events of the run itself: what was asked for, who watched, how it went and how it ended."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.facts import TensorFacts
+from autograd_doctor.findings import Location
+from autograd_doctor.plan import Assumption, Outcome, Target
+
+
+class RecordingStarted(Event, frozen=True):
+    """The header of a trace: who recorded it, and what was asked for.
+
+    tool: version of the doctor. began: seconds since 1970. rules: codes of those selected. needs: names of the events
+    that they ask for. steps, seconds, max_seconds, batches_per_epoch: see `Plan`.
+    """
+
+    tool: str
+    began: float
+    world_size: int = 1
+    rules: list[str] = []
+    needs: list[str] = []
+    steps: int = 0
+    seconds: float = 0.0
+    max_seconds: float = 0.0
+    batches_per_epoch: int = 0
+
+
+class RecordingDamaged(Event, frozen=True):
+    """Stated by whoever reads a trace: from here on it cannot be read, and what followed is lost.
+
+    full: because there was no more room for it where it was written.
+    """
+
+    reason: str
+    full: bool = False
+
+
+class RunStarted(Event, frozen=True):
+    """The child process is about to run the program. `packages` maps the frameworks present to their versions.
+
+    device: the kind of the best one that there is, whether or not the program will use it.
+    """
+
+    target: str
+    arguments: list[str]
+    cwd: str
+    python: str
+    torch: str
+    device: str
+    packages: dict[str, str] = {}
+
+
+class RunEnded(Event, frozen=True):
+    """The program is over, or was stopped. `exit_code` is what the program itself would have returned.
+
+    "time": the time was up while it moved. "hung": it was training, and then nothing of it moved any more.
+    """
+
+    reason: Literal["finished", "steps", "time", "hung", "exited", "raised", "interrupted"]
+    exit_code: int = 0
+    seconds: float = 0.0
+
+
+class Noted(Event, frozen=True):
+    """Something that the doctor changed or left out, or that torch said, which the person should know (say it once)."""
+
+    text: str
+
+
+class ModelAssumed(Event, frozen=True):
+    """A file that trains nothing defines a model: how it can be trained, which is how it is trained from here on."""
+
+    assumption: Assumption
+
+
+class InstrumentAttached(Event, frozen=True):
+    """An instrument began to watch.
+
+    emits: names of the events that it states. requires: names of the instruments that it reads.
+    """
+
+    instrument: str
+    emits: list[str]
+    requires: list[str] = []
+
+
+class InstrumentDetached(Event, frozen=True):
+    """An instrument watched up to here, as long as it was meant to."""
+
+    instrument: str
+
+
+class InstrumentFailed(Event, frozen=True):
+    """A look of an instrument raised, or it could not be attached: our own failure, never the program's. Said once.
+
+    look: what failed ("attach", or the name of a signal). error: type and message of the exception.
+    """
+
+    instrument: str
+    look: str
+    error: str
+
+
+class InstrumentLimited(Event, frozen=True):
+    """An instrument gave way: from here on it saw less than its events promise (an accelerator, a size limit …)."""
+
+    instrument: str
+    reason: str
+
+
+class DetailTurned(Event, frozen=True):
+    """From here on the operations of the program are recorded (`full`), or only what costs next to nothing."""
+
+    full: bool
+
+
+class LightStepsCounted(Event, frozen=True):
+    """Steps of which only was seen that they were like those before, and what is new in them.
+
+    first: the number of the first. backwards: how many ran in them. by_optimizer: how many steps each optimizer took,
+    and by_hand the program without one. loss: of the last backward.
+    """
+
+    first: int
+    steps: int
+    backwards: int = 0
+    by_optimizer: dict[int, int] = {}
+    by_hand: int = 0
+    loss: float | None = None
+
+
+class MoreDetailNeeded(Event, frozen=True):
+    """Something happened of which only the values of operations could have told the cause, and they were not read."""
+
+    what: Literal["non-finite loss"]
+
+
+class ProcessStarted(Event, frozen=True):
+    """The program started another process, which is not watched: forked, spawned, or Python as a command."""
+
+    how: Literal["fork", "spawn", "forkserver", "command"]
+
+
+class CheckEnded(Event, frozen=True):
+    """The parent's last word, at the end of a saved trace: what it was asked to run, and how the child ended."""
+
+    target: Target
+    outcome: Outcome
+
+
+class StackFrame(Struct, frozen=True):
+    """One frame of a traceback; `own` frames belong to the user's program."""
+
+    location: Location
+    own: bool
+    tensors: list[TensorFacts] = []
+
+
+class MissingModule(Struct, frozen=True):
+    """A module that an import did not find.
+
+    python: the Python that looked for it. folder: one of the project that holds it, and where Python does not look.
+    package: the file of the package, or of the module of that name, which was found and has no such module.
+    """
+
+    name: str
+    python: str
+    folder: str = ""
+    package: str = ""
+
+
+class ProgramRaised(Event, frozen=True):
+    """The program died of an exception. Frames go from the outermost to the one that raised.
+
+    caught: the program caught it, and then ended by itself with an exit code other than 0.
+    missing: the module that an import did not find.
+    """
+
+    kind: str
+    message: str
+    frames: list[StackFrame]
+    in_backward: bool = False
+    caught: bool = False
+    missing: MissingModule | None = None

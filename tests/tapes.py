@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from autograd_doctor.reading.made import Made
+from autograd_doctor.reading.provenance import Provenance
 from autograd_doctor.reading.tape import Op, Value
 
 _NUMBERS = count()
@@ -24,7 +24,7 @@ def data(*shape: int, span: tuple[float, float] | None = None) -> Value:
 
 def given(*shape: int, values: int = 1) -> Value:
     """What was computed from parameters, nobody knows how."""
-    lineage = Made("model", None, 0)
+    lineage = Provenance("model", None, 0)
     lineage.values = lineage.connected = values
     return Value(torch.Size(shape), True, True, _NOWHERE, 0, lineage)
 
@@ -39,8 +39,8 @@ def made(name: str, *operands: Any, shape: tuple[int, ...] = (), place: Any = No
     return output
 
 
-def _lineage(op: Op) -> Made:
-    lineage = Made(op.name, None, 0)
+def _lineage(op: Op) -> Provenance:
+    lineage = Provenance(op.name, None, 0)
     for value in op.values:
         lineage.values |= value.values
         lineage.connected |= value.connected if value.learns else 0

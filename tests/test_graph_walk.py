@@ -27,8 +27,8 @@ from autograd_doctor.reading.graph_walk import (
     reduction_of,
     zeroing_events,
 )
-from autograd_doctor.reading.made import Made
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.provenance import Provenance
 
 CODE = compile("x = 1\ny = 2\nz = 3", "train.py", "exec")
 FIRST, SECOND, THIRD = ((CODE, offset) for offset in (2, 6, 10))
@@ -42,8 +42,8 @@ def walk(*roots: torch.Tensor, inputs: Sequence[Any] = (), backward: int = 1, st
     return GraphWalk(roots, inputs, backward=backward, step=step)
 
 
-def made(operation: str = "mul", place: Place | None = FIRST, step: int = 5) -> Made:
-    return Made(operation, place, step)
+def made(operation: str = "mul", place: Place | None = FIRST, step: int = 5) -> Provenance:
+    return Provenance(operation, place, step)
 
 
 class Marked:
@@ -52,7 +52,7 @@ class Marked:
     def __init__(self) -> None:
         self.nodes: list[Any] = []
 
-    def __call__(self, tensor: torch.Tensor, lineage: Made) -> torch.Tensor:
+    def __call__(self, tensor: torch.Tensor, lineage: Provenance) -> torch.Tensor:
         self.nodes.append(tensor.grad_fn)
         mark(tensor, lineage)
         return tensor
@@ -205,7 +205,7 @@ def test_leaves_below_a_node_are_those_that_its_gradients_reach() -> None:
 
 
 @contextmanager
-def watched(root: torch.Tensor, *, known: dict[int, Made] | None = None) -> Iterator[GradientWatch]:
+def watched(root: torch.Tensor, *, known: dict[int, Provenance] | None = None) -> Iterator[GradientWatch]:
     """A backward that runs in the block, watched."""
     table = known or {}
     watch = GradientWatch(walk(root), looking=nullcontext, made_of=lambda tensor: table.get(id(tensor)))

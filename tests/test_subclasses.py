@@ -10,7 +10,7 @@ from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.testing._internal.two_tensor import TwoTensor
 
-from autograd_doctor.reading.made import has_graph
+from autograd_doctor.reading.provenance import has_graph
 from autograd_doctor.reading.subclasses import (
     dispatches,
     gradient_of,

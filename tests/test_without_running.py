@@ -10,9 +10,9 @@ import numpy
 import torch
 from torch import nn
 
-from autograd_doctor.reading.escapes import _address, _floats
 from autograd_doctor.reading.frame_locals import variables
 from autograd_doctor.reading.module_names import held_name, path_name, root_name
+from autograd_doctor.reading.python_values import _address, _floats
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.without_running import attribute, attributes, is_a, unwrapped
 

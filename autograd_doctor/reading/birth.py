@@ -17,7 +17,7 @@ import torch
 from torch.autograd.function import BackwardCFunction
 
 from autograd_doctor.reading.low_precision import is_low
-from autograd_doctor.reading.made import leaf_of
+from autograd_doctor.reading.provenance import leaf_of
 from autograd_doctor.reading.subclasses import node_of
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.reading.torch_versions import packed

@@ -9,8 +9,8 @@ import torch
 
 from autograd_doctor.reading.graph_structure import nodes_below
 from autograd_doctor.reading.graph_walk import GraphWalk, Node, operation_of
-from autograd_doctor.reading.made import leaf_of
 from autograd_doctor.reading.places import Place
+from autograd_doctor.reading.provenance import leaf_of
 from autograd_doctor.reading.tensor_facts import readable
 
 _SUMS = frozenset({"Add", "Cat", "Mean", "Neg", "Squeeze", "Stack", "Sub", "Sum", "Unsqueeze", "View"})

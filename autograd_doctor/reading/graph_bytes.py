@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from autograd_doctor.reading.made import has_graph, leaf_of
+from autograd_doctor.reading.provenance import has_graph, leaf_of
 from autograd_doctor.reading.subclasses import is_leaf, is_parameter, node_of, storages_of
 from autograd_doctor.reading.torch_versions import Packed, checkpointed, packed
 from autograd_doctor.reading.without_running import attributes, is_a

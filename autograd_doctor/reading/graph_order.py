@@ -8,7 +8,7 @@ from typing import Any
 from torch.autograd.graph import Node
 
 from autograd_doctor.reading.graph_walk import GraphWalk
-from autograd_doctor.reading.made import Made
+from autograd_doctor.reading.provenance import Provenance
 
 _Carried = tuple[bool, bool]
 """Whether something of the one is in a node, and something of the other."""
@@ -39,14 +39,14 @@ def before(walk: GraphWalk, leaves: Iterable[int], trained: Iterable[int]) -> se
     return {leaf for leaf in leaves if any(leads.get(consumer) for consumer, _ in walk.consumers.get(leaf, ()))}
 
 
-def first_meetings(walk: GraphWalk, one: Made, other: Made) -> list[Node]:
+def first_meetings(walk: GraphWalk, one: Provenance, other: Provenance) -> list[Node]:
     """The nodes that work on what two operations made, and on nothing that was already made of both."""
     return [
         node for node, carried, sources in _carried(walk, one, other) if all(carried) and not any(map(all, sources))
     ]
 
 
-def are_treated_alike(walk: GraphWalk, one: Made, other: Made) -> bool:
+def are_treated_alike(walk: GraphWalk, one: Provenance, other: Provenance) -> bool:
     """Whether the same leaves, if any, work on what two operations made until that meets."""
     leaves: dict[_Carried, set[int]] = {(True, False): set(), (False, True): set()}
     for node, carried, sources in _carried(walk, one, other):
@@ -55,7 +55,7 @@ def are_treated_alike(walk: GraphWalk, one: Made, other: Made) -> bool:
     return leaves[True, False] == leaves[False, True]
 
 
-def _carried(walk: GraphWalk, one: Made, other: Made) -> Iterator[tuple[Node, _Carried, list[_Carried]]]:
+def _carried(walk: GraphWalk, one: Provenance, other: Provenance) -> Iterator[tuple[Node, _Carried, list[_Carried]]]:
     """Of each node, whether something of what two operations made is in it, and in each of those that it works on."""
     carries: dict[int, _Carried] = {}
     for node in walk.forward_order:

@@ -17,14 +17,14 @@ from autograd_doctor.events.steps import Cut, NonFiniteGradient, Zeroing
 from autograd_doctor.findings import Location
 from autograd_doctor.reading.graph_structure import nodes_of
 from autograd_doctor.reading.low_precision import FINITE_SLOPES, is_low, overflows_only_by_range
-from autograd_doctor.reading.made import Made, leaf_of
 from autograd_doctor.reading.own_backward import OwnBackward, Spoiling, is_own
 from autograd_doctor.reading.places import Place, lines_of, locate
+from autograd_doctor.reading.provenance import Provenance, leaf_of
 from autograd_doctor.reading.subclasses import gradient_of, node_of
 from autograd_doctor.reading.tensor_facts import describe, extent, is_remote, read_together, readable
 
 NODE_KEY = "autograd_doctor"
-"""The key under which a backward node's `metadata` holds the `Made` of its output."""
+"""The key under which a backward node's `metadata` holds the `Provenance` of its output."""
 ROOT_KEY = "autograd_doctor.root"
 """The key under which the node of a loss holds the number of the newest backward that began there."""
 RAN_KEY = "autograd_doctor.ran"
@@ -38,20 +38,20 @@ Node = Any
 Look = Callable[[], AbstractContextManager[None]]
 
 
-def mark(output: torch.Tensor, made: Made) -> None:
+def mark(output: torch.Tensor, made: Provenance) -> None:
     """Let the backward node of an output know how it was made; that of a gradient stays known as such."""
     node: Node = node_of(output)
     if node is not None:
         metadata: dict[str, Any] = node.metadata
-        before: Made | None = metadata.get(NODE_KEY)
+        before: Provenance | None = metadata.get(NODE_KEY)
         if before is not None and made.of_backward is None:
             made.of_backward = before.of_backward
         metadata[NODE_KEY] = made
 
 
-def lineage_of(node: Node) -> Made | None:
+def lineage_of(node: Node) -> Provenance | None:
     """What `mark` left on a node."""
-    made: Made | None = node.metadata.get(NODE_KEY)
+    made: Provenance | None = node.metadata.get(NODE_KEY)
     return made
 
 
@@ -66,7 +66,7 @@ class GraphWalk:
         self.backward = backward
         self.step = step
         self.nodes: dict[int, Node] = {id(node): node for node in nodes_of(roots, inputs)}
-        self.made: dict[int, Made | None] = {}
+        self.made: dict[int, Provenance | None] = {}
         self.leaves: dict[int, torch.Tensor] = {}
         self.consumers: dict[int, list[tuple[int, int]]] = {}
         self.reused: set[int] = set()
@@ -74,7 +74,7 @@ class GraphWalk:
         self.contains: set[int] = set()
         self.oldest_step = step
         self.crossing: Place | None = None
-        self.carrier: Made | None = None
+        self.carrier: Provenance | None = None
         for key, node in self.nodes.items():
             self._visit(node, self._made_for(key))
             for position, (following, _) in enumerate(node.next_functions):
@@ -84,12 +84,12 @@ class GraphWalk:
         for node in begins:
             node.metadata[ROOT_KEY] = backward
 
-    def _made_for(self, key: int) -> Made | None:
+    def _made_for(self, key: int) -> Provenance | None:
         """What is known of the node from which a node was met."""
         consumers = self.consumers.get(key)
         return self.made[consumers[-1][0]] if consumers else None
 
-    def _visit(self, node: Node, consumer: Made | None) -> None:
+    def _visit(self, node: Node, consumer: Provenance | None) -> None:
         leaf = leaf_of(node)
         if leaf is not None:
             self.leaves[id(node)] = leaf
@@ -123,7 +123,7 @@ class GraphWalk:
         return sorted(inner, key=lambda node: node._sequence_nr())
 
     @cached_property
-    def lineages(self) -> list[Made]:
+    def lineages(self) -> list[Provenance]:
         """What is known of how the nodes came to be, each once."""
         return list(dict.fromkeys(made for made in self.made.values() if made is not None))
 
@@ -186,7 +186,7 @@ class GradientWatch:
     node that passed on zeros had multiplied, where all of these are zero; not known on an accelerator.
     """
 
-    def __init__(self, walk: GraphWalk, *, looking: Look, made_of: Callable[[torch.Tensor], Made | None]) -> None:
+    def __init__(self, walk: GraphWalk, *, looking: Look, made_of: Callable[[torch.Tensor], Provenance | None]) -> None:
         self._walk = walk
         self._looking = looking
         self._made_of = made_of
@@ -435,12 +435,12 @@ def zeroing_events(
     return cuts, zeroed
 
 
-def _called(node: Node, made: Made | None) -> tuple[str, Location | None]:
+def _called(node: Node, made: Provenance | None) -> tuple[str, Location | None]:
     """The operation of a node, and where the program called it."""
     return (made.operation, locate(made.place)) if made else (operation_of(node).lower(), None)
 
 
-def _operands(node: Node, made_of: Callable[[torch.Tensor], Made | None]) -> list[TensorFacts]:
+def _operands(node: Node, made_of: Callable[[torch.Tensor], Provenance | None]) -> list[TensorFacts]:
     """What a node saved of its forward: inputs and result, with their ranges, while they are still there."""
     facts = []
     for name, value in _saved(node):

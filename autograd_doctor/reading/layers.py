@@ -10,8 +10,8 @@ from typing import Any
 import torch
 
 from autograd_doctor.reading.graph_walk import GraphWalk
-from autograd_doctor.reading.made import leaf_of
 from autograd_doctor.reading.places import Place
+from autograd_doctor.reading.provenance import leaf_of
 
 Node = Any
 _MOST_TIMES = 32

@@ -8,7 +8,7 @@ import torch
 
 from autograd_doctor.reading.linear import JOINS, PRODUCTS, SUMS
 from autograd_doctor.reading.losses import BY_ELEMENT
-from autograd_doctor.reading.made import address
+from autograd_doctor.reading.provenance import address
 from autograd_doctor.reading.signs import NEGATIONS
 
 COMPARISONS = frozenset({"__eq__", "__ne__", "eq", "ne", "not_equal"})

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import torch
 
 from autograd_doctor.events.facts import TensorFacts
-from autograd_doctor.reading.made import Made
 from autograd_doctor.reading.origin import Origin
+from autograd_doctor.reading.provenance import Provenance
 from autograd_doctor.reading.subclasses import version_of
 from autograd_doctor.reading.tensor_facts import extent, read_together
 
@@ -28,9 +28,9 @@ class Look:
     that was written to.
     """
 
-    made: Made
+    made: Provenance
     inherited: Origin | None
-    sources: Sequence[Made]
+    sources: Sequence[Provenance]
     parameters: Sequence[int]
     facts: TensorFacts
     given: Sequence[int]

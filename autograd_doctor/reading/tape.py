@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 
 import torch
 
-from autograd_doctor.reading.made import Made
 from autograd_doctor.reading.places import Place
+from autograd_doctor.reading.provenance import Provenance
 from autograd_doctor.reading.subclasses import version_of
 from autograd_doctor.reading.tensor_facts import readable
 
@@ -43,7 +43,7 @@ class Value:
     is_floating: bool
     reference: weakref.ref[torch.Tensor]
     version: int
-    made: Made | None = None
+    made: Provenance | None = None
     by: Op | None = None
     uses: list[Op] = field(default_factory=list)
     extremes: torch.Tensor | None = None

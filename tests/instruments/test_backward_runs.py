@@ -17,7 +17,7 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import CLOSE_STEPS
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.reading import graph_walk
-from autograd_doctor.reading.made import Made, numbers_in
+from autograd_doctor.reading.provenance import Provenance, numbers_in
 from tests.inventing import Invented, inventing
 from tests.watching import watching
 
@@ -88,10 +88,10 @@ def test_values_that_were_only_guessed_to_flow_in():
     a, b = weight(), weight()
     with inventing(BackwardRuns) as run:
         run.operated("mul", b * 2, b)
-        made = Made("tensor", None, 0)
+        made = Provenance("tensor", None, 0)
         run.find(Tensors).derive(made, [a])
         guess = torch.ones(2)
-        run.find(Tensors).put(guess, Made("tensor", None, 0))
+        run.find(Tensors).put(guess, Provenance("tensor", None, 0))
         run.find(Tensors).get(guess).absorb(made, connected=False, guessed=True)  # type: ignore[union-attr]
         run.ran_backward(run.operated("mul", (b * guess).sum(), b, guess))
         assert (ran(run).values, ran(run).guessed) == ([0, 1], [1])

@@ -20,8 +20,8 @@ from autograd_doctor.instruments.spine.ledger import Ledger
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.reading.graph_walk import lineage_of
-from autograd_doctor.reading.made import Made, numbers_in
 from autograd_doctor.reading.operation_kinds import Kind
+from autograd_doctor.reading.provenance import Provenance, numbers_in
 from autograd_doctor.signals.custom_functions import FunctionCall
 from autograd_doctor.signals.grad_modes import GradSwitched
 from autograd_doctor.signals.operations import Operation
@@ -33,7 +33,7 @@ def weight() -> nn.Parameter:
     return nn.Parameter(torch.ones(3))
 
 
-def made(run: Invented, tensor: torch.Tensor) -> Made:
+def made(run: Invented, tensor: torch.Tensor) -> Provenance:
     found = run.find(Tensors).get(tensor)
     assert found is not None
     return found

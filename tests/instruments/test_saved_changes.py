@@ -11,7 +11,7 @@ from torch.optim import SGD
 
 from autograd_doctor.events.errors import SavedTensorChanged
 from autograd_doctor.instruments.errors.saved_changes import SavedChanges, _Complaint
-from autograd_doctor.reading.made import Change, Made
+from autograd_doctor.reading.provenance import Change, Provenance
 from tests.inventing import Invented, inventing
 
 
@@ -55,7 +55,7 @@ def test_a_complaint_is_read():
     ],
 )
 def test_which_tensors_fit_a_complaint(shape, version, of_view, fits, part):
-    made = Made("mul", None, 0)
+    made = Provenance("mul", None, 0)
     made.shape = (2, 3)
     made.changes = (Change("mul_", None, 3), Change("add_", None, 4))
     complaint = _Complaint(shape, version, 0, of_view)

@@ -10,12 +10,12 @@ from torch import nn
 
 from autograd_doctor.instruments.spine import tensors as module
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.reading.made import Made, next_order
+from autograd_doctor.reading.provenance import Provenance, next_order
 from tests.inventing import inventing
 
 
-def put(tensors: Tensors, tensor: torch.Tensor, operation: str = "mul") -> Made:
-    made = Made(operation, None, 0)
+def put(tensors: Tensors, tensor: torch.Tensor, operation: str = "mul") -> Provenance:
+    made = Provenance(operation, None, 0)
     tensors.put(tensor, made)
     return made
 
@@ -92,13 +92,13 @@ def test_what_flows_in_is_live_only_if_it_requires_a_gradient():
         tensors = run.find(Tensors)
         trained, frozen = nn.Parameter(torch.ones(1)), nn.Parameter(torch.ones(1), requires_grad=False)
         hidden = trained * 1
-        first = tensors.derive(Made("mul", None, 0), [trained, frozen, torch.ones(1)])
+        first = tensors.derive(Provenance("mul", None, 0), [trained, frozen, torch.ones(1)])
         assert (first.values, first.connected) == (3, 1)
         tensors.put(hidden, first)
-        assert (tensors.derive(Made("mul", None, 0), [hidden]).connected) == 1
+        assert (tensors.derive(Provenance("mul", None, 0), [hidden]).connected) == 1
         detached = hidden.detach()
         tensors.put(detached, first)
-        later = tensors.derive(Made("mul", None, 0), [detached])
+        later = tensors.derive(Provenance("mul", None, 0), [detached])
         assert (later.values, later.connected) == (3, 0)
 
 
@@ -107,11 +107,11 @@ def test_what_was_written_into_a_parameter_flows_out_of_it():
         tensors = run.find(Tensors)
         a, b = nn.Parameter(torch.ones(1)), nn.Parameter(torch.ones(1))
         tensors.parameter_bit(a)
-        written = tensors.derive(Made("copy_", None, 0), [b])
+        written = tensors.derive(Provenance("copy_", None, 0), [b])
         tensors.written[0] = written
-        made = tensors.derive(Made("mul", None, 0), [a])
+        made = tensors.derive(Provenance("mul", None, 0), [a])
         assert (made.values, made.connected) == (3, 1)
-        assert tensors.derive(Made("mul", None, 0), [b]).values == 2
+        assert tensors.derive(Provenance("mul", None, 0), [b]).values == 2
 
 
 def test_copies_of_what_may_change_are_kept_until_the_next_backward():

@@ -20,8 +20,8 @@ from autograd_doctor.instruments.spine.loss_query import LossQuery
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.tape import Tape
 from autograd_doctor.reading.linear import JOINS, PRODUCTS, REARRANGEMENTS, SUMS
-from autograd_doctor.reading.made import numbers_in
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.provenance import numbers_in
 from autograd_doctor.reading.shaping import MOVES
 from autograd_doctor.reading.tape import GRAD, Labels, Op, Value, behind, labels_behind, source_of
 from autograd_doctor.signals.backward import BackwardCall

@@ -31,12 +31,12 @@ from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootPass
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.reading.graph_structure import MOST_NODES, nodes_of, structure_of
-from autograd_doctor.reading.made import Made, has_graph, numbers_in
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.operation_kinds import Kind
 from autograd_doctor.reading.pairs import ADDING
 from autograd_doctor.reading.places import Place, locate, own_frame, stack
+from autograd_doctor.reading.provenance import Provenance, has_graph, numbers_in
 from autograd_doctor.reading.subclasses import node_of
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.variable_names import variable_name
@@ -94,7 +94,7 @@ class _Term:
     """A scalar of which it is not decided yet whether something takes it in."""
 
     origin: _Origin
-    made: Made
+    made: Provenance
     tensor: weakref.ref[torch.Tensor]
 
 

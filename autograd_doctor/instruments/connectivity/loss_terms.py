@@ -32,10 +32,10 @@ from autograd_doctor.reading.changing_numbers import ChangingNumbers
 from autograd_doctor.reading.graph_structure import nodes_of
 from autograd_doctor.reading.graph_walk import lineage_of
 from autograd_doctor.reading.linear import DIFFERENCES, JOINS, PRODUCTS, SUMS, is_linear, is_multiple
-from autograd_doctor.reading.made import CutPoint, Made, address, has_graph, leaf_of, next_order, numbers_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.operation_kinds import FROM_DATA, Kind, changes_input
 from autograd_doctor.reading.places import Place, here, locate
+from autograd_doctor.reading.provenance import CutPoint, Provenance, address, has_graph, leaf_of, next_order, numbers_in
 from autograd_doctor.reading.subclasses import is_parameter
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.reading.tensors_in import tensors_in
@@ -105,7 +105,7 @@ class _Constant(NamedTuple):
     copied: they left torch on the way, and came back. weighed: what they are a multiple of. value: of a number.
     """
 
-    made: Made
+    made: Provenance
     severed: Tokens
     copied: bool = False
     weighed: weakref.ref[torch.Tensor] | None = None
@@ -164,7 +164,7 @@ class LossTerms(Instrument):
         self._operations = site.signals.operations
         self._since: int | None = None
         self._suspects = False
-        self._additions: WeakKeyDictionary[Made, _Addition] = WeakKeyDictionary()
+        self._additions: WeakKeyDictionary[Provenance, _Addition] = WeakKeyDictionary()
         self._constants: IdentityTable[_Constant] = IdentityTable()
         self._numbers: deque[_Constant] = deque(maxlen=_MOST_NUMBERS)
         self._losses: list[_Loss] = []
@@ -234,7 +234,7 @@ class LossTerms(Instrument):
         tensor, value = operation.args[0], operation.result
         if type(value) is not float:
             return
-        made = self._tensors.derive(Made(operation.name, operation.place, self._course.steps), [tensor])
+        made = self._tensors.derive(Provenance(operation.name, operation.place, self._course.steps), [tensor])
         if made.connected:
             made.add_cut(CutPoint(operation.name, operation.place, "operation", None), made.connected)
         if made.values:
@@ -294,7 +294,7 @@ class LossTerms(Instrument):
     def _is_noted(self, tensor: torch.Tensor) -> bool:
         return tensor.requires_grad or tensor in self._constants
 
-    def _made_without_graph(self, operation: Operation, result: torch.Tensor, made: Made) -> None:
+    def _made_without_graph(self, operation: Operation, result: torch.Tensor, made: Provenance) -> None:
         inputs = tensors_in((*operation.args, *operation.kwargs.values()))
         known = [constant for tensor in inputs if (constant := self._constants.get(tensor)) is not None]
         live = [tensor for tensor in inputs if tensor.requires_grad and self._is_of_parameters(tensor)]
@@ -308,7 +308,7 @@ class LossTerms(Instrument):
 
     # --------------------------------------------------------------------------------------------------------- sums
 
-    def _made_in_line(self, operation: Operation, result: torch.Tensor, made: Made) -> None:
+    def _made_in_line(self, operation: Operation, result: torch.Tensor, made: Provenance) -> None:
         """The result of a sum or a product that has a graph."""
         inputs = tensors_in((*operation.args, *operation.kwargs.values()))
         added: list[tuple[Summand, _Constant]] = [
@@ -395,7 +395,7 @@ class LossTerms(Instrument):
         held = frozenset[int]().union(*map(self._addends, inputs))
         for known in reversed(self._numbers):
             if known.made.step == self._course.steps and known.severed and held.isdisjoint(known.severed):
-                made = Made(known.made.operation, known.made.place, known.made.step)
+                made = Provenance(known.made.operation, known.made.place, known.made.step)
                 made.absorb(known.made, connected=False, guessed=True)
                 return _Constant(made, known.severed)
         return None

@@ -23,9 +23,9 @@ from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.reading.graph_walk import GraphWalk
 from autograd_doctor.reading.leaf_hooks import hook_tables
-from autograd_doctor.reading.made import numbers_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import here, locate
+from autograd_doctor.reading.provenance import numbers_in
 from autograd_doctor.reading.subclasses import is_parameter
 from autograd_doctor.reading.tensor_facts import fingerprints, norms
 from autograd_doctor.reading.without_running import is_a

@@ -14,8 +14,8 @@ from autograd_doctor.instruments.spine.loss_query import LossQuery
 from autograd_doctor.instruments.spine.tape import Tape
 from autograd_doctor.reading.linear import SUMS
 from autograd_doctor.reading.losses import REGRESSION
-from autograd_doctor.reading.made import numbers_in
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.provenance import numbers_in
 from autograd_doctor.reading.shaping import MOVES
 from autograd_doctor.reading.tape import Labels, Op, Value, labels_behind
 from autograd_doctor.signals.backward import BackwardCall

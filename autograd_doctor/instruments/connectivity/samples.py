@@ -26,10 +26,10 @@ from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.reading.distributions import can_be_differentiated, kind_of, tensors_of
 from autograd_doctor.reading.linear import PRODUCTS, REARRANGEMENTS, SUMS
-from autograd_doctor.reading.made import Made, has_graph, numbers_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.operation_kinds import Kind, traits
 from autograd_doctor.reading.places import Place, locate, place
+from autograd_doctor.reading.provenance import Provenance, has_graph, numbers_in
 from autograd_doctor.reading.subclasses import is_parameter
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
@@ -165,7 +165,7 @@ class Samples(Instrument):
 
     def _connected(self, tensor: torch.Tensor) -> int:
         """The parameters to which a tensor has a graph."""
-        return self._tensors.derive(Made("", None, self._course.steps), [tensor]).connected
+        return self._tensors.derive(Provenance("", None, self._course.steps), [tensor]).connected
 
     def _evaluated(self, call: Evaluation) -> None:
         """What was followed of the result while it was computed is put right: it is no use of the value."""

@@ -17,8 +17,8 @@ from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.reading.made import has_graph, numbers_in
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.provenance import has_graph, numbers_in
 from autograd_doctor.reading.subclasses import version_of
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals

@@ -8,7 +8,7 @@ import torch
 
 from autograd_doctor.events.data import LabelsLost
 from autograd_doctor.events.event import Event
-from autograd_doctor.instruments.data.rows import Rows, RowsSeen
+from autograd_doctor.instruments.data.sample_overlap import RowsSeen, SampleOverlap
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.tensors import Tensors
@@ -33,7 +33,7 @@ class LabelKeeping(Instrument):
 
     emits: ClassVar[tuple[type[Event], ...]] = (LabelsLost,)
 
-    def __init__(self, site: Site, course: Course, rows: Rows, tensors: Tensors) -> None:
+    def __init__(self, site: Site, course: Course, rows: SampleOverlap, tensors: Tensors) -> None:
         super().__init__(site)
         self._course = course
         self._rows = rows

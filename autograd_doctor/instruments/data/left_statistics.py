@@ -18,10 +18,10 @@ from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBega
 from autograd_doctor.instruments.spine.module_register import ModuleRegister
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.reading.made import address, numbers_in
 from autograd_doctor.reading.module_tree import modules_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate, place
+from autograd_doctor.reading.provenance import address, numbers_in
 from autograd_doctor.reading.tensor_facts import fingerprints, is_remote, readable
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.without_running import attributes, is_a

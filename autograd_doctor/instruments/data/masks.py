@@ -14,9 +14,9 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.reading.linear import DIFFERENCES
 from autograd_doctor.reading.losses import LOSSES
-from autograd_doctor.reading.made import has_graph
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.provenance import has_graph
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.variable_names import variable_name

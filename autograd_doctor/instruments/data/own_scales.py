@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from autograd_doctor.events.data import ScaledByItself
 from autograd_doctor.events.event import Event
-from autograd_doctor.instruments.data.rows import Rows, RowsSeen
+from autograd_doctor.instruments.data.sample_overlap import RowsSeen, SampleOverlap
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.reading.moments import Moments
@@ -48,7 +48,7 @@ class OwnScales(Instrument):
 
     emits: ClassVar[tuple[type[Event], ...]] = (ScaledByItself,)
 
-    def __init__(self, site: Site, course: Course, rows: Rows) -> None:
+    def __init__(self, site: Site, course: Course, rows: SampleOverlap) -> None:
         super().__init__(site)
         self._course = course
         self._rows = rows

@@ -17,10 +17,10 @@ from autograd_doctor.instruments.spine.sources import Source, Sources
 from autograd_doctor.reading.fingerprint import row_keys
 from autograd_doctor.reading.graph_walk import operation_of
 from autograd_doctor.reading.losses import LOSSES
-from autograd_doctor.reading.made import has_graph
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.provenance import has_graph
 from autograd_doctor.reading.row_orders import RowOrders
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals

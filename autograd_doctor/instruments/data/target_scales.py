@@ -18,8 +18,8 @@ from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.reading.linear import DIFFERENCES
 from autograd_doctor.reading.loss_arguments import operands_of
 from autograd_doctor.reading.losses import REGRESSION
-from autograd_doctor.reading.made import has_graph
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.provenance import has_graph
 from autograd_doctor.reading.tensor_facts import at_home, readable
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals

@@ -20,10 +20,10 @@ from autograd_doctor.instruments.spine.sources import Source, Sources
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.reading.clustering import clustering
 from autograd_doctor.reading.losses import CLASSES, IGNORED, LOSSES, REGRESSION
-from autograd_doctor.reading.made import Made, has_graph, numbers_in
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.provenance import Provenance, has_graph, numbers_in
 from autograd_doctor.reading.tensor_facts import at_home, is_remote, readable
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.variable_names import variable_name
@@ -143,7 +143,7 @@ class Targets(Instrument):
                 self._samples.add(tensor.shape[0])
                 self._stateful |= made is not None and made.values != 0 and self._is_left_over(made)
 
-    def _is_left_over(self, made: Made) -> bool:
+    def _is_left_over(self, made: Provenance) -> bool:
         return made.step < self._course.steps or made.operation in ("detach", "data")
 
     # --------------------------------------------------------------------------------------------------- operations

@@ -19,8 +19,8 @@ from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.reading.fingerprint import key_of, row_keys
 from autograd_doctor.reading.graph_order import are_treated_alike, first_meetings
 from autograd_doctor.reading.graph_walk import GraphWalk
-from autograd_doctor.reading.made import Made, has_graph
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.provenance import Provenance, has_graph
 from autograd_doctor.reading.subclasses import storage_address
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -43,7 +43,7 @@ class _Pass:
     where: Place | None
     addresses: list[int]
     key: int
-    outputs: list[tuple[Made | None, int]]
+    outputs: list[tuple[Provenance | None, int]]
 
 
 class TwinPassesSeen(Instrument):
@@ -178,7 +178,7 @@ def _keys(each: _Pass) -> list[int]:
     return [key for _, key in each.outputs]
 
 
-def _are_compared(walk: GraphWalk, one: Made, other: Made) -> bool:
+def _are_compared(walk: GraphWalk, one: Provenance, other: Provenance) -> bool:
     """Whether they meet value by value, as in a product of scores, rather than as terms of a sum."""
     for node in first_meetings(walk, one, other):
         terms = node.name().startswith("AddBackward") or any(_values(*source) == 1 for source in node.next_functions)

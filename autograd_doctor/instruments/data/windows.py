@@ -15,9 +15,9 @@ from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBega
 from autograd_doctor.reading.linear import DIFFERENCES
 from autograd_doctor.reading.loss_arguments import operands_of
 from autograd_doctor.reading.losses import REGRESSION
-from autograd_doctor.reading.made import has_graph
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.provenance import has_graph
 from autograd_doctor.reading.tensor_facts import at_home, is_remote, readable
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals

@@ -23,8 +23,8 @@ from autograd_doctor.instruments.spine.tensors import HiddenChange, Tensors
 from autograd_doctor.reading.gradient_error import relative_error
 from autograd_doctor.reading.graph_bytes import saved_by
 from autograd_doctor.reading.graph_walk import GraphWalk
-from autograd_doctor.reading.made import Made, address, leaf_of
 from autograd_doctor.reading.places import here, locate
+from autograd_doctor.reading.provenance import Provenance, address, leaf_of
 from autograd_doctor.reading.regions import region_of
 from autograd_doctor.reading.subclasses import version_of
 from autograd_doctor.reading.tensor_facts import describe
@@ -55,10 +55,10 @@ class _Complaint(NamedTuple):
         shape = [int(size) for size in details[1].split(",") if size.strip()]
         return cls(shape, int(details[2]), int(details[3]), of_view=_VIEW.search(error) is not None)
 
-    def fits(self, made: Made) -> bool:
+    def fits(self, made: Provenance) -> bool:
         return made.changes[-1].version == self.version and sorted(made.shape) == sorted(self.shape)
 
-    def fits_part(self, made: Made) -> bool:
+    def fits_part(self, made: Provenance) -> bool:
         """Whether it may be a view of that tensor: a view shares the version of the whole."""
         larger = math.prod(made.shape) > math.prod(self.shape)
         return self.of_view and larger and made.changes[-1].version == self.version
@@ -131,11 +131,11 @@ class SavedChanges(Instrument):
         )
 
     def _changed_tensor(
-        self, walk: GraphWalk, complaint: _Complaint, fits: Callable[[Made], bool]
+        self, walk: GraphWalk, complaint: _Complaint, fits: Callable[[Provenance], bool]
     ) -> tuple[TensorFacts, InPlaceChange] | None:
         """The tensor that fits, alive or still in the graph, and the first change after it was saved."""
         alive = {id(made): (tensor, made) for tensor, made in self._tensors.living()}
-        candidates: list[tuple[torch.Tensor | None, Made]] = list(alive.values())
+        candidates: list[tuple[torch.Tensor | None, Provenance]] = list(alive.values())
         candidates += [(None, made) for made in walk.made.values() if made is not None and id(made) not in alive]
         for tensor, made in candidates:
             changes = made.changes if made.changes and fits(made) else ()

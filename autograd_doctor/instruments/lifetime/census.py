@@ -19,8 +19,8 @@ from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.reading.graph_bytes import saved_bytes
 from autograd_doctor.reading.graph_walk import lineage_of
 from autograd_doctor.reading.holders import Holder, Holders
-from autograd_doctor.reading.made import Made, has_graph
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.provenance import Provenance, has_graph
 from autograd_doctor.reading.store_watch import Store, StoreWatch
 from autograd_doctor.reading.subclasses import node_of, storages_of
 from autograd_doctor.signals import Signals
@@ -39,7 +39,7 @@ _WALKED_NODES = 5_000
 """Of one graph: about the size of that of a deep network in one step, times the steps that would show."""
 
 Group = tuple[Place | None, str, bool]
-Members = list[tuple[torch.Tensor, Made]]
+Members = list[tuple[torch.Tensor, Provenance]]
 
 
 class Census(Instrument):

@@ -15,8 +15,8 @@ from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.reading.linear import DIFFERENCES
-from autograd_doctor.reading.made import Made, next_order
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.provenance import Provenance, next_order
 from autograd_doctor.reading.regions import region_of
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
@@ -67,7 +67,7 @@ class SelfAverages(Instrument):
         if region is not None and any(region_of(other) == region for other in others):
             self._meet(operation, "updated", made.alias_of, made.created_at)
 
-    def _put_back(self, operation: Operation, made: Made | None) -> None:
+    def _put_back(self, operation: Operation, made: Provenance | None) -> None:
         """Into a parameter, by itself or by an alias that was made for it."""
         target, source = operation.args[0], operation.args[1] if len(operation.args) > 1 else None
         number = self._parameters.get(target)

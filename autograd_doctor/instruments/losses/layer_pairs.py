@@ -25,10 +25,10 @@ from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.lineage import Lineage, Recorded
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootPassed
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.reading.made import has_graph
 from autograd_doctor.reading.module_tree import modules_in, parameters_of
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, is_own, locate
+from autograd_doctor.reading.provenance import has_graph
 from autograd_doctor.reading.subclasses import is_leaf, is_parameter, version_of
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.signals import Signals

@@ -33,11 +33,11 @@ from autograd_doctor.reading.loss_arguments import (
     usual_class_dim,
 )
 from autograd_doctor.reading.losses import COMPARING
-from autograd_doctor.reading.made import Made, has_graph
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.operand_values import Values, values_of
 from autograd_doctor.reading.pairs import ELEMENTWISE, REDUCTIONS
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.provenance import Provenance, has_graph
 from autograd_doctor.reading.shaping import MOVES, Shaped
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
@@ -96,7 +96,7 @@ class LossInputs(Instrument):
         self._ledger = ledger
         self._lineage = lineage
         self._shapings = shapings
-        self._losses: WeakKeyDictionary[Made, _Loss] = WeakKeyDictionary()
+        self._losses: WeakKeyDictionary[Provenance, _Loss] = WeakKeyDictionary()
         self._followed: ValueTable[_Loss] = self.value_table()
         self._looks: Looks[_Site] = Looks()
 

@@ -23,10 +23,10 @@ from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.reading.graph_structure import nodes_of
 from autograd_doctor.reading.linear import DIFFERENCES, JOINS, PRODUCTS, REARRANGEMENTS, SUMS
-from autograd_doctor.reading.made import Made, has_graph, leaf_of, numbers_in
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.operation_kinds import Kind
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.provenance import Provenance, has_graph, leaf_of, numbers_in
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
@@ -56,7 +56,7 @@ class _Side(NamedTuple):
 class _Difference(NamedTuple):
     """What was compared, and how. parameters: of both sides; those of the target, if the others are all `chasing`."""
 
-    made: Made
+    made: Provenance
     target: _Side
     other_at: Place | None
     parameters: int

@@ -17,10 +17,10 @@ from autograd_doctor.instruments.spine.within_step import WithinStep
 from autograd_doctor.reading.linear import DIFFERENCES
 from autograd_doctor.reading.loss_arguments import operands_of
 from autograd_doctor.reading.losses import REGRESSION
-from autograd_doctor.reading.made import has_graph, next_order
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.pairs import ELEMENTWISE
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.provenance import has_graph, next_order
 from autograd_doctor.reading.shaping import MOVES
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.variable_names import variable_name

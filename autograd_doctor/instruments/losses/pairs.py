@@ -27,7 +27,6 @@ from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.reading.linear import DIFFERENCES
 from autograd_doctor.reading.looks import Looks
 from autograd_doctor.reading.losses import BY_ELEMENT
-from autograd_doctor.reading.made import Made
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.operation_kinds import Kind
 from autograd_doctor.reading.pairs import (
@@ -43,6 +42,7 @@ from autograd_doctor.reading.pairs import (
     stays_even,
 )
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.provenance import Provenance
 from autograd_doctor.reading.shaping import MOVES
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
@@ -103,7 +103,7 @@ class Pairs(Instrument):
         self._lineage = lineage
         self._pairs: ValueTable[_Pairs] = self.value_table()
         self._raised: ValueTable[_Raised] = self.value_table()
-        self._sums: WeakKeyDictionary[Made, _Sum] = WeakKeyDictionary()
+        self._sums: WeakKeyDictionary[Provenance, _Sum] = WeakKeyDictionary()
         self._looks: Looks[Place | None] = Looks()
 
     def connect(self, signals: Signals) -> None:

@@ -22,9 +22,9 @@ from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.reading.distributions import tensors_of
 from autograd_doctor.reading.linear import DIFFERENCES, PRODUCTS, REARRANGEMENTS, SUMS
-from autograd_doctor.reading.made import has_graph, numbers_in
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.places import Place, locate, place
+from autograd_doctor.reading.provenance import has_graph, numbers_in
 from autograd_doctor.reading.signs import DIVISIONS, NEGATIONS, REVERSED, sign_of
 from autograd_doctor.reading.tensor_facts import at_home
 from autograd_doctor.reading.tensors_in import tensors_in

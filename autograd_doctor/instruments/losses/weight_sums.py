@@ -16,11 +16,11 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.losses.shapings import Shapings
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.lineage import Lineage
-from autograd_doctor.reading.made import has_graph
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.pairs import ADDING
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.products import PRODUCTS_OF_MATRICES, side_by_side
+from autograd_doctor.reading.provenance import has_graph
 from autograd_doctor.reading.shaping import Shaped
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals

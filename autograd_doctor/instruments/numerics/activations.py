@@ -16,8 +16,8 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.lineage import Lineage, Recorded
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.reading.layers import before_layers
-from autograd_doctor.reading.made import Made, has_graph
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.provenance import Provenance, has_graph
 from autograd_doctor.reading.squashing import (
     RECTIFIERS,
     SQUASHERS,
@@ -131,7 +131,7 @@ class Activations(Instrument):
                 if known is not None:
                     known.feeds = True
 
-    def _key(self, node: Any, made: Made) -> tuple[Key, bool]:
+    def _key(self, node: Any, made: Provenance) -> tuple[Key, bool]:
         weights, convolution = weights_before(node)
         numbers = tuple(sorted({self._parameters.number(weight) for weight in weights}))
         return (made.place, made.operation, numbers), convolution

@@ -22,8 +22,8 @@ from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.reading.birth import birth
 from autograd_doctor.reading.graph_structure import nodes_of, structure_of
 from autograd_doctor.reading.graph_walk import GraphWalk
-from autograd_doctor.reading.made import has_graph
 from autograd_doctor.reading.places import Place, locate, place
+from autograd_doctor.reading.provenance import has_graph
 from autograd_doctor.reading.tensor_facts import bad_rows, describe, is_spoiled
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.backward import BackwardCall

@@ -19,9 +19,9 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.lineage import Lineage, Recorded
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.reading.made import next_order, numbers_in
 from autograd_doctor.reading.operation_kinds import OVERWRITES, STAYS_FINITE
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.provenance import next_order, numbers_in
 from autograd_doctor.reading.tensor_facts import read_together, readable
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention

@@ -28,10 +28,10 @@ from autograd_doctor.reading.birth import birth
 from autograd_doctor.reading.graph_structure import nodes_below, nodes_of
 from autograd_doctor.reading.graph_walk import lineage_of
 from autograd_doctor.reading.low_precision import from_range, overflows
-from autograd_doctor.reading.made import Made
 from autograd_doctor.reading.operation_kinds import STAYS_FINITE
 from autograd_doctor.reading.origin import Origin
 from autograd_doctor.reading.places import Place, place
+from autograd_doctor.reading.provenance import Provenance
 from autograd_doctor.reading.put_off import Look, PutOff
 from autograd_doctor.reading.repeated_sizes import RepeatedSizes
 from autograd_doctor.reading.subclasses import gradient_of
@@ -159,7 +159,7 @@ class NonFinite(Instrument):
         given = tensors_in(call.args, EVERYTHING)
         origin = next(filter(None, map(self._origin_of, given)), None) or self._spoiled_parameter(given)
         if origin is None:
-            recorded = Recorded(spoiled, Made(call.name, place(), self._course.steps), given)
+            recorded = Recorded(spoiled, Provenance(call.name, place(), self._course.steps), given)
             origin = self._origin(recorded, None)
         self.emit(origin.event(self._course.steps, "loss" if spoiled is call.value else "gradient"))
         self._active = False
@@ -186,7 +186,7 @@ class NonFinite(Instrument):
         if made.origin is None or (made.origin.deliberate and bool(torch.isnan(output).any())):
             made.origin = None if self._is_written_down(recorded) else self._origin(recorded, made.origin)
 
-    def _note_size(self, made: Made, size: float) -> None:
+    def _note_size(self, made: Provenance, size: float) -> None:
         if self._sizes_of != self._course.steps:
             self._sizes, self._sizes_of = RepeatedSizes(), self._course.steps
         self._sizes.note(made.place, made.operation, size)
@@ -270,7 +270,7 @@ class NonFinite(Instrument):
         self._known[key] = origin
         return origin
 
-    def _was_known(self, changed: torch.Tensor, made: Made) -> bool:
+    def _was_known(self, changed: torch.Tensor, made: Provenance) -> bool:
         """Whether what an operation has changed in place was seen before, and so was finite then."""
         return len(made.changes) > 1 or made.created_by != made.operation or self._is_gradient(changed)
 

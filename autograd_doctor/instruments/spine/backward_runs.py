@@ -32,8 +32,8 @@ from autograd_doctor.reading.graph_walk import (
     reduction_of,
     zeroing_events,
 )
-from autograd_doctor.reading.made import CutPoint, Made, numbers_in
 from autograd_doctor.reading.places import Place, locate, place
+from autograd_doctor.reading.provenance import CutPoint, Provenance, numbers_in
 from autograd_doctor.reading.tensor_facts import describe, norms
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
@@ -57,7 +57,7 @@ class _Run:
     walk: GraphWalk
     location: Location | None
     root: TensorFacts
-    made: Made | None
+    made: Provenance | None
     gradients: GradientWatch
     reduction: Any
     inside_step: int | None
@@ -270,7 +270,7 @@ class BackwardRuns(Instrument):
         wrote = (living[number].grad for number in self._ledger.wrote if number in living)
         outputs = [tensor for tensor in run.call.result if isinstance(tensor, torch.Tensor)] if run.call.inputs else []
         for output in [*outputs, *(gradient for gradient in wrote if gradient is not None)]:
-            made = Made("grad", place(), self._course.steps)
+            made = Provenance("grad", place(), self._course.steps)
             made.of_backward = run.walk.backward if create else None
             made.of_gradient = True
             if run.made is not None:

@@ -22,12 +22,12 @@ from autograd_doctor.instruments.spine.ledger import Ledger
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.tensors import HiddenChange, Tensors
 from autograd_doctor.reading.asked_for import is_call_of_library
-from autograd_doctor.reading.escapes import Escapes
 from autograd_doctor.reading.graph_walk import mark
-from autograd_doctor.reading.made import CutPoint, Made, address, has_graph, next_order
 from autograd_doctor.reading.operation_kinds import Kind, traits
 from autograd_doctor.reading.places import Place, locate, stack
 from autograd_doctor.reading.places import place as user_place
+from autograd_doctor.reading.provenance import CutPoint, Provenance, address, has_graph, next_order
+from autograd_doctor.reading.python_values import PythonValues
 from autograd_doctor.reading.regions import indexed, region_of
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
@@ -48,7 +48,7 @@ class Recorded:
     function."""
 
     output: torch.Tensor
-    made: Made
+    made: Provenance
     inputs: Sequence[torch.Tensor]
     operation: Operation | None = None
 
@@ -91,7 +91,7 @@ class Lineage(Instrument):
         self._tensors = tensors
         self._grad_modes = grad_modes
         self._ledger = ledger
-        self._escapes = Escapes()
+        self._python_values = PythonValues()
         self._operations: Operations = site.signals.operations
         self._since = next_order()
         self._without_parameters = 0
@@ -127,8 +127,8 @@ class Lineage(Instrument):
         if self._course.running is not None:
             return
         if operation.kind is Kind.ESCAPE:
-            made = self._tensors.derive(Made(name, operation.place, self._course.steps), tensors_in(args))
-            self._escapes.left(made, result)
+            made = self._tensors.derive(Provenance(name, operation.place, self._course.steps), tensors_in(args))
+            self._python_values.left(made, result)
         elif isinstance(result, torch.Tensor):
             self._note(operation, (result,))
         elif isinstance(result, tuple | list):
@@ -166,8 +166,8 @@ class Lineage(Instrument):
         changes = known.changes_input or "out" in operation.kwargs
         for position, output in enumerate(outputs):
             sources = inputs[position : position + 1] if known.one_by_one else inputs
-            made = tensors.derive(Made(name, place, self._course.steps), sources)
-            self._escapes.returned(made, values)
+            made = tensors.derive(Provenance(name, place, self._course.steps), sources)
+            self._python_values.returned(made, values)
             connected = output.requires_grad and has_graph(output)
             if not connected and tensors.parameter_bit(output):
                 if changes:
@@ -198,14 +198,14 @@ class Lineage(Instrument):
             if self._detail.closely:
                 self.recorded.relay(Recorded(output, made, inputs, operation))
 
-    def _is_step_by_hand(self, target: torch.Tensor, made: Made) -> bool:
+    def _is_step_by_hand(self, target: torch.Tensor, made: Provenance) -> bool:
         """Whether gradients move what is older than this step, and no parameter: it learns in a way of its own."""
         if not made.of_gradient:
             return False
         before = self._tensors.get(target)
         return before is None or before.born < self._since
 
-    def _connect(self, output: torch.Tensor, made: Made, *, connected: bool, gradients: bool) -> None:
+    def _connect(self, output: torch.Tensor, made: Provenance, *, connected: bool, gradients: bool) -> None:
         """Mark the backward node of an output with its lineage, or note which paths were cut."""
         if connected:
             self._ledger.graph_grows()
@@ -220,12 +220,12 @@ class Lineage(Instrument):
         inherited = not gradients and made.operation != "requires_grad_" and output._is_view()
         if output.requires_grad and not inherited:
             before = self._tensors.get(output)
-            if before is not None and made.values == 0 and self._escapes.last is not None:
-                made.absorb(self._escapes.last, connected=False, guessed=True)
+            if before is not None and made.values == 0 and self._python_values.last is not None:
+                made.absorb(self._python_values.last, connected=False, guessed=True)
             made.rewrapped, made.rewrapped_by = made.place, made.operation
             made.by_library = is_call_of_library()
 
-    def _cut_point(self, made: Made, gradients: bool) -> CutPoint:
+    def _cut_point(self, made: Provenance, gradients: bool) -> CutPoint:
         """Where a path ended: at this operation, or by the switch under which it and others ran."""
         if gradients:
             return CutPoint(made.operation, made.place, "operation", None)
@@ -244,12 +244,12 @@ class Lineage(Instrument):
         elif name == "grad.__set__":
             self._ledger.set_by_hand(locate(place))
         elif name == "data.__set__":
-            made = self._tensors.derive(Made("data", place, self._course.steps), tensors_in(args[1:]))
+            made = self._tensors.derive(Provenance("data", place, self._course.steps), tensors_in(args[1:]))
             self._written_by_hand(target, made)
             self._replaced(target, made)
         elif name == "__setitem__":
             connected = has_graph(target)
-            made = self._tensors.derive(Made(name, place, self._course.steps), tensors_in(args))
+            made = self._tensors.derive(Provenance(name, place, self._course.steps), tensors_in(args))
             if not connected and self._tensors.parameter_bit(target):
                 self._written_by_hand(target, made)
                 return
@@ -260,23 +260,23 @@ class Lineage(Instrument):
             if self._detail.closely:
                 self.recorded.relay(Recorded(target, made, tensors_in(args[2:]), operation))
 
-    def _foreign(self, target: torch.Tensor, made: Made) -> int:
+    def _foreign(self, target: torch.Tensor, made: Provenance) -> int:
         """Parameters with a graph that flow into what an alias made by `.data` stands for, but for itself."""
         before = self._tensors.get(target)
         if before is None or not before.hidden_alias:
             return 0
         return made.connected & ~(0 if before.alias_of is None else 1 << before.alias_of)
 
-    def _hidden_from_autograd(self, made: Made) -> Made:
+    def _hidden_from_autograd(self, made: Provenance) -> Provenance:
         """What flows into a tensor of which the values are changed behind autograd: gradients end here."""
-        hidden = Made("data", made.place, made.step)
+        hidden = Provenance("data", made.place, made.step)
         hidden.absorb(made, connected=True)
         if hidden.connected:
             hidden.add_cut(CutPoint("data", made.place, "operation", None), hidden.connected)
             hidden.connected = 0
         return hidden
 
-    def _replaced(self, target: torch.Tensor, made: Made) -> None:
+    def _replaced(self, target: torch.Tensor, made: Provenance) -> None:
         """The program assigned to `.data`."""
         known = self._tensors.get(target)
         if known is not None:
@@ -284,7 +284,7 @@ class Lineage(Instrument):
         elif made.connected and not self._tensors.parameter_bit(target):
             self._tensors.put(target, self._hidden_from_autograd(made))
 
-    def _changed(self, target: torch.Tensor, made: Made, operation: Operation, foreign: int) -> None:
+    def _changed(self, target: torch.Tensor, made: Provenance, operation: Operation, foreign: int) -> None:
         """An in-place change also reaches the tensor that a view belongs to, and what lies behind `.data`."""
         name, place = operation.name, operation.place
         before = self._tensors.get(target)
@@ -310,13 +310,13 @@ class Lineage(Instrument):
                 self._parameter_written(made.alias_of, made)
         base = target._base
         if base is not None:
-            whole = self._tensors.get(base) or Made(name, place, self._course.steps)
+            whole = self._tensors.get(base) or Provenance(name, place, self._course.steps)
             whole.absorb(made, connected=True)
             whole.change(name, place, base)
             if whole.reference is None:
                 self._tensors.put(base, whole)
 
-    def _written_by_hand(self, target: torch.Tensor, made: Made) -> None:
+    def _written_by_hand(self, target: torch.Tensor, made: Provenance) -> None:
         number = self._parameters.get(target)
         if number is not None and made.operation == "requires_grad_":
             self._switched(number, made.place, on=target.requires_grad)
@@ -341,7 +341,7 @@ class Lineage(Instrument):
                     )
                 )
 
-    def _parameter_written(self, number: int, made: Made) -> None:
+    def _parameter_written(self, number: int, made: Provenance) -> None:
         """A parameter was given values that may be an update, or those of other parameters, as a target network is."""
         is_moved = made.operation == "data" and bool(made.values >> number & 1)  # as `module.to(device)` does
         if self._course.steps == 0 and not (is_moved and number in self.filled):
@@ -359,7 +359,7 @@ class Lineage(Instrument):
         name, inputs, place = call.function.__name__, tensors_in(call.args), user_place()
         outputs = tensors_in((call.result,))
         for output in outputs:
-            made = Made(name, place, self._course.steps)
+            made = Provenance(name, place, self._course.steps)
             self._tensors.derive(made, inputs)
             self._take_hidden(output, made)
             if has_graph(output):
@@ -371,7 +371,7 @@ class Lineage(Instrument):
             if self._detail.closely:
                 self.recorded.relay(Recorded(output, made, inputs))
 
-    def _take_hidden(self, output: torch.Tensor, made: Made) -> None:
+    def _take_hidden(self, output: torch.Tensor, made: Provenance) -> None:
         """What the forward of a function used beside its arguments, as a module's parameters: it gets no gradient,
         unless the function's own `backward` writes it, as the first one shows."""
         inside = self._tensors.get(output)

@@ -24,8 +24,8 @@ from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.reading.made import address, numbers_in
 from autograd_doctor.reading.places import Place, locate, place
+from autograd_doctor.reading.provenance import address, numbers_in
 from autograd_doctor.reading.subclasses import gradient_of, is_leaf
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.signals import Signals

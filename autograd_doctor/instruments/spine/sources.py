@@ -38,7 +38,7 @@ class Source(NamedTuple):
     number: of the loader, or of the tensor. rows: how many samples there are in all, 0 if unknown. selection: equal for
     the same rows in the same order. low, high: all rows that were chosen lie in this range. order: of rows that were
     chosen by indices that do not ascend, the same where others are so many rows further on; 0 elsewhere. since: when
-    these were made, as of `Made.order`; 0 where that is not known.
+    these were made, as of `Provenance.order`; 0 where that is not known.
     """
 
     kind: Literal["drawn", "chosen"]

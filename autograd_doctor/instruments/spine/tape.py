@@ -16,10 +16,10 @@ from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.instruments.spine.within_step import WithinStep
 from autograd_doctor.reading.calls import in_order, spelt
-from autograd_doctor.reading.made import has_graph
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.operation_kinds import Kind
 from autograd_doctor.reading.places import place
+from autograd_doctor.reading.provenance import has_graph
 from autograd_doctor.reading.subclasses import version_of
 from autograd_doctor.reading.tape import FUNCTION, GRAD, Op, Value
 from autograd_doctor.reading.tensors_in import tensors_in

@@ -16,8 +16,8 @@ from torch import nn
 from autograd_doctor.events.facts import TensorFacts
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.parameters import Parameters
-from autograd_doctor.reading.made import Made, Reference, address, has_graph, joined, next_order
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.provenance import Provenance, Reference, address, has_graph, joined, next_order
 from autograd_doctor.reading.regions import Region
 from autograd_doctor.reading.subclasses import bytes_of
 from autograd_doctor.reading.tensor_facts import describe
@@ -61,13 +61,13 @@ class Tensors(Instrument):
     def __init__(self, site: Site, parameters: Parameters) -> None:
         super().__init__(site)
         self._parameters = parameters
-        self._made: dict[int, Made] = {}
+        self._made: dict[int, Provenance] = {}
         self._by_pointer: dict[int, int] = {}
         self._forgetting = self._forget
         """One for all references, so that the garbage collector has less to visit."""
         self.originals: list[Original] = []
         self.hidden_changes: deque[HiddenChange] = deque(maxlen=_MOST_HIDDEN_CHANGES)
-        self.written: dict[int, Made] = {}
+        self.written: dict[int, Provenance] = {}
         """Per parameter that was overwritten through `.data` with values computed from others, how these were made."""
 
     def connect(self, signals: Signals) -> None:
@@ -92,7 +92,7 @@ class Tensors(Instrument):
             ranges=ranges,
         )
 
-    def get(self, tensor: torch.Tensor) -> Made | None:
+    def get(self, tensor: torch.Tensor) -> Provenance | None:
         made = self._made.get(id(tensor))
         return made if made is not None and made.reference is not None and made.reference() is tensor else None
 
@@ -101,7 +101,7 @@ class Tensors(Instrument):
         made = self.get(tensor)
         return made.source if made is not None else None
 
-    def put(self, tensor: torch.Tensor, made: Made) -> None:
+    def put(self, tensor: torch.Tensor, made: Provenance) -> None:
         key, pointer = id(tensor), address(tensor)
         made.reference = reference = Reference(tensor, self._forgetting)
         reference.key, reference.pointer = key, pointer
@@ -129,18 +129,18 @@ class Tensors(Instrument):
             if self._by_pointer.get(known.pointer) == known.key:
                 del self._by_pointer[known.pointer]
 
-    def sharing(self, pointer: int) -> Made | None:
+    def sharing(self, pointer: int) -> Provenance | None:
         """The oldest living tensor whose data begin at `pointer`: how aliases and NumPy views are recognised."""
         made = self._made.get(self._by_pointer.get(pointer, 0))
         return made if made is not None and made.reference is not None and made.reference() is not None else None
 
-    def living(self) -> Iterator[tuple[torch.Tensor, Made]]:
+    def living(self) -> Iterator[tuple[torch.Tensor, Provenance]]:
         for made in list(self._made.values()):
             tensor = made.reference() if made.reference is not None else None
             if tensor is not None:
                 yield tensor, made
 
-    def held_by_program(self) -> Iterator[tuple[torch.Tensor, Made]]:
+    def held_by_program(self) -> Iterator[tuple[torch.Tensor, Provenance]]:
         """Living tensors that Python code refers to, not only a graph or a buffer of torch's."""
         for made in list(self._made.values()):
             tensor = made.reference() if made.reference is not None else None
@@ -160,7 +160,7 @@ class Tensors(Instrument):
             number = self._parameters.number(tensor)
         return 1 << number
 
-    def source(self, tensor: torch.Tensor) -> Made | int | None:
+    def source(self, tensor: torch.Tensor) -> Provenance | int | None:
         """What is known of an input: its lineage, the bit of a parameter, or None for plain data."""
         made = self._made.get(id(tensor))
         if made is not None and (made.reference is None or made.reference() is not tensor):
@@ -171,7 +171,7 @@ class Tensors(Instrument):
             return made
         return self.parameter_bit(tensor) or made or self.sharing(address(tensor))
 
-    def derive(self, made: Made, inputs: Iterable[torch.Tensor]) -> Made:
+    def derive(self, made: Provenance, inputs: Iterable[torch.Tensor]) -> Provenance:
         """Let everything that is known of the inputs flow into a new lineage."""
         for tensor in inputs:
             source = self.source(tensor)

@@ -9,16 +9,16 @@ import torch
 from torch.nn.functional import ctc_loss
 
 from autograd_doctor.events.errors import BlankTargets
-from autograd_doctor.instruments.errors.blanks import Blanks
+from autograd_doctor.instruments.errors.ctc_blanks import CtcBlanks
 from tests.watching import watching
 
 ROWS = torch.tensor([[1, 2, 0], [3, 0, 0], [1, 1, 2]])
 
 
 def told(targets: torch.Tensor, lengths: Any, *, graph: bool = True, times: int = 1, **more: Any) -> list[Any]:
-    """Blanks, labels and samples with a blank of each event."""
+    """CtcBlanks, labels and samples with a blank of each event."""
     scores = torch.randn(9, len(lengths), 5, requires_grad=graph)
-    with watching(Blanks) as recorded:
+    with watching(CtcBlanks) as recorded:
         for _ in range(times):
             ctc_loss(scores.log_softmax(2), targets, torch.full((len(lengths),), 9), torch.as_tensor(lengths), **more)
     return [(event.blanks, event.labels, event.samples) for event in recorded.of(BlankTargets)]

@@ -141,7 +141,7 @@ class _Alike:
     found: list[set[Sample]] = field(default_factory=list)
 
 
-class Rows(Instrument):
+class SampleOverlap(Instrument):
     """Looks at what modules with parameters are called with: in full steps, and in light ones while there is news.
 
     Training is what runs with gradients and in training mode; evaluation is without both, or, after the last step,

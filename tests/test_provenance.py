@@ -8,9 +8,17 @@ import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from autograd_doctor.reading.made import _MOST_CHANGES, _MOST_CUTS, CutPoint, Made, address, has_graph, numbers_in
 from autograd_doctor.reading.origin import Origin
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.provenance import (
+    _MOST_CHANGES,
+    _MOST_CUTS,
+    CutPoint,
+    Provenance,
+    address,
+    has_graph,
+    numbers_in,
+)
 from autograd_doctor.reading.tensor_facts import describe
 
 PLACE: Place = (compile("x = 1", "train.py", "exec"), 2)
@@ -20,21 +28,21 @@ def point(operation: str, reason: str = "operation", **flags: bool) -> CutPoint:
     return CutPoint(operation, None, reason, None, **flags)
 
 
-def made(values: int = 0, connected: int = 0, **more: Any) -> Made:
-    found = Made("mul", None, 0)
+def made(values: int = 0, connected: int = 0, **more: Any) -> Provenance:
+    found = Provenance("mul", None, 0)
     found.values, found.connected = values, connected
     for name, value in more.items():
         setattr(found, name, value)
     return found
 
 
-def told(found: Made, lost: int = ~0) -> list[tuple[str, list[int]]]:
+def told(found: Provenance, lost: int = ~0) -> list[tuple[str, list[int]]]:
     return [(cut.operation, cut.parameters) for cut in found.cuts_of(lost)]
 
 
 def test_nothing_has_flowed_into_a_new_one() -> None:
-    new = Made("mul", PLACE, 3)
-    kept = {name: getattr(new, name) for name in Made.__slots__ if name not in ("__weakref__", "order", "born")}
+    new = Provenance("mul", PLACE, 3)
+    kept = {name: getattr(new, name) for name in Provenance.__slots__ if name not in ("__weakref__", "order", "born")}
     assert kept == {
         "operation": "mul", "place": PLACE, "step": 3, "created_by": "mul", "created_at": PLACE, "values": 0,
         "guessed": 0, "connected": 0, "cuts": {}, "origin": None, "rewrapped": None, "rewrapped_by": "",

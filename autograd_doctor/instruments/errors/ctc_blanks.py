@@ -11,8 +11,8 @@ from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.lineage import Lineage
-from autograd_doctor.reading.made import has_graph
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.provenance import has_graph
 from autograd_doctor.reading.tensor_facts import at_home, readable
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.operations import Operation
@@ -22,7 +22,7 @@ _MOST_TOLD = 4
 _PARAMETERS = ("log_probs", "targets", "input_lengths", "target_lengths", "blank")
 
 
-class Blanks(Instrument):
+class CtcBlanks(Instrument):
     """Looks at targets, in steps that are looked at closely, as far as their lengths say that they count."""
 
     emits: ClassVar[tuple[type[Event], ...]] = (BlankTargets,)

@@ -11,7 +11,7 @@ from torch.optim import SGD
 from autograd_doctor.events.data import FirstLayerFed, InputsAlike, RowsCompared
 from autograd_doctor.events.run import InstrumentLimited
 from autograd_doctor.instruments.data.first_layers import FirstLayers
-from autograd_doctor.instruments.data.rows import Rows
+from autograd_doctor.instruments.data.sample_overlap import SampleOverlap
 from autograd_doctor.instruments.spine.detail import Detail
 from tests.inventing import Invented, inventing
 
@@ -34,14 +34,14 @@ def data(rows: int) -> torch.Tensor:
 
 
 def test_what_was_trained_on_before_it_was_evaluated():
-    with inventing(Rows) as run:
+    with inventing(SampleOverlap) as run:
         model, x, others = nn.Linear(4, 1), data(40), data(6)
         for _ in range(3):
             for rows in torch.arange(40).split(8):
                 trained(run, model, x[rows])
         evaluated(run, model, torch.cat([x[:5], others]))
         trained(run, model, others)
-        run.find(Rows).finish()
+        run.find(SampleOverlap).finish()
         (event,) = run.of(RowsCompared)
     assert (event.evaluated, event.shared, event.trained) == (11, 5, 46)
     assert (event.complete, event.tells_apart, event.own_loader, event.loader) == (True, True, False, "")
@@ -55,13 +55,13 @@ def test_what_was_trained_on_before_it_was_evaluated():
 def test_parts_of_one_tensor_that_a_line_evaluates_in_turn(held_out: slice, sets: list[tuple[int, int]]) -> None:
     """Two sets, if the one was trained on as a whole and the other not at all."""
     whole, model = data(60), nn.Linear(4, 1)
-    with inventing(Rows) as run:
+    with inventing(SampleOverlap) as run:
         for _ in range(4):
             trained(run, model, whole[:40])
             evaluated(run, model, whole[:10])
             trained(run, model, whole[:40])
             evaluated(run, model, whole[held_out])
-        run.find(Rows).finish()
+        run.find(SampleOverlap).finish()
         assert [(event.evaluated, event.shared) for event in run.of(RowsCompared)] == sets
 
 
@@ -70,13 +70,13 @@ def evaluated_in_turn(run: Invented, model: nn.Module, rows: torch.Tensor) -> No
 
 
 def test_when_sets_were_evaluated_and_what_of_them_the_same_line_had_seen():
-    with inventing(Rows) as run:
+    with inventing(SampleOverlap) as run:
         model, x = nn.Linear(4, 1), data(40)
         for rows in (x[:10], x[10:20], x[5:10]):
             trained(run, model, x)
             evaluated_in_turn(run, model, rows)
             trained(run, model, x)
-        run.find(Rows).finish()
+        run.find(SampleOverlap).finish()
         told = [(event.evaluated, event.first, event.last, event.again) for event in run.of(RowsCompared)]
     assert told == [(10, 1, 1, 0), (10, 3, 3, 0), (5, 5, 5, 5)]
 
@@ -84,62 +84,62 @@ def test_when_sets_were_evaluated_and_what_of_them_the_same_line_had_seen():
 @pytest.mark.parametrize(("operation", "known"), [("clone", 15), ("randn", 8)])
 def test_batches_of_random_numbers_never_come_again_and_are_not_read_in_light_steps(operation, known, monkeypatch):
     monkeypatch.setattr("autograd_doctor.instruments.spine.detail.FIRST_STEPS", 1)
-    with inventing(Rows) as run:
+    with inventing(SampleOverlap) as run:
         model = nn.Linear(4, 1)
         run.signals.optimizers.built.send(SGD(model.parameters(), lr=0.1))
         trained(run, model, run.operated(operation, data(8)))
         assert not run.find(Detail).full
         trained(run, model, data(7))
         evaluated(run, model, data(6))
-        run.find(Rows).finish()
+        run.find(SampleOverlap).finish()
         (event,) = run.of(RowsCompared)
     assert event.trained == known
 
 
 def test_what_is_acted_on_between_steps_is_no_evaluation():
-    with inventing(Rows) as run:
+    with inventing(SampleOverlap) as run:
         model, x = nn.Linear(4, 1), data(40)
         trained(run, model, x)
         with torch.no_grad(), run.calling(model, x, grad_enabled=False):
             pass
         trained(run, model, x)
-        run.find(Rows).finish()
+        run.find(SampleOverlap).finish()
         assert run.of(RowsCompared) == []
 
 
 @pytest.mark.parametrize(("alike", "told"), [(True, [(4, 20, 0.5)]), (False, [])])
 def test_samples_that_are_all_the_same(alike, told):
-    with inventing(Rows) as run:
+    with inventing(SampleOverlap) as run:
         model, x = nn.Linear(4, 1), torch.full((60, 4), 0.5)
         if not alike:
             x[17] = 1
         for step in range(4):
             trained(run, model, x[5 * step : 5 * step + 5])
-        run.find(Rows).finish()
+        run.find(SampleOverlap).finish()
         assert [(event.steps, event.samples, event.constant) for event in run.of(InputsAlike)] == told
 
 
 def test_values_that_are_no_numbers_are_not_all_the_same():
-    with inventing(Rows) as run:
+    with inventing(SampleOverlap) as run:
         model, x = nn.Linear(4, 1), torch.full((60, 4), float("nan"))
         for step in range(4):
             trained(run, model, x[5 * step : 5 * step + 5])
-        run.find(Rows).finish()
+        run.find(SampleOverlap).finish()
         assert run.of(InputsAlike) == []
 
 
 def test_constants_of_the_program_are_no_data():
-    with inventing(Rows) as run:
+    with inventing(SampleOverlap) as run:
         model = nn.Linear(4, 1)
         for _ in range(4):
             trained(run, model, torch.ones(5, 4))
-        run.find(Rows).finish()
+        run.find(SampleOverlap).finish()
         assert run.of(InputsAlike) == []
 
 
 @pytest.mark.parametrize(("case", "told"), [("arrays", [True]), ("one sample", []), ("tokens", []), ("once", [])])
 def test_what_comes_out_of_arrays_is_data(case, told):
-    with inventing(Rows) as run:
+    with inventing(SampleOverlap) as run:
         model, size = nn.Linear(4, 1), 1 if case == "one sample" else 5
         array = numpy.zeros((size, 4), dtype=numpy.float32)
         once = run.operated("from_numpy", torch.from_numpy(array), array)
@@ -155,15 +155,15 @@ def test_what_comes_out_of_arrays_is_data(case, told):
                 trained(run, model, x)
             else:
                 run.train(SGD(model.parameters(), lr=0.1))
-        run.find(Rows).finish()
+        run.find(SampleOverlap).finish()
         assert [event.read for event in run.of(InputsAlike)] == told
 
 
 def test_samples_on_an_accelerator_are_left_there():
-    with inventing(Rows) as run:
+    with inventing(SampleOverlap) as run:
         with run.calling(nn.Linear(4, 1), torch.ones(5, 4, device="meta")):
             pass
-        assert [event.instrument for event in run.of(InstrumentLimited)] == ["rows"]
+        assert [event.instrument for event in run.of(InstrumentLimited)] == ["sample_overlap"]
 
 
 def fed(run: Invented, x: torch.Tensor, *, then: str = "relu") -> list[FirstLayerFed]:

@@ -9,9 +9,9 @@ import numpy
 import pytest
 import torch
 
-from autograd_doctor.reading.escapes import _MOST_REMEMBERED, Escapes, _floats
-from autograd_doctor.reading.made import Made
 from autograd_doctor.reading.places import Place
+from autograd_doctor.reading.provenance import Provenance
+from autograd_doctor.reading.python_values import _MOST_REMEMBERED, PythonValues, _floats
 
 NUMBER = 0.123456
 
@@ -29,17 +29,17 @@ def place(function: str = "train", path: str = "train.py") -> list[Place]:
 LINES = place()
 
 
-def out(values: int = 1, connected: int = 0, line: Place | None = None, step: int = 0) -> Made:
-    made = Made("item", line, step)
+def out(values: int = 1, connected: int = 0, line: Place | None = None, step: int = 0) -> Provenance:
+    made = Provenance("item", line, step)
     made.values, made.connected = values, connected
     return made
 
 
-def back(operation: str = "tensor", line: Place | None = None, step: int = 0) -> Made:
-    return Made(operation, line, step)
+def back(operation: str = "tensor", line: Place | None = None, step: int = 0) -> Provenance:
+    return Provenance(operation, line, step)
 
 
-def returned(escapes: Escapes, *args: Any, operation: str = "tensor", **kwargs: Any) -> int:
+def returned(escapes: PythonValues, *args: Any, operation: str = "tensor", **kwargs: Any) -> int:
     """The parameters that flow into what an operation makes of these arguments."""
     made = back(operation)
     escapes.returned(made, [*args, *kwargs.values()])
@@ -47,7 +47,7 @@ def returned(escapes: Escapes, *args: Any, operation: str = "tensor", **kwargs: 
 
 
 def test_a_number_that_comes_back_is_recognised() -> None:
-    escapes = Escapes()
+    escapes = PythonValues()
     escapes.left(out(), NUMBER)
     assert returned(escapes, NUMBER) == 1
     assert returned(escapes, data=[[0.5, NUMBER]]) == 1
@@ -55,14 +55,14 @@ def test_a_number_that_comes_back_is_recognised() -> None:
 
 
 def test_a_number_is_recognised_by_any_operation_that_takes_it_as_such() -> None:
-    escapes = Escapes()
+    escapes = PythonValues()
     escapes.left(out(), NUMBER)
     assert returned(escapes, NUMBER, operation="mul") == 1
     assert returned(escapes, [NUMBER], operation="mul") == 0
 
 
 def test_an_array_that_comes_back_is_recognised_by_its_address() -> None:
-    escapes, array = Escapes(), numpy.ones(2)
+    escapes, array = PythonValues(), numpy.ones(2)
     escapes.left(out(0b10), array)
     assert returned(escapes, array) == 0b10
     assert returned(escapes, array, operation="add") == 0
@@ -70,34 +70,34 @@ def test_an_array_that_comes_back_is_recognised_by_its_address() -> None:
 
 
 def test_values_of_numbers_and_arrays_add_up() -> None:
-    escapes, array = Escapes(), numpy.ones(2)
+    escapes, array = PythonValues(), numpy.ones(2)
     escapes.left(out(0b01), array)
     escapes.left(out(0b10), NUMBER)
     assert returned(escapes, array, NUMBER) == 0b11
 
 
 def test_what_no_parameter_flows_into_is_not_remembered() -> None:
-    escapes = Escapes()
+    escapes = PythonValues()
     escapes.left(out(values=0), NUMBER)
     assert escapes.last is None
     assert returned(escapes, NUMBER) == 0
 
 
 def test_a_path_ends_where_the_value_leaves_torch() -> None:
-    escapes, made = Escapes(), out(0b11, connected=0b10)
+    escapes, made = PythonValues(), out(0b11, connected=0b10)
     escapes.left(made, NUMBER)
     assert made.connected == 0
     assert [(cut.operation, cut.reason, cut.parameters) for cut in made.cuts_of(~0)] == [("item", "operation", [1])]
 
 
 def test_a_path_that_has_ended_before_is_not_cut_again() -> None:
-    escapes, made = Escapes(), out(0b11, connected=0)
+    escapes, made = PythonValues(), out(0b11, connected=0)
     escapes.left(made, NUMBER)
     assert made.cuts == {}
 
 
 def test_what_comes_back_is_not_connected() -> None:
-    escapes, array, made = Escapes(), numpy.ones(2), back()
+    escapes, array, made = PythonValues(), numpy.ones(2), back()
     escapes.left(out(0b01), array)
     escapes.left(out(0b10), NUMBER)
     for source in escapes._arrays.values():
@@ -110,7 +110,7 @@ def test_what_comes_back_is_not_connected() -> None:
 
 @pytest.mark.parametrize("make", [lambda number: number + NUMBER, lambda number: numpy.full(2, number)])
 def test_what_left_long_ago_is_forgotten(make: Any) -> None:
-    escapes = Escapes()
+    escapes = PythonValues()
     kept = [make(number) for number in range(_MOST_REMEMBERED + 2)]
     for value in kept[:-1]:
         escapes.left(out(), value)
@@ -122,9 +122,9 @@ def test_what_left_long_ago_is_forgotten(make: Any) -> None:
 # ------------------------------------------------------------------------------------------------------------- guesses
 
 
-def guess(made: Made, source: Made) -> bool:
+def guess(made: Provenance, source: Provenance) -> bool:
     """Whether something unknown that comes back is taken to be computed from what left."""
-    escapes = Escapes()
+    escapes = PythonValues()
     escapes.left(source, NUMBER)
     escapes.returned(made, ["unknown"])
     return made.values > 0
@@ -156,14 +156,14 @@ def test_a_guess_is_marked_as_one_and_not_connected() -> None:
     assert guess(made, source)
     assert [cut.guessed for cut in made.cuts_of(~0)] == [True]
     source.connected = 1
-    escapes, again = Escapes(), back(line=LINES[1])
+    escapes, again = PythonValues(), back(line=LINES[1])
     escapes.last = source
     escapes.returned(again, [])
     assert (again.values, again.connected) == (0b11, 0)
 
 
 def test_nothing_is_guessed_where_something_is_known() -> None:
-    escapes, made = Escapes(), back(line=LINES[1])
+    escapes, made = PythonValues(), back(line=LINES[1])
     escapes.left(out(0b01, line=LINES[0]), NUMBER)
     escapes.left(out(0b10, line=LINES[0]), NUMBER + 1)
     escapes.returned(made, [NUMBER])
@@ -171,7 +171,7 @@ def test_nothing_is_guessed_where_something_is_known() -> None:
 
 
 def test_nothing_is_guessed_before_anything_left() -> None:
-    assert returned(Escapes(), "unknown") == 0
+    assert returned(PythonValues(), "unknown") == 0
 
 
 # ------------------------------------------------------------------------------------------------------------- numbers

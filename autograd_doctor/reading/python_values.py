@@ -12,9 +12,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from autograd_doctor.reading.made import CutPoint, Made
 from autograd_doctor.reading.operation_kinds import FROM_DATA
 from autograd_doctor.reading.places import locate
+from autograd_doctor.reading.provenance import CutPoint, Provenance
 from autograd_doctor.reading.without_running import is_a
 
 _MOST_REMEMBERED = 256
@@ -23,15 +23,15 @@ _ROUND = 1024
 """A multiple of 1/1024 may be anybody's: rates, counts, targets. Few results of arithmetic are."""
 
 
-class Escapes:
+class PythonValues:
     """Remembers the lineage of a few hundred numbers by their value, and of arrays by their address."""
 
     def __init__(self) -> None:
-        self._numbers: dict[float, Made] = {}
-        self._arrays: dict[int, Made] = {}
-        self.last: Made | None = None
+        self._numbers: dict[float, Provenance] = {}
+        self._arrays: dict[int, Provenance] = {}
+        self.last: Provenance | None = None
 
-    def left(self, made: Made, result: Any) -> None:
+    def left(self, made: Provenance, result: Any) -> None:
         """`result` was taken out of a tensor; `made` says what had flowed into it, and is cut from here on."""
         if not made.values:
             return
@@ -48,7 +48,7 @@ class Escapes:
         else:
             self._numbers.update(dict.fromkeys(_floats(result), made))
 
-    def returned(self, made: Made, data: Sequence[Any]) -> None:
+    def returned(self, made: Provenance, data: Sequence[Any]) -> None:
         """Let what is known of numbers and arrays among the arguments of an operation flow into its output."""
         imports = made.operation in FROM_DATA
         if imports:
@@ -70,7 +70,7 @@ class Escapes:
             made.absorb(self.last, connected=False, guessed=True)
 
 
-def _may_follow(back: Made, out: Made) -> bool:
+def _may_follow(back: Provenance, out: Provenance) -> bool:
     """Whether values that came back to torch may be computed from those taken out: in the same step, and further on.
 
     Batches that are turned into tensors at the top of a loop, above the metrics of the last turn, are not.

@@ -71,7 +71,7 @@ class Change(NamedTuple):
     version: int
 
 
-class Made:
+class Provenance:
     """How one tensor was made. `values`: parameters that flow into it; `connected`: those that gradients would reach.
 
     `guessed`: those of `values` that nobody saw flow in. `order` counts up over the run. `created_at` and `created_by`
@@ -155,7 +155,7 @@ class Made:
         points = sorted(blamed, key=lambda point: bool(self.cuts[point] & ~lost))
         return [point.event(numbers_in(blamed[point])) for point in points if blamed[point]]
 
-    def absorb(self, other: Made, *, connected: bool, guessed: bool = False) -> None:
+    def absorb(self, other: Provenance, *, connected: bool, guessed: bool = False) -> None:
         """Take over what flows in from an input.
 
         `connected` tells whether that input requires a gradient, `guessed` that nobody saw it flow.

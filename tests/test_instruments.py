@@ -38,9 +38,11 @@ from autograd_doctor.instruments.cycle.loss_scales import LossScales
 from autograd_doctor.instruments.cycle.schedulers import Schedulers
 from autograd_doctor.instruments.errors.checkpoints import Checkpoints
 from autograd_doctor.instruments.errors.failures import Failures
+from autograd_doctor.instruments.instrument import name_of
 from autograd_doctor.instruments.lifetime.hooks import Hooks
 from autograd_doctor.instruments.lifetime.retained_graphs import RetainedGraphs
 from autograd_doctor.instruments.lifetime.snapshots import Snapshots
+from autograd_doctor.instruments.session import all_instruments
 from autograd_doctor.instruments.spine.backward_runs import BackwardRuns
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls
@@ -900,3 +902,25 @@ def test_what_filled_a_parameter_did_not_make_it():
         ("", True),
         ("", True),
     ]
+
+
+def test_what_instruments_knew_is_gone_when_they_are_detached() -> None:
+    """Their tables refer to objects of the program; left to the garbage collector, they would outlive the watch.
+
+    An object dies while the collector visits references to it, and Python 3.11 ends in a segmentation fault.
+    """
+    gc.collect()
+    gc.disable()
+    try:
+        model = nn.Sequential(nn.Linear(3, 2), nn.Dropout(), nn.BatchNorm1d(2))
+        optimizer = SGD(model.parameters(), lr=0.1)
+        with watching(*all_instruments()) as recorded:
+            for _ in range(6):
+                model(torch.randn(5, 3)).square().mean().backward()
+                optimizer.step()
+                optimizer.zero_grad()
+            known = {name_of(kind): weakref.ref(recorded.find(kind)) for kind in all_instruments()}
+        left = {name for name, reference in known.items() if reference() is not None}
+        assert left == {"course"}, "the session dates its last events by it"
+    finally:
+        gc.enable()

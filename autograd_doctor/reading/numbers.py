@@ -25,16 +25,22 @@ class _Entry(weakref.ref[Any]):
 
 
 class IdentityTable(Generic[V]):
-    """Values for objects that are compared by identity; forgets an object when it dies."""
+    """Values for objects that are compared by identity; forgets an object when it dies.
+
+    A table that is given up is gone at once. Left to the garbage collector, its entries might be collected while an
+    object that they refer to dies, which Python 3.11 does not survive: it counts the references to the object, and then
+    makes a tuple for them, which may run the collector.
+    """
 
     def __init__(self) -> None:
         self._entries: dict[int, _Entry] = {}
-        entries = self._entries
+        this = weakref.ref(self)
 
         def forget(dead: Any) -> None:  # also while the interpreter ends, when names of modules are gone
-            entry = entries.get(dead.key)
-            if entry is not None and entry is dead:
-                del entries[entry.key]
+            table = this()
+            entry = table._entries.get(dead.key) if table is not None else None
+            if table is not None and entry is not None and entry is dead:
+                del table._entries[entry.key]
 
         self._forget = forget
 
@@ -59,7 +65,7 @@ class IdentityTable(Generic[V]):
             del self._entries[id(thing)]
 
     def clear(self) -> None:
-        """Forget all. A table that is given up instead waits for the garbage collector, with all that it knows."""
+        """Forget all."""
         self._entries.clear()
 
     def items(self) -> Iterator[tuple[Any, V]]:

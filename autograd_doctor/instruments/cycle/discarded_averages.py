@@ -18,12 +18,13 @@ from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.provenance import has_graph, numbers_in
+from autograd_doctor.reading.provenance import has_graph
 from autograd_doctor.reading.subclasses import version_of
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.operations import Operation
+from autograd_doctor.tape import numbers_in
 
 _AVERAGES = frozenset({"add", "__radd__", "lerp", "sub"})
 _MOST_STEPS = 8
@@ -122,13 +123,14 @@ class DiscardedAverages(Instrument):
         return free[0] if len(free) == 1 else None
 
     def _follow(self, result: torch.Tensor, number: int, parameter: torch.Tensor, place: Place | None) -> None:
-        key = id(result)
+        key, this = id(result), weakref.ref(self)
 
         def died(reference: weakref.ref[torch.Tensor]) -> None:
-            average = self._followed.get(key)
-            if average is not None and average.tensor is reference:
-                del self._followed[key]
-                self._lost[average.number] = average
+            instrument = this()
+            average = instrument._followed.get(key) if instrument is not None else None
+            if instrument is not None and average is not None and average.tensor is reference:
+                del instrument._followed[key]
+                instrument._lost[average.number] = average
 
         reference, storage = weakref.ref(result, died), StorageWeakRef(result.untyped_storage())
         self._followed[key] = _Average(number, version_of(parameter), place, reference, storage)

@@ -100,6 +100,11 @@ class Detail(Instrument):
         self._as_before_until = 0
         self._missed = self._has_optimizer = False
 
+    def detach(self) -> None:
+        super().detach()
+        if self._attention_turned in self._guard.attention_turned:
+            self._guard.attention_turned.remove(self._attention_turned)
+
     def connect(self, signals: Signals) -> None:
         self.listen(signals.optimizers.built, self._optimizer_built)
         self.listen(signals.backward.began, self._backward_began, attention=Attention.LIGHT)

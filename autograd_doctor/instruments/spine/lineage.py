@@ -109,6 +109,10 @@ class Lineage(Instrument):
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.FULL)
         self.listen(self._detail.turned, self._turned)
 
+    def detach(self) -> None:
+        super().detach()
+        self._site.signals.operations.concerns = lambda args, kwargs: True
+
     def _turned(self, detail: Detail) -> None:
         """Switches of light steps are seen by what they left behind; in a second run even work on data is followed."""
         self._operations.dozing &= not detail.is_repeated

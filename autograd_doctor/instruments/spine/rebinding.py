@@ -25,7 +25,7 @@ from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.reading.places import Place, locate, place
-from autograd_doctor.reading.provenance import address, numbers_in
+from autograd_doctor.reading.provenance import address
 from autograd_doctor.reading.subclasses import gradient_of, is_leaf
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.signals import Signals
@@ -33,6 +33,7 @@ from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.operations import Operation
 from autograd_doctor.signals.transforms import TransformCall
+from autograd_doctor.tape import numbers_in
 
 _MOST_DISCARDS = 8
 """Backwards before which discarded updates are told: enough to see that it happens again and again."""
@@ -238,17 +239,22 @@ class Rebinding(Instrument):
             return  # changed in place, which the ledger of gradients sees
         if derived.updates:
             self._at[address(tensor)] = tensor.shape, derived
-        key = id(tensor)
+        key, this = id(tensor), weakref.ref(self)
 
         def died(reference: weakref.ref[torch.Tensor]) -> None:
-            for table in (self._derived, self._unused):
-                entry = table.get(key)
-                if entry is not None and entry[0] is reference:
-                    del table[key]
-                    if derived.updates and not derived.used:
-                        self._discarded.update(dict.fromkeys(numbers_in(derived.updates), derived.place))
+            instrument = this()
+            if instrument is not None:
+                instrument._died(key, reference, derived)
 
         self._derived[key] = weakref.ref(tensor, died), derived
+
+    def _died(self, key: int, reference: weakref.ref[torch.Tensor], derived: _Derived) -> None:
+        for table in (self._derived, self._unused):
+            entry = table.get(key)
+            if entry is not None and entry[0] is reference:
+                del table[key]
+                if derived.updates and not derived.used:
+                    self._discarded.update(dict.fromkeys(numbers_in(derived.updates), derived.place))
 
     def _tell_discarded(self, reached: set[int]) -> None:
         lost = {number: line for number, line in self._discarded.items() if number in reached}

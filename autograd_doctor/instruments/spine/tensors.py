@@ -6,8 +6,9 @@ Nothing is kept alive, and nothing is stored on the user's tensors.
 from __future__ import annotations
 
 import sys
+import weakref
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -63,7 +64,7 @@ class Tensors(Instrument):
         self._parameters = parameters
         self._made: dict[int, Provenance] = {}
         self._by_pointer: dict[int, int] = {}
-        self._forgetting = self._forget
+        self._forget = _forgetting(weakref.ref(self))
         """One for all references, so that the garbage collector has less to visit."""
         self.originals: list[Original] = []
         self.hidden_changes: deque[HiddenChange] = deque(maxlen=_MOST_HIDDEN_CHANGES)
@@ -103,7 +104,7 @@ class Tensors(Instrument):
 
     def put(self, tensor: torch.Tensor, made: Provenance) -> None:
         key, pointer = id(tensor), address(tensor)
-        made.reference = reference = Reference(tensor, self._forgetting)
+        made.reference = reference = Reference(tensor, self._forget)
         reference.key, reference.pointer = key, pointer
         self._made[key] = made
         if pointer and (pointer not in self._by_pointer or self.sharing(pointer) is None):
@@ -119,15 +120,6 @@ class Tensors(Instrument):
         fitting = (kept for kept in self.originals if kept.pointer == address(saved) and kept.order > after)
         values = next((kept.values for kept in fitting), None)
         return values.reshape(saved.shape) if values is not None and values.numel() == saved.numel() else None
-
-    def _forget(self, reference: Any) -> None:
-        """Uses no name of a module: these are gone while the interpreter ends."""
-        made = self._made.get(reference.key)
-        known = made.reference if made is not None else None
-        if known is not None and known is reference:
-            del self._made[known.key]
-            if self._by_pointer.get(known.pointer) == known.key:
-                del self._by_pointer[known.pointer]
 
     def sharing(self, pointer: int) -> Provenance | None:
         """The oldest living tensor whose data begin at `pointer`: how aliases and NumPy views are recognised."""
@@ -187,3 +179,21 @@ class Tensors(Instrument):
         if made.connected == made.values:
             made.connected = made.values
         return made
+
+
+def _forgetting(this: weakref.ref[Tensors]) -> Callable[[Any], None]:
+    """What is called when a tensor dies. It uses no name of a module: these are gone while the interpreter ends.
+
+    It does not keep the instrument alive, nor the references that the instrument holds: see `IdentityTable`.
+    """
+
+    def forget(reference: Any) -> None:
+        tensors = this()
+        made = tensors._made.get(reference.key) if tensors is not None else None
+        known = made.reference if made is not None else None
+        if tensors is not None and known is not None and known is reference:
+            del tensors._made[known.key]
+            if tensors._by_pointer.get(known.pointer) == known.key:
+                del tensors._by_pointer[known.pointer]
+
+    return forget

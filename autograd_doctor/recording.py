@@ -27,7 +27,7 @@ from autograd_doctor.surrogates import spelt_out
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural
 
-VERSION = 2
+VERSION = 3
 NAME = b"autograd_doctor trace "
 FORMAT_LINE = NAME + b"%d\n" % VERSION
 

@@ -14,6 +14,9 @@ from autograd_doctor.events.numerics import NonFiniteInput, NonFiniteProduced
 from autograd_doctor.events.run import DetailTurned, LightStepsCounted, ProgramRaised, RunEnded
 from autograd_doctor.events.steps import BackwardRan, ForwardRan, NonFiniteGradient, OptimizerStepped, UpdatesDiscarded
 from autograd_doctor.events.subjects import ModuleSeen, OptimizerBuilt, ParametersAdded, ParameterSeen
+from autograd_doctor.events.tapes import TapeSealed, TapeSeenAgain
+from autograd_doctor.tape import Tape
+from autograd_doctor.taping import unsealed
 
 E = TypeVar("E", bound=Event)
 
@@ -100,6 +103,12 @@ class Trace:
         return seen.name or seen.kind
 
     # ------------------------------------------------------------------------------------------ what was exercised
+
+    @cached_property
+    def tapes(self) -> tuple[Tape, ...]:
+        """What lay behind the losses, in steps that were looked at closely; of each structure once."""
+        again = {event.tape: event for event in self.of(TapeSeenAgain)}
+        return tuple(unsealed(event, again.get(event.tape)) for event in self.of(TapeSealed))
 
     @cached_property
     def steps(self) -> tuple[OptimizerStepped, ...]:

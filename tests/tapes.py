@@ -2,46 +2,46 @@
 
 from __future__ import annotations
 
-import weakref
 from itertools import count
 from typing import Any
 
-import torch
-
-from autograd_doctor.reading.provenance import Provenance
-from autograd_doctor.reading.tape import Op, Value
+from autograd_doctor.events.tapes import TapeSeenAgain
+from autograd_doctor.findings import Location
+from autograd_doctor.tape import Kind, Value
+from autograd_doctor.taping import RecordedOp, RecordedValue, seal
+from autograd_doctor.trace import Trace
 
 _NUMBERS = count()
-_NOWHERE: weakref.ref[torch.Tensor] = weakref.ref(torch.ones(1))
 
 
-def data(*shape: int, span: tuple[float, float] | None = None) -> Value:
+def data(*shape: int, kind: Kind = "float", span: tuple[float, float] | None = None) -> Value:
     """What no parameter has flowed into."""
-    value = Value(torch.Size(shape), False, True, _NOWHERE, 0)
-    value.extremes = torch.tensor(span) if span is not None else None
-    return value
+    return RecordedValue(shape, kind, False, span=span)
 
 
 def given(*shape: int, values: int = 1) -> Value:
     """What was computed from parameters, nobody knows how."""
-    lineage = Provenance("model", None, 0)
-    lineage.values = lineage.connected = values
-    return Value(torch.Size(shape), True, True, _NOWHERE, 0, lineage)
+    return RecordedValue(shape, "float", True, values=values, connected=values)
 
 
-def made(name: str, *operands: Any, shape: tuple[int, ...] = (), place: Any = None, **options: Any) -> Value:
+def made(
+    name: str,
+    *operands: Any,
+    shape: tuple[int, ...] = (),
+    at: Location | None = None,
+    kind: Kind = "float",
+    **options: Any,
+) -> Value:
     """What an operation made of these; it has a graph if one of them has."""
-    op = Op(name, name, place, operands, options, next(_NUMBERS))
-    output = Value(torch.Size(shape), bool(op.live), True, _NOWHERE, 0, _lineage(op), op)
-    op.outputs = (output,)
+    op = RecordedOp(name, name, operands, options, next(_NUMBERS), location=at)
+    output = RecordedValue(shape, kind, kind == "float" and bool(op.live))
     for value in op.values:
-        value.uses.append(op)
+        output.values |= value.values
+        output.connected |= value.connected if value.learns and output.learns else 0
+    op.made(output)
     return output
 
 
-def _lineage(op: Op) -> Provenance:
-    lineage = Provenance(op.name, None, 0)
-    for value in op.values:
-        lineage.values |= value.values
-        lineage.connected |= value.connected if value.learns else 0
-    return lineage
+def tape(*roots: Value, steps: int = 4) -> Trace:
+    """A trace with one tape: what lies behind these losses, as so many steps had it."""
+    return Trace.of_events(seal(0, roots), TapeSeenAgain(tape=0, steps=steps))

@@ -85,13 +85,16 @@ MAY_IMPORT = {
     "keeping": {"clock", "own_python"},
     "events": {"findings", "plan"},
     "wording": {"events"},
-    "trace": {"events"},
+    "operations": set(),
+    "tape": {"findings"},
+    "taping": {"events", "findings", "tape"},
+    "trace": {"events", "tape", "taping"},
     "surrogates": set(),
     "recording": {"events", "surrogates", "trace", "wording"},
     # In the child, which is the only side that knows torch.
-    "reading": {"clock", "events", "findings"},
+    "reading": {"clock", "events", "findings", "operations", "tape"},
     "signals": {"reading"},
-    "instruments": {"clock", "events", "findings", "reading", "signals", "wording"},
+    "instruments": {*("clock", "events", "findings", "operations", "reading", "signals", "tape", "taping"), "wording"},
     "runner": {
         *(
             "calling",
@@ -109,8 +112,8 @@ MAY_IMPORT = {
     },
     # From a trace to a report.
     "course": set(),
-    "views": {"course", "events", "findings", "trace", "wording"},
-    "rules": {"events", "findings", "trace", "views", "wording"},
+    "views": {"course", "events", "findings", "tape", "trace", "wording"},
+    "rules": {"events", "findings", "operations", "tape", "trace", "views", "wording"},
     "report": {"course", "findings", "surrogates"},
     "judging": {
         *(

@@ -277,10 +277,10 @@ def test_a_trace_that_was_cut_or_of_another_version(tmp_path: Path) -> None:
     cut = _report(saved, "--select", "AD1")
     assert cut.returncode == 4
     assert "the recording is damaged" in cut.stdout
-    saved.write_bytes(data.replace(b"trace 2\n", b"trace 3\n", 1))
+    saved.write_bytes(data.replace(b"trace 3\n", b"trace 4\n", 1))
     other = _report(saved)
     assert (other.returncode, other.stdout) == (2, "")
-    assert other.stderr == f"error: {saved}: a trace of version 3, and this doctor reads version 2\n"
+    assert other.stderr == f"error: {saved}: a trace of version 4, and this doctor reads version 3\n"
 
 
 def _report(saved: Path, *options: str) -> subprocess.CompletedProcess[str]:

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from autograd_doctor.reading.losses import CATALOGUE, CLASSES, COMPARING, LOSSES, NEVER_NEGATIVE, REGRESSION
+from autograd_doctor.operations import CATALOGUE, CLASSES, COMPARING, LOSSES, NEVER_NEGATIVE, REGRESSION
 
 Given = Callable[[], tuple[Any, ...]]
 

@@ -10,16 +10,9 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from autograd_doctor.reading.origin import Origin
 from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.provenance import (
-    _MOST_CHANGES,
-    _MOST_CUTS,
-    CutPoint,
-    Provenance,
-    address,
-    has_graph,
-    numbers_in,
-)
+from autograd_doctor.reading.provenance import _MOST_CHANGES, _MOST_CUTS, CutPoint, Provenance, address, has_graph
 from autograd_doctor.reading.tensor_facts import describe
+from autograd_doctor.tape import numbers_in
 
 PLACE: Place = (compile("x = 1", "train.py", "exec"), 2)
 

@@ -126,7 +126,7 @@ def _without_what_varies(screen: str) -> str:
 def shown_rule(tmp_path: Path) -> Rule:
     """The rule of "Write a rule in ten minutes", loaded from a file as those of the project are."""
     section = README.partition("## Write a rule in ten minutes")[2]
-    path = tmp_path / "learning_rate_above_one.py"
+    path = tmp_path / "log_of_softmax.py"
     path.write_text(_blocks(section, "python")[0], encoding="utf-8")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None

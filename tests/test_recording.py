@@ -167,7 +167,7 @@ def test_a_file_that_is_gone_is_damage(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"autograd_doctor trace 12\nwhatever", "a trace of version 12, and this doctor reads version 2"),
+        (b"autograd_doctor trace 12\nwhatever", "a trace of version 12, and this doctor reads version 3"),
         (b"\x13\0\0\0 an old trace", "not a saved trace, or one of a doctor older than this one"),
         (b"autograd_doctor trace x\n", "not a saved trace, or one of a doctor older than this one"),
     ],

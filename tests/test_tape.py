@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from autograd_doctor.instruments.spine.tape import Tape
 from autograd_doctor.reading.divergences import is_divergence
-from autograd_doctor.reading.tape import GRAD, Labels, Op, Value, behind, labels_behind, source_of, way_from
+from autograd_doctor.tape import GRAD, Labels, Op, Value, behind, labels_behind, source_of, way_from
 from tests.tapes import data, given, made
 from tests.watching import Recorded, watching
 

@@ -207,17 +207,6 @@ class LeafUsed(Event, frozen=True):
     location: Location | None = None
 
 
-class ChoiceWithoutGradient(Event, frozen=True):
-    """Values were looked up by a choice, and of the loss only what compares them with what they were chosen for teaches
-    these parameters, on whose values the other terms depend.
-
-    location: where they were looked up.
-    """
-
-    parameters: list[int]
-    location: Location | None
-
-
 class FlatDerivative(Event, frozen=True):
     """`grad(…, create_graph=True)` of what is a derivative itself gave nothing but zeros, `values` of them.
 

@@ -6,7 +6,7 @@ and Welling, Auto-Encoding Variational Bayes, 2014, appendix B).
 
 from __future__ import annotations
 
-from autograd_doctor.reading.tape import Op, Value
+from autograd_doctor.tape import Op, Value
 
 _CURVES = {"exp": "exp", "expm1": "exp", "log": "log"}
 _SCALES = frozenset({"div", "mul", "neg"})

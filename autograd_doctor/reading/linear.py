@@ -1,4 +1,4 @@
-"""Operations in which a loss stays a sum of the same terms: sums themselves, and all that only weighs or moves them."""
+"""Whether a loss stays a sum of the same terms."""
 
 from __future__ import annotations
 
@@ -7,24 +7,6 @@ from typing import Any
 
 from autograd_doctor.reading.graph_walk import operation_of
 
-JOINS = frozenset({"stack", "cat", "concat", "concatenate", "hstack", "vstack"})
-"""Operations that put terms one beside the other, for a sum to come."""
-DIFFERENCES = frozenset({"sub", "subtract", "__rsub__", "rsub", "sub_", "__isub__"})
-SUMS = frozenset({"add", "__radd__", "add_", "__iadd__"}) | DIFFERENCES | JOINS
-PRODUCTS = frozenset({
-    "__imul__", "__itruediv__", "__matmul__", "__rmul__", "div", "div_", "divide", "dot", "inner", "matmul", "mul",
-    "mul_", "multiply", "mv", "true_divide",
-})  # fmt: skip
-"""Linear as long as all factors but one are plain data."""
-REARRANGEMENTS = frozenset({
-    "T", "__getitem__", "bfloat16", "broadcast_tensors", "broadcast_to", "chunk", "clone", "contiguous", "cpu", "cuda",
-    "double", "expand", "expand_as", "flatten", "flip", "float", "gather", "half", "index_select", "mT",
-    "masked_select", "mean", "movedim", "nanmean", "nansum", "narrow", "neg", "neg_", "negative", "permute", "positive",
-    "ravel", "repeat", "repeat_interleave", "reshape", "reshape_as", "roll", "select", "split", "squeeze", "sum",
-    "swapaxes", "t", "take_along_dim", "to", "transpose", "type", "type_as", "unbind", "unflatten", "unsqueeze", "view",
-    "view_as",
-})  # fmt: skip
-"""Operations that only choose and move what is in one tensor, or sum it up."""
 _SUM_NODES = frozenset({
     "Add", "Cat", "Clone", "Expand", "Mean", "Nansum", "Neg", "ReshapeAlias", "Rsub", "Squeeze", "Stack", "Sub", "Sum",
     "ToCopy", "UnsafeView", "Unsqueeze", "View",

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
-from autograd_doctor.reading.linear import JOINS, PRODUCTS, SUMS
-from autograd_doctor.reading.losses import BY_ELEMENT
+from autograd_doctor.operations import BY_ELEMENT, JOINS, PRODUCTS, SUMS
 from autograd_doctor.reading.provenance import address
 from autograd_doctor.reading.signs import NEGATIONS
 

@@ -18,6 +18,7 @@ from autograd_doctor.reading.origin import Origin
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.subclasses import dispatches, node_of, version_of
 from autograd_doctor.reading.without_running import is_a
+from autograd_doctor.tape import numbers_in
 
 _MOST_CUTS = 8
 """On the ways into one tensor, the first that were met: they are merged into all that is computed from it."""
@@ -228,13 +229,3 @@ def address(tensor: torch.Tensor) -> int:
         return tensor.data_ptr()
     except RuntimeError:  # sparse, meta, fake and functorch tensors have no storage of their own
         return 0
-
-
-def numbers_in(bits: int) -> list[int]:
-    """The members of a bit set, ascending."""
-    found = []
-    while bits:
-        lowest = bits & -bits
-        found.append(lowest.bit_length() - 1)
-        bits ^= lowest
-    return found

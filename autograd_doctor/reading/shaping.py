@@ -10,14 +10,10 @@ from typing import Any
 import torch
 
 from autograd_doctor.events.losses import Shaping
-from autograd_doctor.reading.linear import DIFFERENCES, PRODUCTS, REARRANGEMENTS
+from autograd_doctor.operations import DIFFERENCES, PRODUCTS
 from autograd_doctor.reading.operation_kinds import changes_input
 from autograd_doctor.reading.places import Place, locate
 
-MOVES = (REARRANGEMENTS | {"alias", "detach", "int", "long", "requires_grad_", "squeeze_", "unsqueeze_"}) - {
-    "mean", "nanmean", "nansum", "neg", "neg_", "negative", "sum",
-}  # fmt: skip
-"""Operations the results of which hold values of their first argument, and no others."""
 _DROPOUTS = frozenset({"alpha_dropout", "dropout", "feature_alpha_dropout", "feature_dropout", "nan_to_num"})
 """Operations that leave most values about where they are."""
 _CLAMPS = frozenset({"clamp", "clamp_max", "clamp_min", "clip"})

@@ -17,7 +17,8 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import CLOSE_STEPS
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.reading import graph_walk
-from autograd_doctor.reading.provenance import Provenance, numbers_in
+from autograd_doctor.reading.provenance import Provenance
+from autograd_doctor.tape import numbers_in
 from tests.inventing import Invented, inventing
 from tests.watching import watching
 

@@ -21,10 +21,11 @@ from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.reading.graph_walk import lineage_of
 from autograd_doctor.reading.operation_kinds import Kind
-from autograd_doctor.reading.provenance import Provenance, numbers_in
+from autograd_doctor.reading.provenance import Provenance
 from autograd_doctor.signals.custom_functions import FunctionCall
 from autograd_doctor.signals.grad_modes import GradSwitched
 from autograd_doctor.signals.operations import Operation
+from autograd_doctor.tape import numbers_in
 from tests.inventing import Invented, inventing
 from tests.watching import watching
 

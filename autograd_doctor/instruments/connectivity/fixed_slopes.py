@@ -10,21 +10,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-import torch
-
 from autograd_doctor.events.connectivity import FixedSlopeAdded
 from autograd_doctor.events.event import Event
+from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.loss_query import LossQuery
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.tape import Tape
-from autograd_doctor.reading.linear import JOINS, PRODUCTS, REARRANGEMENTS, SUMS
-from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.provenance import numbers_in
-from autograd_doctor.reading.shaping import MOVES
-from autograd_doctor.reading.tape import GRAD, Labels, Op, Value, behind, labels_behind, source_of
+from autograd_doctor.operations import JOINS, MOVES, PRODUCTS, REARRANGEMENTS, SUMS
+from autograd_doctor.reading.live_values import LiveValue
 from autograd_doctor.signals.backward import BackwardCall
+from autograd_doctor.tape import GRAD, Labels, Op, Value, behind, labels_behind, numbers_in, source_of
 
 _ADDING = SUMS - JOINS
 _MOST_TOLD = 2
@@ -39,7 +36,7 @@ class FixedSlopes(LossQuery):
     def __init__(self, site: Site, course: Course, tape: Tape, optimizers: Optimizers) -> None:
         super().__init__(site, course, tape)
         self._optimizers = optimizers
-        self._told: dict[Place | None, set[int]] = {}
+        self._told: dict[Location | None, set[int]] = {}
 
     def _ask(self, roots: Sequence[Value], call: BackwardCall) -> None:
         slopes: Labels[Op] = {}
@@ -55,7 +52,7 @@ class FixedSlopes(LossQuery):
         for value in op.live:
             connected |= value.connected
         shared = _depends_on(slope.output) & connected & self._optimizers.held
-        steps = self._told.setdefault(op.place, set())
+        steps = self._told.setdefault(op.location, set())
         if not shared or self._course.steps in steps or len(steps) >= _MOST_TOLD:
             return
         steps.add(self._course.steps)
@@ -63,8 +60,8 @@ class FixedSlopes(LossQuery):
             FixedSlopeAdded(
                 step=self._course.steps,
                 backward=self._course.backwards,
-                taken_at=locate(slope.place),
-                added_at=locate(op.place),
+                taken_at=slope.location,
+                added_at=op.location,
                 operation=op.called,
                 parameters=numbers_in(shared),
             )
@@ -86,8 +83,8 @@ def _slope(op: Op, known: Labels[Op]) -> Op | None:
 def _is_by_data(slope: Op) -> bool:
     """Whether it is by a leaf that is not to learn, into which no parameter flows."""
     data = slope.values[0]
-    return not isinstance(data.tensor, torch.nn.Parameter) and not data.learns and not _depends_on(data)
+    return not data.is_parameter and not data.learns and not _depends_on(data)
 
 
 def _depends_on(value: Value) -> int:
-    return value.values & ~(value.made.guessed if value.made is not None else 0)
+    return value.seen_values if isinstance(value, LiveValue) else 0

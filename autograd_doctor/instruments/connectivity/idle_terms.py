@@ -36,7 +36,7 @@ from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.operation_kinds import Kind
 from autograd_doctor.reading.pairs import ADDING
 from autograd_doctor.reading.places import Place, locate, own_frame, stack
-from autograd_doctor.reading.provenance import Provenance, has_graph, numbers_in
+from autograd_doctor.reading.provenance import Provenance, has_graph
 from autograd_doctor.reading.subclasses import node_of
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.variable_names import variable_name
@@ -45,6 +45,7 @@ from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.custom_functions import FunctionCall
 from autograd_doctor.signals.operations import Operation
+from autograd_doctor.tape import numbers_in
 
 _MOST_ORIGINS = 1000
 """Places that make scalars: more come of code that is made anew all the time."""

@@ -28,14 +28,15 @@ from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.tensors import Tensors
+from autograd_doctor.operations import DIFFERENCES, JOINS, PRODUCTS, SUMS
 from autograd_doctor.reading.changing_numbers import ChangingNumbers
 from autograd_doctor.reading.graph_structure import nodes_of
 from autograd_doctor.reading.graph_walk import lineage_of
-from autograd_doctor.reading.linear import DIFFERENCES, JOINS, PRODUCTS, SUMS, is_linear, is_multiple
+from autograd_doctor.reading.linear import is_linear, is_multiple
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.operation_kinds import FROM_DATA, Kind, changes_input
 from autograd_doctor.reading.places import Place, here, locate
-from autograd_doctor.reading.provenance import CutPoint, Provenance, address, has_graph, leaf_of, next_order, numbers_in
+from autograd_doctor.reading.provenance import CutPoint, Provenance, address, has_graph, leaf_of, next_order
 from autograd_doctor.reading.subclasses import is_parameter
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.reading.tensors_in import tensors_in
@@ -44,6 +45,7 @@ from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.operations import Operation
+from autograd_doctor.tape import numbers_in
 
 _MOST_NUMBERS = 32
 """That have left torch, to be recognised in what is added: the metrics of a step."""

@@ -25,13 +25,13 @@ from autograd_doctor.reading.graph_walk import GraphWalk
 from autograd_doctor.reading.leaf_hooks import hook_tables
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import here, locate
-from autograd_doctor.reading.provenance import numbers_in
 from autograd_doctor.reading.subclasses import is_parameter
 from autograd_doctor.reading.tensor_facts import fingerprints, norms
 from autograd_doctor.reading.without_running import is_a
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
+from autograd_doctor.tape import numbers_in
 
 _CHECKPOINT: type | tuple[()] = getattr(CheckpointFunction, "_backward_cls", ())
 """The node of a reentrant checkpoint."""

@@ -24,12 +24,12 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.tensors import Tensors
+from autograd_doctor.operations import PRODUCTS, REARRANGEMENTS, SUMS
 from autograd_doctor.reading.distributions import can_be_differentiated, kind_of, tensors_of
-from autograd_doctor.reading.linear import PRODUCTS, REARRANGEMENTS, SUMS
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.operation_kinds import Kind, traits
 from autograd_doctor.reading.places import Place, locate, place
-from autograd_doctor.reading.provenance import Provenance, has_graph, numbers_in
+from autograd_doctor.reading.provenance import Provenance, has_graph
 from autograd_doctor.reading.subclasses import is_parameter
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
@@ -38,6 +38,7 @@ from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.custom_functions import FunctionCall
 from autograd_doctor.signals.distributions import Draw, Evaluation
 from autograd_doctor.signals.operations import Operation
+from autograd_doctor.tape import numbers_in
 
 _MOST_SAMPLES = 256
 """Of one step, the first: a rollout draws the like of them again and again."""

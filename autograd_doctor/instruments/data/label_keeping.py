@@ -12,9 +12,9 @@ from autograd_doctor.instruments.data.sample_overlap import RowsSeen, SampleOver
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.tensors import Tensors
+from autograd_doctor.operations import LOSSES
 from autograd_doctor.reading.fingerprint import row_keys, tells_apart
 from autograd_doctor.reading.kept_labels import KeptLabels
-from autograd_doctor.reading.losses import LOSSES
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals

@@ -21,7 +21,7 @@ from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.reading.module_tree import modules_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate, place
-from autograd_doctor.reading.provenance import address, numbers_in
+from autograd_doctor.reading.provenance import address
 from autograd_doctor.reading.tensor_facts import fingerprints, is_remote, readable
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.without_running import attributes, is_a
@@ -30,6 +30,7 @@ from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.operations import Operation
 from autograd_doctor.signals.registration import Registered
 from autograd_doctor.signals.states import StateLoad
+from autograd_doctor.tape import numbers_in
 
 _WRITES = frozenset({"copy_", "data.__set__", "__setitem__"})
 _AVERAGES = frozenset({"add_", "copy_", "lerp_", "_foreach_add_", "_foreach_lerp_"})

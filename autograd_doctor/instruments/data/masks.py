@@ -12,8 +12,7 @@ from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.reading.linear import DIFFERENCES
-from autograd_doctor.reading.losses import LOSSES
+from autograd_doctor.operations import DIFFERENCES, LOSSES
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import has_graph

@@ -14,9 +14,9 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.spine.sources import Source, Sources
+from autograd_doctor.operations import LOSSES
 from autograd_doctor.reading.fingerprint import row_keys
 from autograd_doctor.reading.graph_walk import operation_of
-from autograd_doctor.reading.losses import LOSSES
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate

@@ -14,7 +14,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
-from autograd_doctor.reading.losses import CLASSES, IGNORED, LOSSES
+from autograd_doctor.operations import CLASSES, IGNORED, LOSSES
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.tensor_facts import at_home, readable
 from autograd_doctor.reading.variable_names import variable_name

@@ -15,9 +15,8 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.sources import Sources
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.reading.linear import DIFFERENCES
+from autograd_doctor.operations import DIFFERENCES, REGRESSION
 from autograd_doctor.reading.loss_arguments import operands_of
-from autograd_doctor.reading.losses import REGRESSION
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import has_graph
 from autograd_doctor.reading.tensor_facts import at_home, readable

@@ -18,18 +18,19 @@ from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBega
 from autograd_doctor.instruments.spine.registrations import Registrations
 from autograd_doctor.instruments.spine.sources import Source, Sources
 from autograd_doctor.instruments.spine.tensors import Tensors
+from autograd_doctor.operations import CLASSES, IGNORED, LOSSES, REGRESSION
 from autograd_doctor.reading.clustering import clustering
-from autograd_doctor.reading.losses import CLASSES, IGNORED, LOSSES, REGRESSION
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.provenance import Provenance, has_graph, numbers_in
+from autograd_doctor.reading.provenance import Provenance, has_graph
 from autograd_doctor.reading.tensor_facts import at_home, is_remote, readable
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.operations import Operation
+from autograd_doctor.tape import numbers_in
 
 _ADDS = frozenset({"__add__", "__iadd__", "__radd__", "__sub__", "__isub__", "__rsub__", "add", "add_", "cat", "stack"})
 _SCALES = frozenset({"__mul__", "__rmul__", "__truediv__", "div", "mean", "mul", "sum"})

@@ -12,9 +12,8 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
-from autograd_doctor.reading.linear import DIFFERENCES
+from autograd_doctor.operations import DIFFERENCES, REGRESSION
 from autograd_doctor.reading.loss_arguments import operands_of
-from autograd_doctor.reading.losses import REGRESSION
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import has_graph

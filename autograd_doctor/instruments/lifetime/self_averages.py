@@ -14,7 +14,7 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.reading.linear import DIFFERENCES
+from autograd_doctor.operations import DIFFERENCES
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import Provenance, next_order
 from autograd_doctor.reading.regions import region_of

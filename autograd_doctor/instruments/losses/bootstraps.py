@@ -19,14 +19,12 @@ from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.instruments.spine.within_step import WithinStep
-from autograd_doctor.reading.linear import DIFFERENCES, JOINS, PRODUCTS, SUMS
+from autograd_doctor.operations import DIFFERENCES, JOINS, MOVES, PRODUCTS, REGRESSION, SUMS
 from autograd_doctor.reading.loss_arguments import operands_of
-from autograd_doctor.reading.losses import REGRESSION
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.operation_kinds import FROM_DATA
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import has_graph
-from autograd_doctor.reading.shaping import MOVES
 from autograd_doctor.reading.tensor_facts import is_remote, read_together, readable
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.variable_names import variable_name

@@ -9,18 +9,18 @@ import torch
 
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.losses import ScoresConfined
+from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.tape import Tape
 from autograd_doctor.instruments.spine.within_step import WithinStep
-from autograd_doctor.reading.linear import JOINS
+from autograd_doctor.operations import JOINS, MOVES
+from autograd_doctor.reading.live_values import tensor_of
 from autograd_doctor.reading.loss_arguments import usual_class_dim
-from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.shaping import MOVES
-from autograd_doctor.reading.tape import Labels, Op, Value, labels_behind
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.signals import Signals
+from autograd_doctor.tape import Labels, Op, Value, labels_behind
 
 _PRODUCTS = frozenset({"linear", "matmul", "mm"})
 _SIMILARITIES = _PRODUCTS | {"cosine_similarity"}
@@ -36,7 +36,7 @@ class _Confined(NamedTuple):
     """No value is further from 0 than `bound`. scaled_at: where a number has set that, if one has."""
 
     bound: float
-    scaled_at: Place | None = None
+    scaled_at: Location | None = None
 
 
 class ConfinedScores(WithinStep):
@@ -47,7 +47,7 @@ class ConfinedScores(WithinStep):
     def __init__(self, site: Site, course: Course, detail: Detail, tape: Tape) -> None:
         super().__init__(site, course, detail)
         self._tape = tape
-        self._told: Counter[Place | None] = Counter()
+        self._told: Counter[Location | None] = Counter()
 
     def connect(self, signals: Signals) -> None:
         super().connect(signals)
@@ -73,20 +73,20 @@ class ConfinedScores(WithinStep):
         factor = _factor(op) if before and op.name in ("mul", "div") and op.operands[0] in known else None
         if not factor:
             return None
-        return _Confined(before[0].bound * (abs(factor) if op.name == "mul" else 1 / abs(factor)), op.place)
+        return _Confined(before[0].bound * (abs(factor) if op.name == "mul" else 1 / abs(factor)), op.location)
 
     def _scored(self, op: Op) -> None:
-        scores = op.values[0] if self._similarities and op.values and self._told[op.place] < _MOST_TOLD else None
+        scores = op.values[0] if self._similarities and op.values and self._told[op.location] < _MOST_TOLD else None
         confined = labels_behind(scores, self._confined).get(scores) if scores is not None else None
-        tensor = scores.tensor if scores is not None else None
+        tensor = tensor_of(scores) if scores is not None else None
         dim = usual_class_dim(op.name, tensor) if tensor is not None else None
         if confined is not None and tensor is not None and dim is not None and tensor.shape[dim] > 1:
-            self._told[op.place] += 1
+            self._told[op.location] += 1
             self.emit(
                 ScoresConfined(
                     step=self._course.steps,
-                    location=locate(op.place),
-                    scaled_at=locate(confined.scaled_at),
+                    location=op.location,
+                    scaled_at=confined.scaled_at,
                     bound=confined.bound,
                     classes=tensor.shape[dim],
                 )
@@ -106,7 +106,7 @@ def _are_similarities(op: Op) -> bool:
     """Whether both factors of a product consist of vectors of length 1, along what is summed up."""
     if op.name == "cosine_similarity":
         return True
-    factors = [value.tensor for value in op.values]
+    factors = [tensor_of(value) for value in op.values]
     if len(factors) != 2:
         return False
     first, second = factors

@@ -12,18 +12,19 @@ from typing import ClassVar, NamedTuple
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.facts import TensorFacts
 from autograd_doctor.events.losses import WeightedTooLate
+from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.loss_query import LossQuery
 from autograd_doctor.instruments.spine.tape import Tape
 from autograd_doctor.instruments.spine.tensors import Tensors
+from autograd_doctor.operations import COMPARING
+from autograd_doctor.reading.live_values import tensor_of
 from autograd_doctor.reading.looks import Looks
-from autograd_doctor.reading.losses import COMPARING
-from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.tape import Op, Value, behind
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
+from autograd_doctor.tape import Op, Value, behind
 
 _LOSSES = COMPARING | {"soft_margin_loss"}
 _SCALING = frozenset({"div", "mul"})
@@ -43,7 +44,7 @@ class LateWeights(LossQuery):
         super().__init__(site, course, tape)
         self._tensors = tensors
         self._products: dict[Op, _Product] = {}
-        self._looks: Looks[Place | None] = Looks()
+        self._looks: Looks[Location | None] = Looks()
 
     def connect(self, signals: Signals) -> None:
         super().connect(signals)
@@ -58,8 +59,8 @@ class LateWeights(LossQuery):
         """The weights are described at once: they may be gone when the backward begins."""
         live, data = op.live, op.plain
         loss = _loss_behind(live[0]) if len(live) == len(data) == 1 and op.output.shape else None
-        weights = data[0].tensor if loss is not None else None
-        if loss is not None and weights is not None and _are_weights(data[0], loss) and self._looks.take(op.place):
+        weights = tensor_of(data[0]) if loss is not None else None
+        if loss is not None and weights is not None and _are_weights(data[0], loss) and self._looks.take(op.location):
             self._products[op] = _Product(loss, self._tensors.describe(weights))
 
     def _ask(self, roots: Sequence[Value], call: BackwardCall) -> None:
@@ -69,14 +70,14 @@ class LateWeights(LossQuery):
                 self._tell(op, found)
 
     def _tell(self, op: Op, found: _Product) -> None:
-        self._looks.told(op.place)
+        self._looks.told(op.location)
         self.emit(
             WeightedTooLate(
                 step=self._course.steps,
                 backward=self._course.backwards,
-                location=locate(op.place),
+                location=op.location,
                 operation=found.loss.name,
-                reduced_at=locate(found.loss.place),
+                reduced_at=found.loss.location,
                 values=_count(found.loss),
                 weights=found.weights,
             )

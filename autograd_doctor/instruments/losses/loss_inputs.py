@@ -22,7 +22,7 @@ from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.ledger import Ledger
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.reading.linear import DIFFERENCES, PRODUCTS
+from autograd_doctor.operations import COMPARING, DIFFERENCES, MOVES, PRODUCTS
 from autograd_doctor.reading.looks import Looks
 from autograd_doctor.reading.loss_arguments import (
     PICKS,
@@ -32,13 +32,12 @@ from autograd_doctor.reading.loss_arguments import (
     picks_rows,
     usual_class_dim,
 )
-from autograd_doctor.reading.losses import COMPARING
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.operand_values import Values, values_of
 from autograd_doctor.reading.pairs import ELEMENTWISE, REDUCTIONS
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import Provenance, has_graph
-from autograd_doctor.reading.shaping import MOVES, Shaped
+from autograd_doctor.reading.shaping import Shaped
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention

@@ -12,16 +12,16 @@ from typing import ClassVar, NamedTuple
 
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.losses import LossSignSeen
+from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.loss_query import LossQuery
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.tape import Tape
-from autograd_doctor.reading.linear import JOINS, PRODUCTS, REARRANGEMENTS, SUMS
-from autograd_doctor.reading.losses import NEVER_NEGATIVE
-from autograd_doctor.reading.places import Place, here, locate
-from autograd_doctor.reading.tape import Labels, Op, Value, labels_behind
+from autograd_doctor.operations import JOINS, NEVER_NEGATIVE, PRODUCTS, REARRANGEMENTS, SUMS
+from autograd_doctor.reading.places import here
 from autograd_doctor.signals.backward import BackwardCall
+from autograd_doctor.tape import Labels, Op, Value, labels_behind
 
 _SIZES = frozenset({"abs", "norm", "square"})
 _GROWING = frozenset({"clamp", "clamp_min", "log1p", "sqrt"})
@@ -33,11 +33,11 @@ class _Bounded(NamedTuple):
 
     negated: bool
     operation: str
-    place: Place | None
-    negated_at: Place | None = None
+    location: Location | None
+    negated_at: Location | None = None
 
-    def turned(self, place: Place | None) -> _Bounded:
-        return self._replace(negated=not self.negated, negated_at=place)
+    def turned(self, location: Location | None) -> _Bounded:
+        return self._replace(negated=not self.negated, negated_at=location)
 
 
 class _Before(Enum):
@@ -79,8 +79,8 @@ class LossSigns(LossQuery):
                 negated=negated,
                 operation=known.operation,
                 is_loss=known.operation in NEVER_NEGATIVE | {"nll_loss"},
-                bounded_at=locate(known.place),
-                negated_at=locate(known.negated_at),
+                bounded_at=known.location,
+                negated_at=known.negated_at,
                 maximises=climber,
             )
         )
@@ -106,9 +106,9 @@ def _label(op: Op, known: Labels[_Label]) -> _Label | None:
         return _Before.LOG_PROBABILITIES
     of_classes = op.name == "nll_loss" and before[:1] == [_Before.LOG_PROBABILITIES]
     if op.name in NEVER_NEGATIVE or of_classes:
-        return _Bounded(False, op.name, op.place)
+        return _Bounded(False, op.name, op.location)
     if before[:1] == [_Before.RESIDUAL] and (op.name in _SIZES or _is_even_power(op)):
-        return _Bounded(False, op.called, op.place)
+        return _Bounded(False, op.called, op.location)
     bounded = [each for each in before if isinstance(each, _Bounded)]
     if bounded and len(bounded) == len(before):
         return _carried(op, bounded, known)
@@ -129,7 +129,7 @@ def _is_even_power(op: Op) -> bool:
 def _carried(op: Op, bounded: list[_Bounded], known: Labels[_Label]) -> _Bounded | None:
     """What an operation leaves of the sign."""
     if op.name == "neg":
-        return bounded[0].turned(op.place)
+        return bounded[0].turned(op.location)
     if op.name in REARRANGEMENTS or op.name in JOINS:
         return _agreed(bounded)
     if op.name in _GROWING:
@@ -144,7 +144,7 @@ def _multiplied(op: Op, bounded: list[_Bounded]) -> _Bounded | None:
     signs = [(each > 0) - (each < 0) for each in op.numbers] + [value.sign for value in op.plain]
     if len(bounded) != 1 or len(signs) != 1 or not signs[0]:
         return None
-    return bounded[0] if signs[0] > 0 else bounded[0].turned(op.place)
+    return bounded[0] if signs[0] > 0 else bounded[0].turned(op.location)
 
 
 def _summed(op: Op, bounded: list[_Bounded], *, begins: bool) -> _Bounded | None:
@@ -152,7 +152,7 @@ def _summed(op: Op, bounded: list[_Bounded], *, begins: bool) -> _Bounded | None
     if any(value.count > 1 for value in op.plain):
         return None
     kept = len(bounded) if op.name != "sub" else int(begins)
-    return _agreed([*bounded[:kept], *(each.turned(op.place) for each in bounded[kept:])])
+    return _agreed([*bounded[:kept], *(each.turned(op.location) for each in bounded[kept:])])
 
 
 def _agreed(bounded: list[_Bounded]) -> _Bounded | None:

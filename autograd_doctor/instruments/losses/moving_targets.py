@@ -21,18 +21,19 @@ from autograd_doctor.instruments.spine.ledger import Ledger
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.tensors import Tensors
+from autograd_doctor.operations import DIFFERENCES, JOINS, PRODUCTS, REARRANGEMENTS, SUMS
 from autograd_doctor.reading.graph_structure import nodes_of
-from autograd_doctor.reading.linear import DIFFERENCES, JOINS, PRODUCTS, REARRANGEMENTS, SUMS
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.operation_kinds import Kind
 from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.provenance import Provenance, has_graph, leaf_of, numbers_in
+from autograd_doctor.reading.provenance import Provenance, has_graph, leaf_of
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.operations import Operation
+from autograd_doctor.tape import numbers_in
 
 _LOSSES = frozenset({"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"})
 _SIZES = frozenset({"abs", "abs_", "norm", "pow", "pow_", "__pow__", "square", "square_", "huber_loss", "mse_loss"})

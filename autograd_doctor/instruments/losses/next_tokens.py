@@ -19,6 +19,7 @@ from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan, RootPassed
 from autograd_doctor.instruments.spine.module_register import ModuleRegister
 from autograd_doctor.instruments.spine.tensors import Tensors
+from autograd_doctor.operations import CLASSES
 from autograd_doctor.reading.later import (
     Ahead,
     Shift,
@@ -32,7 +33,6 @@ from autograd_doctor.reading.later import (
     shift_of,
 )
 from autograd_doctor.reading.loss_arguments import operands_of
-from autograd_doctor.reading.losses import CLASSES
 from autograd_doctor.reading.module_copies import copies_of, copy_of, obstacle
 from autograd_doctor.reading.module_tree import modules_in, parameters_in
 from autograd_doctor.reading.numbers import IdentityTable

@@ -14,14 +14,12 @@ from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan, RootPassed
 from autograd_doctor.instruments.spine.within_step import WithinStep
-from autograd_doctor.reading.linear import DIFFERENCES
+from autograd_doctor.operations import DIFFERENCES, MOVES, REGRESSION
 from autograd_doctor.reading.loss_arguments import operands_of
-from autograd_doctor.reading.losses import REGRESSION
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.pairs import ELEMENTWISE
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import has_graph, next_order
-from autograd_doctor.reading.shaping import MOVES
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals

@@ -13,7 +13,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
-from autograd_doctor.reading.losses import CLASSES, IGNORED
+from autograd_doctor.operations import CLASSES, IGNORED
 from autograd_doctor.reading.padding import Padding, padded_targets, padding_of
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.tensor_facts import readable

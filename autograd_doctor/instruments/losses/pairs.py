@@ -24,9 +24,8 @@ from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.ledger import Ledger
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.reading.linear import DIFFERENCES
+from autograd_doctor.operations import BY_ELEMENT, DIFFERENCES, MOVES
 from autograd_doctor.reading.looks import Looks
-from autograd_doctor.reading.losses import BY_ELEMENT
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.operation_kinds import Kind
 from autograd_doctor.reading.pairs import (
@@ -43,7 +42,6 @@ from autograd_doctor.reading.pairs import (
 )
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import Provenance
-from autograd_doctor.reading.shaping import MOVES
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention

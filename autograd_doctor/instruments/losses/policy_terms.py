@@ -20,11 +20,11 @@ from autograd_doctor.instruments.spine.ledger import Ledger
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.tensors import Tensors
+from autograd_doctor.operations import DIFFERENCES, PRODUCTS, REARRANGEMENTS, SUMS
 from autograd_doctor.reading.distributions import tensors_of
-from autograd_doctor.reading.linear import DIFFERENCES, PRODUCTS, REARRANGEMENTS, SUMS
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.places import Place, locate, place
-from autograd_doctor.reading.provenance import has_graph, numbers_in
+from autograd_doctor.reading.provenance import has_graph
 from autograd_doctor.reading.signs import DIVISIONS, NEGATIONS, REVERSED, sign_of
 from autograd_doctor.reading.tensor_facts import at_home
 from autograd_doctor.reading.tensors_in import tensors_in
@@ -33,6 +33,7 @@ from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.distributions import Draw, Entropy, Evaluation
 from autograd_doctor.signals.operations import Operation
+from autograd_doctor.tape import numbers_in
 
 _PICKS = frozenset({
     "__getitem__", "chunk", "gather", "index_select", "masked_select", "narrow", "select", "split", "take_along_dim",

@@ -11,8 +11,8 @@ from autograd_doctor.events.losses import PositivesCompared
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.lineage import Lineage
+from autograd_doctor.operations import CLASSES
 from autograd_doctor.reading.loss_arguments import operands_of
-from autograd_doctor.reading.losses import CLASSES
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import has_graph
 from autograd_doctor.reading.tensor_facts import at_home, readable

@@ -10,10 +10,10 @@ import torch
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.lineage import Lineage
-from autograd_doctor.reading.linear import JOINS
+from autograd_doctor.operations import JOINS, MOVES
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.operation_kinds import Kind, traits
-from autograd_doctor.reading.shaping import MOVES, Shaped, shaped
+from autograd_doctor.reading.shaping import Shaped, shaped
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.operations import Operation

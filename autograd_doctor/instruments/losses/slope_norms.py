@@ -6,19 +6,16 @@ from collections import Counter
 from math import prod
 from typing import ClassVar, Literal, NamedTuple
 
-import torch
-from torch import nn
-
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.losses import PartialSlopeNorm
+from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.tape import Tape
-from autograd_doctor.reading.losses import REGRESSION
-from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.shaping import MOVES
-from autograd_doctor.reading.tape import GRAD, Op, Value, way_from
+from autograd_doctor.operations import MOVES, REGRESSION
+from autograd_doctor.reading.live_values import look_at
 from autograd_doctor.signals import Signals
+from autograd_doctor.tape import GRAD, Op, Value, way_from
 
 _NORMS = frozenset({"linalg_norm", "linalg_vector_norm", "norm"})
 _SHIFTS = frozenset({"add", "clamp", "clamp_min"})
@@ -33,7 +30,7 @@ class _Norms(NamedTuple):
 
     slope: Op
     outputs: int
-    norm_at: Place | None
+    norm_at: Location | None
 
 
 class SlopeNorms(Instrument):
@@ -49,7 +46,7 @@ class SlopeNorms(Instrument):
         super().__init__(site)
         self._course = course
         self._tape = tape
-        self._told: Counter[Place | None] = Counter()
+        self._told: Counter[Location | None] = Counter()
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._tape.recorded, self._compared, names=REGRESSION | {"sub"})
@@ -70,9 +67,9 @@ class SlopeNorms(Instrument):
                 rows=shape[0],
                 outputs=norms.outputs,
                 norms=count,
-                location=locate(norms.norm_at),
-                taken_at=locate(norms.slope.place),
-                compared_at=locate(op.place),
+                location=norms.norm_at,
+                taken_at=norms.slope.location,
+                compared_at=op.location,
             )
         )
 
@@ -84,16 +81,15 @@ def _norms(value: Value) -> _Norms | None:
     if way is None or outputs is None or not _is_of_data(way[0]):
         return None
     stage: Stage | None = "values"
-    norm_at: Place | None = None
+    norm_at: Location | None = None
     for op in way[1:]:
         before, stage = stage, _next_stage(stage, op) if stage is not None else None
-        norm_at = op.place if stage == "norms" != before else norm_at
+        norm_at = op.location if stage == "norms" != before else norm_at
     return _Norms(way[0], outputs, norm_at) if stage == "norms" else None
 
 
 def _is_of_data(slope: Op) -> bool:
-    given = slope.values[0].tensor
-    return not isinstance(given, nn.Parameter) and slope.output.learns and len(slope.output.shape) > 1
+    return not slope.values[0].is_parameter and slope.output.learns and len(slope.output.shape) > 1
 
 
 def _outputs(slope: Op) -> int | None:
@@ -107,7 +103,7 @@ def _outputs(slope: Op) -> int | None:
     return summed.values[0].count if summed is not None else None
 
 
-def _vectors(shape: torch.Size) -> int | None:
+def _vectors(shape: tuple[int, ...]) -> int | None:
     """How many vectors lie along the last of three dimensions or more, as those of points: each may have its norm."""
     return prod(shape[:-1]) if len(shape) > 2 else None
 
@@ -129,6 +125,6 @@ def _is_with_a_number(op: Op) -> bool:
         return False
     other = op.operands[1]
     if isinstance(other, Value):
-        other.look()
+        look_at(other)
     low, high = (other.span or (0.0, 1.0)) if isinstance(other, Value) else (other, other)
     return low == high != 0 and op.operands[0] is op.values[0]

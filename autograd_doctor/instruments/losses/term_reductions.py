@@ -10,20 +10,21 @@ import torch
 
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.losses import ReductionsMixed
+from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.loss_query import LossQuery
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.spine.tape import Tape
+from autograd_doctor.operations import CLASSES, LOSSES
 from autograd_doctor.reading.divergences import is_divergence
-from autograd_doctor.reading.losses import CLASSES, LOSSES
+from autograd_doctor.reading.live_values import tensor_of
 from autograd_doctor.reading.pairs import AVERAGES, ELEMENTWISE
-from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.tape import Labels, Op, Value, labels_behind
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
+from autograd_doctor.tape import Labels, Op, Value, labels_behind
 
 _REDUCTIONS = AVERAGES | {"sum"}
 _SCALING = frozenset({"div", "mul"})
@@ -44,7 +45,7 @@ class _Term(NamedTuple):
 
     how: Literal["sum", "mean", "share"]
     operation: str
-    place: Place | None
+    location: Location | None
     values: int
     samples: int
     divergence: float | None = None
@@ -61,7 +62,7 @@ class _Half(NamedTuple):
 class _Mixed(NamedTuple):
     """Of two terms that were added, the one that is the smaller for being an average over more values."""
 
-    place: Place | None
+    location: Location | None
     larger: _Term
     average: _Term
 
@@ -83,7 +84,7 @@ class TermReductions(LossQuery):
         self._module_calls = module_calls
         self._samples: set[int] = set()
         self._sums: dict[Value, torch.Tensor] = {}
-        self._told: Counter[Place | None] = Counter()
+        self._told: Counter[Location | None] = Counter()
 
     def connect(self, signals: Signals) -> None:
         super().connect(signals)
@@ -101,7 +102,7 @@ class TermReductions(LossQuery):
 
     def _summed(self, op: Op) -> None:
         """Keep what came out: how large a divergence is shows when the backward begins, and nobody may hold it then."""
-        tensor = op.output.tensor
+        tensor = tensor_of(op.output)
         if tensor is not None and op.output.learns and not tensor.dim() and readable(tensor):
             self._sums[op.output] = tensor.detach().clone()
 
@@ -113,8 +114,8 @@ class TermReductions(LossQuery):
         for root in roots:
             for found in labels_behind(root, self._label).values():
                 most = _MOST_SIZES if isinstance(found, _Mixed) and found.larger.how == "share" else _MOST_TOLD
-                if isinstance(found, _Mixed) and self._told[found.place] < most:
-                    self._told[found.place] += 1
+                if isinstance(found, _Mixed) and self._told[found.location] < most:
+                    self._told[found.location] += 1
                     self._tell(found, self._course.backwards)
 
     def _label(self, op: Op, known: Labels[_Label]) -> _Label | None:
@@ -144,11 +145,11 @@ class TermReductions(LossQuery):
         values, before = op.values[0], known.get(op.values[0])
         is_sum = op.name == "sum" or op.options.get("reduction") == "sum"
         if isinstance(before, _Half) and is_sum == (before.how == "mean"):
-            return _Term("share", op.called, op.place, before.values, before.samples, self._number(op.output))
+            return _Term("share", op.called, op.location, before.values, before.samples, self._number(op.output))
         if not values.shape or values.shape[0] not in self._samples or (is_sum and before == "weighted"):
             return None
         divergence = self._number(op.output) if is_sum and is_divergence(values) else None
-        return _Term("sum" if is_sum else "mean", op.called, op.place, _count(op), values.shape[0], divergence)
+        return _Term("sum" if is_sum else "mean", op.called, op.location, _count(op), values.shape[0], divergence)
 
     def _combined(self, op: Op, known: Labels[_Label]) -> _Term | _Mixed | None:
         """Of terms that meet, the first goes on: what a third one is added to is neither the one nor the other."""
@@ -159,7 +160,7 @@ class TermReductions(LossQuery):
             is_share = op.operands[1] == terms[0].samples
             return terms[0]._replace(how="share", divergence=self._number(op.output)) if is_share else None
         if op.name in ("add", "sub") and len(terms) == 2:
-            return _mixed(op.place, terms[0], terms[1]) or terms[0]
+            return _mixed(op.location, terms[0], terms[1]) or terms[0]
         return None
 
     def _number(self, value: Value) -> float | None:
@@ -171,20 +172,20 @@ class TermReductions(LossQuery):
             ReductionsMixed(
                 step=self._course.steps,
                 backward=backward,
-                location=locate(found.place),
+                location=found.location,
                 sum_of=found.larger.operation,
                 summed=found.larger.values,
-                sum_at=locate(found.larger.place),
+                sum_at=found.larger.location,
                 mean_of=found.average.operation,
                 averaged=found.average.values,
-                mean_at=locate(found.average.place),
+                mean_at=found.average.location,
                 samples=found.larger.samples,
                 divergence=found.larger.divergence if found.larger.how == "share" else None,
             )
         )
 
 
-def _mixed(where: Place | None, one: _Term, other: _Term) -> _Mixed | None:
+def _mixed(where: Location | None, one: _Term, other: _Term) -> _Mixed | None:
     """Two terms of which one averages what the other adds up: over the batch, or, beside divergences, in a sample.
 
     Of different batches, as of points inside and on a border, each has a number of samples of its own.

@@ -21,11 +21,12 @@ from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.reading.operation_kinds import OVERWRITES, STAYS_FINITE
 from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.provenance import next_order, numbers_in
+from autograd_doctor.reading.provenance import next_order
 from autograd_doctor.reading.tensor_facts import read_together, readable
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
+from autograd_doctor.tape import numbers_in
 
 _MOST_CALLS = 2000
 """Calls of the program whose results outlive their step: a data set, buffers, states; more are no longer told apart."""

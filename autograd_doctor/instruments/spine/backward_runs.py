@@ -33,13 +33,14 @@ from autograd_doctor.reading.graph_walk import (
     zeroing_events,
 )
 from autograd_doctor.reading.places import Place, locate, place
-from autograd_doctor.reading.provenance import CutPoint, Provenance, numbers_in
+from autograd_doctor.reading.provenance import CutPoint, Provenance
 from autograd_doctor.reading.tensor_facts import describe, norms
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.signal import Signal
+from autograd_doctor.tape import numbers_in
 
 _MOST_SPOILED = 4
 """Backwards with non-finite gradients to look into: a loss scale of 65536 (the default) that settles halves a few

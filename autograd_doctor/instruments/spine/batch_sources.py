@@ -19,7 +19,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.lineage import Lineage, Recorded
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.reading.linear import JOINS, REARRANGEMENTS
+from autograd_doctor.operations import JOINS, REARRANGEMENTS
 from autograd_doctor.reading.places import Place, is_own, place
 from autograd_doctor.reading.without_running import attributes, is_a
 from autograd_doctor.signals import Signals

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.tape import Tape
-from autograd_doctor.reading.tape import Value
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
+from autograd_doctor.tape import Value
 
 
 class LossQuery(Instrument, ABC):

@@ -36,6 +36,7 @@ from autograd_doctor.reading.mode_dependence import (
     statistics_versions,
 )
 from autograd_doctor.reading.module_tree import modules_in, parameters_in
+from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.subclasses import dispatches, node_of
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
@@ -179,6 +180,7 @@ class ModuleCalls(Instrument):
         self._repeated: Counter[_Kind] = Counter()
         self._told_nothing: dict[_Kind, int] = {}
         self._repeated_in = 0
+        self._names: IdentityTable[str] = IdentityTable()
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.modules.began, self._began)
@@ -247,6 +249,18 @@ class ModuleCalls(Instrument):
         kind = _kind(call, began.where)
         if call.grad_enabled and (kind in self._told_nothing or len(self._told_nothing) < _MOST_KINDS):
             self._told_nothing[kind] = 0 if began.again else self._told_nothing.get(kind, 0) + 1
+
+    def innermost(self) -> str:
+        """The name of the module whose forward is running, and within which no other's is; "" outside of all."""
+        running = self._running
+        if running.root is None or not running.calls:
+            return ""
+        module = running.calls[-1].module
+        name = self._names.get(module)
+        if name is None:
+            (name,) = self._register.names(running.root.module, [module])
+            self._names.put(module, name)
+        return name
 
     # ------------------------------------------------------------------------------------------------------- roots
 

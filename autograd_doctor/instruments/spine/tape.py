@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -13,15 +12,15 @@ from autograd_doctor.instruments.spine.backward_runs import BackwardRuns
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.lineage import Lineage
+from autograd_doctor.instruments.spine.module_calls import ModuleCalls
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.instruments.spine.within_step import WithinStep
 from autograd_doctor.reading.calls import in_order, spelt
+from autograd_doctor.reading.live_values import LiveOp, LiveValue, live_value, look_at
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.operation_kinds import Kind
-from autograd_doctor.reading.places import place
+from autograd_doctor.reading.places import Place, place
 from autograd_doctor.reading.provenance import has_graph
-from autograd_doctor.reading.subclasses import version_of
-from autograd_doctor.reading.tape import FUNCTION, GRAD, Op, Value
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -29,12 +28,15 @@ from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.custom_functions import FunctionCall
 from autograd_doctor.signals.operations import Operation
 from autograd_doctor.signals.signal import NamedSignal
+from autograd_doctor.tape import FUNCTION, GRAD, Op
 
 _MOST = 20_000
 """Operations of a step: what comes after them is opaque."""
 _READ = frozenset({"add", "div", "mul", "sub"})
 _READ_IN_SUMS = frozenset({"dot", "inner", "matmul", "mv"})
 """Where it matters to what learns how large they are: in products of matrices, to a sum with weights."""
+_PICKS = frozenset({"__getitem__", "embedding", "gather", "index_select", "take_along_dim"})
+"""What looks up by whole numbers, the last of the operands."""
 
 
 class Tape(WithinStep):
@@ -51,13 +53,15 @@ class Tape(WithinStep):
         tensors: Tensors,
         lineage: Lineage,
         backward_runs: BackwardRuns,
+        module_calls: ModuleCalls,
     ) -> None:
         self.recorded: NamedSignal[Op] = NamedSignal(site.signals.guard)
         self._ops: list[Op] = []
-        self._values: ValueTable[Value] = ValueTable(site.signals.operations.version_found)
+        self._values: ValueTable[LiveValue] = ValueTable(site.signals.operations.version_found)
         super().__init__(site, course, detail)
         self._tensors = tensors
         self._lineage = lineage
+        self._module_calls = module_calls
 
     def connect(self, signals: Signals) -> None:
         super().connect(signals)
@@ -72,12 +76,12 @@ class Tape(WithinStep):
         self._ops.clear()
         self._values.clear()
 
-    def value(self, tensor: torch.Tensor) -> Value:
+    def value(self, tensor: torch.Tensor) -> LiveValue:
         """What a tensor holds now; of what was not recorded nothing is known but that."""
         known = self._values.get(tensor)
-        return known if known is not None else self._put(tensor, None)
+        return known if known is not None else self._put(tensor)
 
-    def values(self, tensors: Iterable[torch.Tensor]) -> list[Value]:
+    def values(self, tensors: Iterable[torch.Tensor]) -> list[LiveValue]:
         return [self.value(tensor) for tensor in tensors]
 
     # --------------------------------------------------------------------------------------------------- operations
@@ -90,14 +94,14 @@ class Tape(WithinStep):
             return
         name, _, in_place = spelt(operation.name)
         operands = self._operands(in_order(operation.name, operation.args, operation.kwargs))
-        op = Op(name, operation.name, operation.place, operands, _plain(operation.kwargs), len(self._ops), in_place)
+        op = self._op(name, operation.name, operation.place, operands, operation.kwargs, in_place=in_place)
         written = operation.args[:1] if name == "__setitem__" else (operation.result,)
         self._record(op, tensors_in(written))
 
     def _function_ended(self, call: FunctionCall) -> None:
         """A custom function, whatever it did inside."""
         if self._course.running is None:
-            op = Op(FUNCTION, call.function.__name__, place(), self._operands(call.args), {}, len(self._ops))
+            op = self._op(FUNCTION, call.function.__name__, place(), self._operands(call.args), {})
             self._record(op, tensors_in([call.result]))
 
     def _backward_ended(self, call: BackwardCall) -> None:
@@ -108,7 +112,21 @@ class Tape(WithinStep):
             if isinstance(slope, torch.Tensor) and isinstance(given, torch.Tensor):
                 options = {"create_graph": call.create_graph}
                 operands = self._operands((given, *call.roots))
-                self._record(Op(GRAD, GRAD, place(), operands, options, len(self._ops)), [slope])
+                self._record(self._op(GRAD, GRAD, place(), operands, options), [slope])
+
+    def _op(
+        self,
+        name: str,
+        called: str,
+        where: Place | None,
+        operands: tuple[Any, ...],
+        options: Mapping[str, Any],
+        *,
+        in_place: bool = False,
+    ) -> LiveOp:
+        plain = {key: value for key, value in options.items() if value is None or isinstance(value, str | int | float)}
+        module = self._module_calls.innermost()
+        return LiveOp(name, called, operands, plain, len(self._ops), in_place, module, place=where)
 
     def _operands(self, given: Iterable[Any]) -> tuple[Any, ...]:
         found: list[Any] = []
@@ -122,38 +140,32 @@ class Tape(WithinStep):
 
     def _record(self, op: Op, outputs: Iterable[torch.Tensor]) -> None:
         self._ops.append(op)
-        op.outputs = tuple(self._put(tensor, op) for tensor in outputs)
-        for value in op.values:
-            value.uses.append(op)
+        op.made(*(self._put(tensor) for tensor in outputs))
         if op.outputs:
-            self._read_beside(op)
+            _look_beside(op)
             self.recorded.relay(op)
 
-    def _read_beside(self, op: Op) -> None:
-        if op.output.learns and (op.name in _READ or (op.name in _READ_IN_SUMS and len(op.output.shape) < 2)):
-            for value in op.plain:
-                value.look()
-
-    def _put(self, tensor: torch.Tensor, op: Op | None) -> Value:
-        """What an operation made; one that gives back what it was given, as `x.to("cpu")` may, has made nothing.
+    def _put(self, tensor: torch.Tensor) -> LiveValue:
+        """What an operation made, or what it was given back, as by `x.to("cpu")`.
 
         What the forward of a custom function has computed gets its backward node when that is over.
         """
-        known, learns = self._values.now(tensor), has_graph(tensor)
-        if known is not None and known.learns == learns:
+        known = self._values.now(tensor)
+        if known is not None and known.learns == has_graph(tensor):
             return known
-        value = Value(
-            torch.Size() if tensor.is_nested else tensor.shape,
-            learns,
-            tensor.is_floating_point(),
-            weakref.ref(tensor),
-            version_of(tensor),
-            self._tensors.get(tensor),
-            op,
-        )
+        own = self._tensors.parameter_bit(tensor) if tensor.is_leaf and tensor.requires_grad else 0
+        value = live_value(tensor, self._tensors.get(tensor), own)
         self._values.put(tensor, value)
         return value
 
 
-def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value is None or isinstance(value, str | int | float)}
+def _look_beside(op: Op) -> None:
+    """At data that scale or shift what learns, and at what picks from a tensor."""
+    is_sum = op.name in _READ_IN_SUMS and len(op.output.shape) < 2
+    if op.output.learns and (op.name in _READ or is_sum):
+        for value in op.plain:
+            look_at(value)
+    elif op.name in _PICKS:
+        for value in op.plain[-1:]:
+            if value.kind == "int":
+                look_at(value)

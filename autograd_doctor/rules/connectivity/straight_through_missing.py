@@ -4,36 +4,129 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal, NamedTuple
 
-from autograd_doctor.events.connectivity import ChoiceWithoutGradient
-from autograd_doctor.findings import Finding
+from autograd_doctor.events.tapes import TapeSealed
+from autograd_doctor.findings import Finding, Location
+from autograd_doctor.operations import MOVES, REGRESSION, SUMS
 from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.tape import Labels, Op, Tape, Value, labels_behind, numbers_in
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.lines import in_several_steps
+from autograd_doctor.views.tapes import Seen, seen_in_steps
+
+_CHOICES = frozenset({"argmax", "argmin", "argsort", "max", "min", "sort", "topk"})
+_MARKS = frozenset({"one_hot", "scatter"})
+"""Operations that write a choice down as zeros and ones."""
+_LOOK_UPS = frozenset({"__getitem__", "embedding", "index_select", "linear", "matmul", "mm"})
+_COMPARES = REGRESSION | {"sub"}
+_KEEPS = MOVES | {"abs", "div", "mean", "mul", "neg", "pow", "square", "sum"}
+
+
+class _Loss(NamedTuple):
+    """A number that is the sum of pulls towards what was looked up, and of other terms.
+
+    pulled: the parameters, as bits, that the pulls teach. values, connected: those that flow into the other terms, and
+    those that these teach. target: where the pulls are towards was looked up.
+    """
+
+    pulled: int = 0
+    values: int = 0
+    connected: int = 0
+    target: Op | None = None
+
+
+_Label = Literal["chosen"] | Op | _Loss
+"""A choice, what was looked up by one, by the operation that did, or a loss."""
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    events = trace.of(ChoiceWithoutGradient)
-    for first, *others in in_several_steps(trace, events, lambda event: event.location, int(tunables["steps"])):
-        yield _finding(trace, first, 1 + len(others))
+    for seen in seen_in_steps(trace, _chosen, tunables["steps"]):
+        yield _finding(trace, seen)
 
 
-def _finding(trace: Trace, event: ChoiceWithoutGradient, steps: int) -> Finding:
+def _finding(trace: Trace, seen: Seen[list[int]]) -> Finding:
     return RULE.finding(
-        f"what is looked up here was chosen by the values of {trace.parameter_names(event.parameters)}, and goes on "
+        f"what is looked up here was chosen by the values of {trace.parameter_names(seen.found)}, and goes on "
         "without a gradient to them: of all terms of the loss, only their distance to it teaches these parameters",
-        subject=trace.parameter_name(event.parameters[0]),
-        location=event.location,
+        subject=trace.parameter_name(seen.found[0]),
+        location=seen.location,
         help="copy the gradient past the choice before the values go on: `quantised = encoded + (quantised - "
         "encoded).detach()`",
         evidence={
-            "parameters": [trace.parameter_name(parameter) for parameter in event.parameters[:20]],
-            "number_of_parameters": len(event.parameters),
+            "parameters": [trace.parameter_name(parameter) for parameter in seen.found[:20]],
+            "number_of_parameters": len(seen.found),
         },
-        step_first=event.step + 1,
-        step_count=steps,
-        parameters=event.parameters,
+        step_first=seen.step + 1,
+        step_count=seen.steps,
+        parameters=seen.found,
     )
+
+
+def _chosen(tape: Tape) -> Iterator[tuple[Location | None, list[int]]]:
+    """Where values were looked up of which only the distance teaches those who chose: these parameters."""
+    root = tape.roots[0]
+    loss = labels_behind(root, _label, live=False).get(root) if len(tape.roots) == 1 else None
+    if isinstance(loss, _Loss) and loss.target is not None and _goes_on(loss.target.output):
+        alone = loss.pulled & loss.values & ~loss.connected
+        if alone and loss.connected:
+            yield loss.target.location, numbers_in(alone)
+
+
+def _label(op: Op, known: Labels[_Label]) -> _Label | None:
+    if op.name in _CHOICES and any(not each.is_floating and each.values for each in op.outputs):
+        return "chosen"
+    before = [known.get(value) for value in op.values]
+    if "chosen" in before:
+        if op.name in _LOOK_UPS and op.output.is_floating:
+            return op
+        if op.name in _MARKS or (op.name in MOVES and before[0] == "chosen"):
+            return "chosen"
+    if op.name in MOVES and isinstance(before[0] if before else None, Op):
+        return before[0]
+    pull = _pull(op, known) if op.name in _COMPARES else None
+    return pull or _added(op, known)
+
+
+def _pull(op: Op, known: Labels[_Label]) -> _Loss | None:
+    """What was looked up beside something of its shape, from values of which it was chosen."""
+    both = op.values[:2]
+    looked_up = [value for value in both if isinstance(known.get(value), Op)]
+    others = [value for value in both if value not in looked_up]
+    if not len(looked_up) == len(others) == 1 or looked_up[0].shape != others[0].shape:
+        return None
+    target = known[looked_up[0]]
+    unheard = looked_up[0].values & ~looked_up[0].connected
+    if not unheard & others[0].values or not isinstance(target, Op):
+        return None
+    return _Loss(op.output.connected & others[0].connected, target=target)
+
+
+def _added(op: Op, known: Labels[_Label]) -> _Loss | None:
+    before = [known.get(value) for value in op.values]
+    losses = [each for each in before if isinstance(each, _Loss)]
+    if losses and op.name in SUMS and (not op.output.shape or len(losses) == len(before)):
+        others = [_Loss(values=value.values, connected=value.connected) for value in op.values]
+        return _sum_of([each if isinstance(each, _Loss) else other for each, other in zip(before, others, strict=True)])
+    return losses[0] if losses and len(before) == 1 and op.name in _KEEPS else None
+
+
+def _sum_of(losses: list[_Loss]) -> _Loss:
+    pulled = values = connected = 0
+    for loss in losses:
+        pulled, values, connected = pulled | loss.pulled, values | loss.values, connected | loss.connected
+    return _Loss(pulled, values, connected, next((loss.target for loss in losses if loss.target), None))
+
+
+def _goes_on(value: Value) -> bool:
+    """Whether something was computed of it, beside what it is compared with."""
+    pending = [value]
+    while pending:
+        for op in pending.pop().uses:
+            if op.name in MOVES:
+                pending += op.outputs
+            elif op.name not in _COMPARES:
+                return True
+    return False
 
 
 def bad() -> None:
@@ -110,7 +203,7 @@ RULE = Rule(
     "the identity.",
     fine="Quantised values with a straight-through estimator, values that are decoded both before and after the "
     "choice, and clusters that are compared with what is learned otherwise.",
-    needs=(ChoiceWithoutGradient,),
+    needs=(TapeSealed,),
     examine=examine,
     bad=(bad,),
     good=(good, good_decoded_twice),

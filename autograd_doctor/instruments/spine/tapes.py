@@ -1,0 +1,83 @@
+"""Tapes for the trace: what lies behind the losses of a backward, once for each structure that there is."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from autograd_doctor.events.event import Event
+from autograd_doctor.events.tapes import TapeSealed, TapeSeenAgain
+from autograd_doctor.instruments.instrument import Site
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.loss_query import LossQuery
+from autograd_doctor.instruments.spine.tape import Tape
+from autograd_doctor.reading.live_values import spans_of
+from autograd_doctor.signals.backward import BackwardCall
+from autograd_doctor.tape import Op, Value, behind
+from autograd_doctor.taping import Span, ordered, seal
+
+_MOST_TAPES = 16
+_MOST_OPS = 4000
+"""Behind one backward. A trace holds some 100 bytes for each."""
+
+
+@dataclass
+class _Seen:
+    """The steps in which a structure was there, and how far its values went, by their place on the tape."""
+
+    number: int
+    steps: set[int] = field(default_factory=set)
+    first: dict[int, Span] = field(default_factory=dict)
+    spans: dict[int, Span] = field(default_factory=dict)
+
+    def widen(self, spans: dict[int, Span]) -> None:
+        for place, (low, high) in spans.items():
+            lowest, highest = self.spans.get(place, (low, high))
+            self.spans[place] = (min(low, lowest), max(high, highest))
+
+
+class Tapes(LossQuery):
+    """Two backwards have one structure where the same lines made the same operations of one another."""
+
+    emits: ClassVar[tuple[type[Event], ...]] = (TapeSealed, TapeSeenAgain)
+
+    def __init__(self, site: Site, course: Course, tape: Tape) -> None:
+        super().__init__(site, course, tape)
+        self._seen: dict[int, _Seen] = {}
+
+    def finish(self) -> None:
+        for seen in self._seen.values():
+            wider = {place: span for place, span in seen.spans.items() if span != seen.first.get(place)}
+            self.emit(TapeSeenAgain(step=self._course.steps, tape=seen.number, steps=len(seen.steps), spans=wider))
+
+    def _ask(self, roots: Sequence[Value], call: BackwardCall) -> None:
+        ops = behind(roots, live=False)
+        if not ops:
+            return
+        if len(ops) > _MOST_OPS:
+            self.limited(f"it keeps no tape of more than {_MOST_OPS:,} operations")
+            return
+        structure = hash(_structure(ops, roots))
+        seen = self._seen.get(structure)
+        if seen is None and len(self._seen) == _MOST_TAPES:
+            self.limited(f"it kept the tapes of the first {_MOST_TAPES} structures")
+            return
+        values = ordered(ops, roots)
+        spans = spans_of(values)
+        if seen is None:
+            seen = self._seen[structure] = _Seen(len(self._seen))
+            self.emit(seal(seen.number, roots, spans=spans, step=self._course.steps))
+            seen.first = {place: spans[value] for place, value in enumerate(values) if value in spans}
+        seen.steps.add(self._course.steps)
+        seen.widen({place: spans[value] for place, value in enumerate(values) if value in spans})
+
+
+def _structure(ops: Sequence[Op], roots: Sequence[Value]) -> Hashable:
+    """What is told apart: names, lines and which operation gave each operand; not sizes, numbers or parameters."""
+    given: dict[Value, tuple[int, int]] = {}
+    parts: list[Hashable] = []
+    for number, op in enumerate(ops):
+        parts.append((op.name, op.location, *(given.get(value, (-1, value.learns)) for value in op.values)))
+        given |= {output: (number, place) for place, output in enumerate(op.outputs)}
+    return (*parts, *(given.get(root) for root in roots))

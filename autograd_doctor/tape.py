@@ -1,0 +1,216 @@
+"""What a step computed, operation by operation, over values that are told apart by identity and version.
+
+A change in place makes another value. What was written through an alias, what lies before the first operation, and what
+nobody recorded is opaque: it has no `by`, and a query takes it for not known, never for "no". The same queries serve
+instruments, whose values are those of living tensors (`reading/live_values.py`), and rules, whose tapes come from a
+trace (`Trace.tapes`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any, Literal, TypeVar
+
+from autograd_doctor.findings import Location
+
+L = TypeVar("L")
+Labels = dict["Value", L]
+Kind = Literal["float", "int", "bool", "complex"]
+GRAD = "grad"
+"""The name of what `torch.autograd.grad` computes."""
+FUNCTION = "autograd.Function"
+"""That of a custom function."""
+_LONGEST_WAY = 32
+
+
+@dataclass(eq=False, slots=True)
+class Value(ABC):
+    """What a tensor held until it was changed. learns: it has a backward node."""
+
+    shape: tuple[int, ...]
+    kind: Kind
+    learns: bool
+    by: Op | None = None
+    uses: list[Op] = field(default_factory=list)
+
+    @property
+    @abstractmethod
+    def is_parameter(self) -> bool:
+        """Whether it is one itself."""
+
+    @property
+    @abstractmethod
+    def values(self) -> int:
+        """The parameters, as bits, whose values flow into it."""
+
+    @property
+    @abstractmethod
+    def connected(self) -> int:
+        """Those that its gradient reaches."""
+
+    @property
+    @abstractmethod
+    def span(self) -> tuple[float, float] | None:
+        """The smallest and the largest of its numbers, None where nobody has looked."""
+
+    @property
+    def is_floating(self) -> bool:
+        return self.kind == "float"
+
+    @property
+    def sign(self) -> int:
+        """1 or -1 where all of its numbers have that sign, 0 where they have not, or nobody has looked."""
+        low, high = self.span or (-1.0, 1.0)
+        return int(low >= 0) - int(high <= 0)
+
+    @property
+    def count(self) -> int:
+        return prod(self.shape)
+
+
+@dataclass(eq=False, slots=True)
+class Op(ABC):
+    """An operation under its canonical name (`reading.calls`), and as the program called it.
+
+    operands: values and plain numbers in mathematical order, those of sequences one by one. options: keywords that are
+    no tensors. number: its place on the tape. module: the name of the innermost module that was running, "" in none.
+    """
+
+    name: str
+    called: str
+    operands: tuple[Any, ...]
+    options: Mapping[str, Any]
+    number: int
+    in_place: bool = False
+    module: str = ""
+    outputs: tuple[Value, ...] = ()
+
+    @property
+    @abstractmethod
+    def location(self) -> Location | None:
+        """The line of the user's program."""
+
+    def made(self, *outputs: Value) -> None:
+        """Let operands and outputs know of it; it has not made what it gives back, nor a parameter that it fills."""
+        self.outputs = outputs
+        given = self.values
+        for value in given:
+            value.uses.append(self)
+        for output in outputs:
+            if output.by is None and output not in given and not output.is_parameter:
+                output.by = self
+
+    def forget(self) -> None:
+        """Let go of the values, which know it as well."""
+        for value in (*self.values, *self.outputs):
+            value.by = None
+            value.uses.clear()
+        self.operands = self.outputs = ()
+
+    @property
+    def output(self) -> Value:
+        return self.outputs[0]
+
+    @property
+    def values(self) -> list[Value]:
+        return [each for each in self.operands if isinstance(each, Value)]
+
+    @property
+    def numbers(self) -> list[float]:
+        return [each for each in self.operands if type(each) in (int, float)]
+
+    @property
+    def is_square(self) -> bool:
+        """Whether it squares its first operand: by name, as a power of two, or times itself."""
+        if self.name == "square":
+            return True
+        second = self.operands[1] if len(self.operands) > 1 else None
+        return (self.name == "pow" and second == 2) or (self.name == "mul" and second is self.operands[0])
+
+    @property
+    def live(self) -> list[Value]:
+        """The operands that have a backward node."""
+        return [each for each in self.values if each.learns]
+
+    @property
+    def plain(self) -> list[Value]:
+        """Those that have none."""
+        return [each for each in self.values if not each.learns]
+
+
+@dataclass(frozen=True, slots=True)
+class Tape:
+    """What lies behind the losses of a backward, of each structure once. steps: those looked at that had it.
+
+    step: the first of them.
+    """
+
+    number: int
+    step: int
+    steps: int
+    ops: tuple[Op, ...]
+    roots: tuple[Value, ...]
+
+    def named(self, *names: str) -> Iterator[Op]:
+        """The operations of these names, in their order."""
+        return (op for op in self.ops if op.name in names)
+
+
+def numbers_in(bits: int) -> list[int]:
+    """The members of a bit set, ascending."""
+    found = []
+    while bits:
+        lowest = bits & -bits
+        found.append(lowest.bit_length() - 1)
+        bits ^= lowest
+    return found
+
+
+def behind(roots: Iterable[Value], *, live: bool = True) -> list[Op]:
+    """The operations that computed these values, in their order; live: only those that a gradient goes through."""
+    met: dict[int, Op] = {}
+    pending = [root.by for root in roots]
+    while pending:
+        op = pending.pop()
+        if op is not None and op.number not in met:
+            met[op.number] = op
+            pending += [each.by for each in (op.live if live else op.values)]
+    return [met[number] for number in sorted(met)]
+
+
+def labels_behind(root: Value, label: Callable[[Op, Labels[L]], L | None], *, live: bool = True) -> Labels[L]:
+    """What a rule says of each value behind a root, in the order of the forward: from what it has said of the operands.
+
+    A value of which it says None has no label.
+    """
+    found: Labels[L] = {}
+    for op in behind([root], live=live):
+        said = label(op, found)
+        if said is not None:
+            for output in op.outputs:
+                found[output] = said
+    return found
+
+
+def way_from(value: Value, name: str) -> list[Op] | None:
+    """The operations from the newest of this name to a value, each on what the one before gave as its first operand."""
+    way: list[Op] = []
+    while value.by is not None and len(way) < _LONGEST_WAY:
+        way.append(value.by)
+        if value.by.name == name:
+            return way[::-1]
+        if not value.by.values:
+            return None
+        value = value.by.values[0]
+    return None
+
+
+def source_of(value: Value, names: Iterable[str]) -> Value:
+    """What a value was before operations of these names, which change none of it, as views and casts do."""
+    wanted = frozenset(names)
+    while value.by is not None and value.by.name in wanted and value.by.values:
+        value = value.by.values[0]
+    return value

@@ -107,8 +107,8 @@ class Trace:
     @cached_property
     def tapes(self) -> tuple[Tape, ...]:
         """What lay behind the losses, in steps that were looked at closely; of each structure once."""
-        again = {event.tape: event for event in self.of(TapeSeenAgain)}
-        return tuple(unsealed(event, again.get(event.tape)) for event in self.of(TapeSealed))
+        again = {(event.rank, event.tape): event for event in self.of(TapeSeenAgain)}
+        return tuple(unsealed(event, again.get((event.rank, event.tape))) for event in self.of(TapeSealed))
 
     @cached_property
     def steps(self) -> tuple[OptimizerStepped, ...]:

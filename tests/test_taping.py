@@ -1,0 +1,206 @@
+"""Tapes in a trace: what is sealed is read again as it was, once for each structure, and rules judge it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given as for_any
+from hypothesis import strategies as st
+from torch import nn
+from torch.nn import functional
+
+from autograd_doctor.events.run import InstrumentLimited
+from autograd_doctor.events.tapes import TapeSealed, TapeSeenAgain
+from autograd_doctor.instruments.spine import tapes
+from autograd_doctor.instruments.spine.tapes import Tapes
+from autograd_doctor.recording import encoded, load
+from autograd_doctor.rules.connectivity import straight_through_missing
+from autograd_doctor.rules.losses import mask_used_as_index
+from autograd_doctor.tape import Op, Tape, Value, behind
+from autograd_doctor.taping import RecordedValue, seal, unsealed
+from autograd_doctor.trace import Trace
+from tests.harness import body_of, check_by_command, marks
+from tests.tapes import data, given, made, tape
+from tests.watching import Recorded, watching
+
+NAMES = ("add", "mul", "exp", "softmax", "__getitem__")
+
+
+@st.composite
+def losses(draw: st.DrawFn) -> Value:
+    """Whatever a few operations make of parameters and data."""
+    values: list[Value] = [given(3, values=1), given(3, values=6), data(3), data(3, kind="int", span=(0.0, 2.0))]
+    for _ in range(draw(st.integers(1, 8))):
+        operands = draw(st.lists(st.sampled_from([*values, 2, 0.5, True]), min_size=1, max_size=3))
+        dim = draw(st.sampled_from([None, -1, "mean"]))
+        values.append(made(draw(st.sampled_from(NAMES)), *operands, shape=(3,), dim=dim))
+    return values[-1]
+
+
+def told(op: Op) -> tuple[Any, ...]:
+    return (op.name, op.called, op.module, op.location, dict(op.options), op.in_place, *map(shown, op.outputs))
+
+
+def shown(value: Any) -> Any:
+    if not isinstance(value, Value):
+        return type(value), value
+    return value.kind, value.shape, value.learns, value.values, value.connected, value.span, value.is_parameter
+
+
+@for_any(losses())
+def test_a_tape_is_read_as_it_was_sealed(loss: Value) -> None:
+    read = unsealed(seal(3, [loss]), TapeSeenAgain(tape=3, steps=5))
+    before = behind([loss], live=False)
+    assert [told(op) for op in read.ops] == [told(op) for op in before]
+    assert [list(map(shown, op.operands)) for op in read.ops] == [list(map(shown, op.operands)) for op in before]
+    assert [shown(root) for root in read.roots] == [shown(loss)]
+    assert (read.number, read.steps) == (3, 5)
+    assert encoded(seal(3, read.roots)) == encoded(seal(3, [loss]))
+
+
+def test_a_value_that_was_cut_is_read_as_cut() -> None:
+    kept = made("detach", given(3, values=5), shape=(3,))
+    assert isinstance(kept, RecordedValue)
+    kept.connected, kept.learns = 0, False
+    loss = made("sum", made("mul", kept, given(3, values=2), shape=(3,)))
+    (read,) = tape(loss).tapes
+    assert (read.roots[0].values, read.roots[0].connected) == (7, 2)
+
+
+def test_spans_are_those_of_all_steps() -> None:
+    loss = made("sum", made("__getitem__", given(9, 2), data(9, kind="int", span=(0, 1)), shape=(9, 2)))
+    sealed = seal(0, [loss])
+    place = next(place for place, value in enumerate(sealed.values) if value.kind == "int")
+    (read,) = Trace.of_events(sealed, TapeSeenAgain(tape=0, steps=2, spans={place: (0.0, 8.0)})).tapes
+    assert read.ops[0].values[1].span == (0.0, 8.0)
+
+
+# ----------------------------------------------------------------------------------------------------------- in a run
+
+
+def trained(model: nn.Module, steps: int, loss_of: Any) -> Recorded:
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with watching(Tapes) as recorded:
+        for step in range(steps):
+            loss_of(step).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    return recorded
+
+
+def read(recorded: Recorded) -> tuple[Tape, ...]:
+    return Trace.of_events(*recorded).tapes
+
+
+def test_one_tape_for_each_structure_with_the_steps_that_had_it() -> None:
+    model = nn.Linear(3, 2)
+
+    def loss_of(step: int) -> torch.Tensor:
+        given = model(torch.ones(4 + step, 3))
+        return given.square().mean() if step % 2 else given.abs().mean()
+
+    recorded = trained(model, 4, loss_of)
+    assert [(each.step, each.steps) for each in read(recorded)] == [(0, 2), (1, 2)]
+    first = read(recorded)[0]
+    assert [op.name for op in first.ops][-3:] == ["linear", "abs", "mean"]
+    linear = next(first.named("linear"))
+    assert linear.module.endswith("Linear") or linear.module == "model"
+    assert [value.is_parameter for value in linear.values] == [False, True, True]
+    assert linear.values[1].values | linear.values[2].values == linear.output.values == 0b11
+
+
+def test_spans_widen_from_step_to_step() -> None:
+    model = nn.Linear(3, 2)
+    recorded = trained(model, 3, lambda step: model(torch.ones(4, 3))[torch.tensor([0, step])].sum())
+    (found,) = read(recorded)
+    assert next(found.named("__getitem__")).values[1].span == (0.0, 2.0)
+    assert [event.spans for event in recorded.of(TapeSeenAgain)] != [{}]
+
+
+def test_what_does_not_fit_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tapes, "_MOST_TAPES", 2)
+    model = nn.Linear(3, 2)
+
+    def loss_of(step: int) -> torch.Tensor:
+        value = model(torch.ones(4, 3))
+        for _ in range(step):
+            value = value * 2
+        return value.sum()
+
+    recorded = trained(model, 4, loss_of)
+    assert len(recorded.of(TapeSealed)) == 2
+    assert [event.instrument for event in recorded.of(InstrumentLimited)] == ["tapes"]
+
+
+def test_a_tape_too_long_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tapes, "_MOST_OPS", 2)
+    model = nn.Linear(3, 2)
+    recorded = trained(model, 2, lambda step: model(torch.ones(4, 3)).square().mean())
+    assert not recorded.of(TapeSealed)
+    assert recorded.of(InstrumentLimited)
+
+
+# -------------------------------------------------------------------------------------------------------------- rules
+
+
+def mask(*, rows: int = 32, kind: Any = "bool", span: tuple[float, float] = (0, 1)) -> Value:
+    index = made("long", data(rows, kind=kind), shape=(rows,), kind="int")
+    assert isinstance(index, RecordedValue)
+    index.span = span
+    return index
+
+
+def picked(index: Value, *, shape: tuple[int, ...] = (32, 4)) -> Trace:
+    scores = given(*shape)
+    return tape(made("cross_entropy", made("__getitem__", scores, index, shape=(index.count, *shape[1:])), data(32)))
+
+
+@pytest.mark.parametrize(
+    ("trace", "count"),
+    [
+        (picked(mask()), 1),
+        (picked(mask(span=(0, 31))), 0),
+        (picked(mask(kind="int")), 0),
+        (picked(mask(rows=4), shape=(4, 4)), 0),
+        (picked(mask(), shape=(2, 4)), 0),
+        (tape(made("sum", made("__getitem__", data(32, 4), mask(), shape=(32, 4)))), 0),
+    ],
+    ids=["a mask", "any rows", "whole numbers before", "few rows", "a table of two", "of data"],
+)
+def test_masks_used_as_an_index(trace: Trace, count: int) -> None:
+    assert len(list(mask_used_as_index.examine(trace, mask_used_as_index.RULE.tunables))) == count
+
+
+def test_what_was_chosen_goes_on_without_its_gradient() -> None:
+    encoded, codes = given(8, 3, values=0b01), given(12, 3, values=0b10)
+    nearest = made("argmin", made("cdist", encoded, codes, shape=(8, 12)), shape=(8,), kind="int")
+    looked_up = made("embedding", codes, nearest, shape=(8, 3))
+    decoded = made("linear", looked_up, given(3, 3, values=0b100), shape=(8, 3))
+    alone = made("add", made("mse_loss", looked_up, encoded), made("mse_loss", decoded, data(8, 3)))
+    (found,) = straight_through_missing.examine(tape(alone), straight_through_missing.RULE.tunables)
+    assert found.parameters == (0,)
+    both = made("add", alone, made("mse_loss", made("linear", encoded, given(3, 3), shape=(8, 3)), data(8, 3)))
+    assert not list(straight_through_missing.examine(tape(both), straight_through_missing.RULE.tunables))
+
+
+def test_a_saved_trace_is_judged_by_a_rule_on_tapes(tmp_path: Path) -> None:
+    script, saved = tmp_path / "train.py", tmp_path / "kept.trace"
+    script.write_text(body_of(mask_used_as_index.bad), encoding="utf-8")
+    check_by_command(script, "--save-trace", str(saved))
+    kept = load(saved)
+    (found,) = mask_used_as_index.examine(kept, mask_used_as_index.RULE.tunables)
+    assert found.location is not None
+    assert marks(body_of(mask_used_as_index.bad)) == [("AD635", found.location.line)]
+
+
+def test_functional_calls_are_recorded_with_their_options() -> None:
+    model = nn.Linear(3, 2)
+    targets = torch.zeros(4, dtype=torch.long)
+    recorded = trained(
+        model, 1, lambda step: functional.cross_entropy(model(torch.ones(4, 3)), targets, reduction="sum")
+    )
+    (found,) = read(recorded)
+    assert next(found.named("cross_entropy")).options["reduction"] == "sum"

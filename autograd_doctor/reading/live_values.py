@@ -11,7 +11,7 @@ import torch
 
 from autograd_doctor.findings import Location
 from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.provenance import Provenance, has_graph
+from autograd_doctor.reading.provenance import Provenance
 from autograd_doctor.reading.subclasses import version_of
 from autograd_doctor.reading.tensor_facts import read_together, readable
 from autograd_doctor.tape import Kind, Op, Value
@@ -83,13 +83,13 @@ class LiveOp(Op):
         return locate(self.place)
 
 
-def live_value(tensor: torch.Tensor, provenance: Provenance | None, own: int) -> LiveValue:
+def live_value(tensor: torch.Tensor, *, learns: bool, provenance: Provenance | None, own: int) -> LiveValue:
     """What a tensor holds now."""
     shape = torch.Size() if tensor.is_nested else tensor.shape
     return LiveValue(
         shape,
         _kind_of(tensor.dtype),
-        has_graph(tensor),
+        learns,
         reference=weakref.ref(tensor),
         version=version_of(tensor),
         provenance=provenance,

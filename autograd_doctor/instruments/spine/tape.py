@@ -150,11 +150,11 @@ class Tape(WithinStep):
 
         What the forward of a custom function has computed gets its backward node when that is over.
         """
-        known = self._values.now(tensor)
-        if known is not None and known.learns == has_graph(tensor):
+        known, learns = self._values.now(tensor), has_graph(tensor)
+        if known is not None and known.learns == learns:
             return known
-        own = self._tensors.parameter_bit(tensor) if tensor.is_leaf and tensor.requires_grad else 0
-        value = live_value(tensor, self._tensors.get(tensor), own)
+        own = self._tensors.parameter_bit(tensor) if tensor.requires_grad and not learns else 0
+        value = live_value(tensor, learns=learns, provenance=self._tensors.get(tensor), own=own)
         self._values.put(tensor, value)
         return value
 

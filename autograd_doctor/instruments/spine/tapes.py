@@ -74,10 +74,13 @@ class Tapes(LossQuery):
 
 
 def _structure(ops: Sequence[Op], roots: Sequence[Value]) -> Hashable:
-    """What is told apart: names, lines and which operation gave each operand; not sizes, numbers or parameters."""
+    """What is told apart: names, lines and which operation gave each operand; not sizes, numbers or parameters.
+
+    Each place has one location, kept for good, so that its identity will do.
+    """
     given: dict[Value, tuple[int, int]] = {}
     parts: list[Hashable] = []
     for number, op in enumerate(ops):
-        parts.append((op.name, op.location, *(given.get(value, (-1, value.learns)) for value in op.values)))
+        parts.append((op.name, id(op.location), *(given.get(value, (-1, value.learns)) for value in op.values)))
         given |= {output: (number, place) for place, output in enumerate(op.outputs)}
     return (*parts, *(given.get(root) for root in roots))

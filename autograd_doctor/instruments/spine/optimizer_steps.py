@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -28,6 +29,8 @@ from autograd_doctor.signals.optimizers import StepCall
 
 _STEPS_LOOKED_AT = 6
 """Steps of each optimizer in which the values of its parameters are compared."""
+_MOST_RENEWED = 4
+"""Times that more steps are looked at, for parameters that were frozen since."""
 
 Numbered = list[tuple[int, torch.Tensor]]
 
@@ -73,6 +76,8 @@ class OptimizerSteps(Instrument):
         self._looks: dict[int | None, int] = {}
         self._previous: dict[int | None, dict[int, tuple[int, int]]] = {}
         self._left: dict[int, int] = {}
+        self._frozen: dict[int | None, frozenset[int]] = {}
+        self._renewed: Counter[int | None] = Counter()
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.steps.began, self._began, attention=Attention.FULL)
@@ -98,10 +103,22 @@ class OptimizerSteps(Instrument):
         step.with_gradient = [(number, p) for number, p in numbered if p.grad is not None]
         step.missing = [number for number, p in numbered if p.grad is None and p.requires_grad]
         step.frozen = [number for number, p in numbered if not p.requires_grad]
+        self._note_frozen(step)
         step.before = step.before or self._fingerprints(step.optimizer, numbered)
         step.rewritten = [n for n, value in step.before.items() if self._left.get(n, value) != value]
         step.scale = self._loss_scales.at_step(optimizer)
         step.uses = self._ledger.uses(step.with_gradient, step.scale)
+
+    def _note_frozen(self, step: _Step) -> None:
+        """Whether steps leave alone what was frozen is seen in the first ones that come after."""
+        frozen = frozenset(step.frozen)
+        before = self._frozen.get(step.optimizer, frozenset())
+        self._frozen[step.optimizer] = frozen
+        if frozen - before and self._renewed[step.optimizer] < _MOST_RENEWED:
+            self._renewed[step.optimizer] += 1
+            self._looks.pop(step.optimizer, None)
+            for number in self._previous.pop(step.optimizer, ()):
+                self._left.pop(number, None)
 
     def _fingerprints(self, optimizer: int | None, numbered: Numbered) -> dict[int, int]:
         """The values of parameters around one of the first steps, as numbers that tell whether they changed."""

@@ -22,10 +22,11 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         frozen = [set(step.frozen) for step in steps]
         if not frozen or not any(frozen):
             continue
-        moved = sorted({p for step in steps for p in step.frozen if p in (step.moved or ())})
+        moving = [step for step in steps if not set(step.frozen).isdisjoint(step.moved or ())]
+        moved = sorted({p for step in moving for p in step.frozen if p in (step.moved or ())})
         always = sorted(set.intersection(*frozen))
         if moved:
-            yield _finding(trace, optimizer, moved, steps, moved=True)
+            yield _finding(trace, optimizer, moved, moving, moved=True)
         elif always and len(steps) >= tunables["minimum_steps"]:
             earlier = _taught_the_rest(trace, optimizer, always)
             if earlier is not None:

@@ -13,6 +13,7 @@ from torch.optim import SGD
 
 from autograd_doctor.events.connectivity import ConstantTerm, LossExamined
 from autograd_doctor.instruments.connectivity.loss_terms import LossTerms
+from autograd_doctor.instruments.instrument import Instrument
 from autograd_doctor.instruments.spine.detail import Detail
 from tests.inventing import Invented, inventing
 
@@ -321,7 +322,7 @@ def test_a_sum_that_is_added_twice_has_its_terms_once() -> None:
 def look(loop: Loop, *, closely: bool) -> None:
     """From here on all steps are full ones, and looked at in this way."""
     detail = loop.run.find(Detail)
-    detail.detach()
+    Instrument.detach(detail)
     detail._near = closely
     detail._turn(full=True)
 

@@ -30,11 +30,18 @@ from autograd_doctor.rules import Rule, all_rules
 from autograd_doctor.trace import Trace
 
 ROOT = Path(__file__).parent.parent
+PROGRAMS = ROOT / "tests" / "programs"
 PATIENCE = 120.0
 _EXPECTATION = re.compile(r"#\s*(?:expect:|<-)\s*(AD\d{3}(?:[ ,]+AD\d{3})*)\s*$")
 
 
-# ---------------------------------------------------------------------------------------------------- marks in sources
+# ------------------------------------------------------------------------------------------------- programs, and marks
+
+
+def programs(*, late: bool = False) -> list[Path]:
+    """The programs of all families by name: those that are seen to their end, or the others."""
+    found = (path for path in PROGRAMS.rglob("*.py") if (path.parent.name == "late") == late)
+    return sorted(found, key=lambda path: path.name)
 
 
 def marks(source: str) -> list[tuple[str, int]]:

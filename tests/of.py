@@ -14,11 +14,10 @@ from pathlib import Path
 from autograd_doctor.instruments.instrument import name_of
 from autograd_doctor.instruments.session import all_instruments
 from autograd_doctor.rules import Rule, rule_called
-from tests.harness import ROOT, marks
+from tests.harness import PROGRAMS, ROOT, marks
 from tests.instrument_page import rules_of
 
 _TESTS = ROOT / "tests"
-_PROGRAMS = _TESTS / "programs"
 
 
 def guards(rule: Rule) -> dict[str, list[str]]:
@@ -35,7 +34,7 @@ def guards(rule: Rule) -> dict[str, list[str]]:
 
 
 def _sick(code: str) -> Iterator[Path]:
-    for path in sorted(_PROGRAMS.rglob("*.py")):
+    for path in sorted(PROGRAMS.rglob("*.py")):
         if code in {found for found, _ in marks(path.read_text(encoding="utf-8"))}:
             yield path
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.harness import ROOT, assert_findings, assert_healthy, check_program, marks
+from tests.harness import assert_findings, assert_healthy, check_program, marks, programs
 
-PROGRAMS = sorted((ROOT / "tests" / "programs").glob("*.py"))
-LATE = sorted((ROOT / "tests" / "programs" / "late").glob("*.py"))
+EARLY = programs()
+LATE = programs(late=True)
 """Programs that show what they are only after the steps that a check looks at by default."""
 NEEDS = {
     "ad101_fully_sharded": ("2.6", "`fully_shard` under its present name"),
@@ -23,18 +23,18 @@ NEEDS = {
 }
 
 
-def programs(paths: list[Path]) -> list[Any]:
+def parameters(paths: list[Path]) -> list[Any]:
     """Parameters of a test, each with the torch that it needs."""
     marked = {name: pytest.mark.needs_torch(*needs) for name, needs in NEEDS.items()}
     return [pytest.param(path, id=path.stem, marks=marked.get(path.stem, ())) for path in paths]
 
 
-@pytest.mark.parametrize("program", programs(PROGRAMS))
+@pytest.mark.parametrize("program", parameters(EARLY))
 def test_verdict_on_program(program: Path) -> None:
     assert_verdict(program)
 
 
-@pytest.mark.parametrize("program", programs(LATE))
+@pytest.mark.parametrize("program", parameters(LATE))
 def test_verdict_on_program_that_is_seen_to_its_end(program: Path) -> None:
     assert_verdict(program, steps=10_000, batches_per_epoch=0)
 
@@ -49,7 +49,7 @@ def assert_verdict(program: Path, **plan: object) -> None:
 
 
 def test_names_say_whether_a_program_is_sick() -> None:
-    for program in [*PROGRAMS, *LATE]:
+    for program in [*EARLY, *LATE]:
         codes = {code for code, _ in marks(program.read_text(encoding="utf-8"))}
         assert codes or program.stem.startswith("healthy_"), program.name
         assert not codes or program.stem[:5].upper() in codes, program.name

@@ -14,7 +14,7 @@ from pathlib import Path
 from autograd_doctor.instruments.instrument import name_of
 from autograd_doctor.instruments.session import all_instruments
 from autograd_doctor.rules import Rule, rule_called
-from tests.harness import PROGRAMS, ROOT, marks
+from tests.harness import PROGRAMS, ROOT, guarded, marks
 from tests.instrument_page import rules_of
 
 _TESTS = ROOT / "tests"
@@ -28,6 +28,7 @@ def guards(rule: Rule) -> dict[str, list[str]]:
         "rule": [_shown(Path(inspect.getfile(rule.examine)))],
         "examples": [f"{kind}: {', '.join(each.__name__ for each in getattr(rule, kind))}" for kind in ("bad", "good")],
         "programs that have the fault": [_shown(path) for path in _sick(rule.code)],
+        "healthy programs that guard it": [_shown(path) for path in _healthy(rule.code)],
         "instruments": [_shown(Path(inspect.getfile(kind))) for kind in kinds],
         "tests": [_shown(path) for path in _tests(rule.code, stem, {name_of(kind) for kind in kinds})],
     }
@@ -36,6 +37,12 @@ def guards(rule: Rule) -> dict[str, list[str]]:
 def _sick(code: str) -> Iterator[Path]:
     for path in sorted(PROGRAMS.rglob("*.py")):
         if code in {found for found, _ in marks(path.read_text(encoding="utf-8"))}:
+            yield path
+
+
+def _healthy(code: str) -> Iterator[Path]:
+    for path in sorted(PROGRAMS.rglob("*.py")):
+        if code in guarded(path.read_text(encoding="utf-8")):
             yield path
 
 

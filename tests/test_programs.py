@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.harness import assert_findings, assert_healthy, check_program, marks, programs
+from autograd_doctor.rules import all_rules
+from tests.harness import PROGRAMS, assert_findings, assert_healthy, check_program, guarded, marks, programs
 
 EARLY = programs()
 LATE = programs(late=True)
@@ -53,3 +55,18 @@ def test_names_say_whether_a_program_is_sick() -> None:
         codes = {code for code, _ in marks(program.read_text(encoding="utf-8"))}
         assert codes or program.stem.startswith("healthy_"), program.name
         assert not codes or program.stem[:5].upper() in codes, program.name
+
+
+def test_names_are_unique_over_all_folders() -> None:
+    names = [program.name for program in [*EARLY, *LATE]]
+    assert len(set(names)) == len(names)
+
+
+def test_programs_lie_in_the_family_of_the_rule_that_they_have_or_guard() -> None:
+    families = {rule.code: Path(inspect.getfile(rule.examine)).parent.name for rule in all_rules()}
+    for program in [*EARLY, *LATE]:
+        source = program.read_text(encoding="utf-8")
+        codes = [program.stem[:5].upper()] if marks(source) else guarded(source)
+        assert codes, f"{program.name} does not say on top which rules it guards: `# guards: AD202 AD216`"
+        assert not set(codes) - set(families), f"{program.name} names a rule that is none"
+        assert program.relative_to(PROGRAMS).parts[0] == families[codes[0]], program.name

@@ -1,3 +1,4 @@
+# guards: AD216 AD632
 """One-step actor-critic on a tiny line world: advantages are detached in the policy loss."""
 import torch
 from torch import nn, optim

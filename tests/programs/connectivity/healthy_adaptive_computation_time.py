@@ -1,3 +1,4 @@
+# guards: AD219
 """Adaptive computation time: ponder cost enters the loss only after a warm-up; halting statistics kept for the log at every 50th step."""
 import torch, torch.nn as nn, torch.nn.functional as F
 torch.manual_seed(0)

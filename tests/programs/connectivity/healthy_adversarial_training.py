@@ -1,3 +1,4 @@
+# guards: AD210 AD209
 """Adversarial training: the attack takes gradients in eval mode, and uses them."""
 import torch
 import torch.nn as nn

@@ -1,3 +1,4 @@
+# guards: AD211
 """Validation without gradients in eval mode, batch-norm at rest."""
 import torch
 import torch.nn as nn

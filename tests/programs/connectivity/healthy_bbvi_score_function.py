@@ -1,3 +1,4 @@
+# guards: AD218 AD216
 """Black-box variational inference: sample() with log q in a score-function estimator and a leave-one-out baseline."""
 import torch
 from torch.distributions import Normal

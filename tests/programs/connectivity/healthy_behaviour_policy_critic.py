@@ -1,3 +1,4 @@
+# guards: AD218 AD216
 """Off-policy actor-critic: actions sampled from the live actor are data for the critic; the actor learns by weighted log-likelihood."""
 import torch
 import torch.nn.functional as F

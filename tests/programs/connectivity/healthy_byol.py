@@ -1,3 +1,4 @@
+# guards: AD202 AD224
 """BYOL: an online network, a target network that follows it, and a stop-gradient on the target branch only."""
 import copy
 

@@ -1,3 +1,4 @@
+# guards: AD214 AD209
 """BYOL with batch-norm in both networks; the target follows by fused averages, and its branch builds a graph in vain."""
 import copy
 

@@ -1,3 +1,4 @@
+# guards: AD213 AD201
 """Features are cached under `no_grad` and then trained on."""
 import torch
 from torch import nn

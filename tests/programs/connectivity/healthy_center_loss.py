@@ -1,3 +1,4 @@
+# guards: AD204
 """Face-recognition style training with a center loss and a second optimizer for its centers."""
 import torch
 import torch.nn as nn

@@ -1,3 +1,4 @@
+# guards: AD220 AD509
 """Reentrant activation checkpointing: the full-batch input requires grad so that the segments are differentiated."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD226
 """Nearest neighbours, assignments and prototypes, where a choice is all that is meant."""
 import torch
 import torch.nn.functional as F

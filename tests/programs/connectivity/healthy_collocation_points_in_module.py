@@ -1,3 +1,4 @@
+# guards: AD204 AD220
 """A network for the equation u' = u that keeps the points at which it is differentiated as an attribute."""
 import torch
 import torch.nn as nn

@@ -1,3 +1,4 @@
+# guards: AD219
 """A WGAN whose estimate of the distance is printed from a graph of its own, beside the loss that trains the critic."""
 import torch
 from torch import nn

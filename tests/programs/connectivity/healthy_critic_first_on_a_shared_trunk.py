@@ -1,3 +1,4 @@
+# guards: AD218
 """The critic goes backward first, on a trunk that it shares with the policy, and on the action that was drawn."""
 import torch
 from torch import nn

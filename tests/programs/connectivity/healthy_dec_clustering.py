@@ -1,3 +1,4 @@
+# guards: AD216
 """Deep embedded clustering: the sharpened target distribution p is detached and its own entropy stays in the hand-written KL."""
 import torch
 from torch import nn

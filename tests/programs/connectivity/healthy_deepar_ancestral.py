@@ -1,3 +1,4 @@
+# guards: AD218
 """Autoregressive Gaussian forecaster with scheduled sampling: now and then the next input is a draw from its own prediction."""
 import random
 

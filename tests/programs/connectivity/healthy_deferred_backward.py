@@ -1,3 +1,4 @@
+# guards: AD219 AD301
 """Online learner that keeps its losses in a list and runs one backward for every four of them, the rest at the end."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD216
 """Example reweighting: a small weight net scores the samples, its output enters the main loss detached and learns from its own loss."""
 import torch
 from torch import nn

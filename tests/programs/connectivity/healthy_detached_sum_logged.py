@@ -1,3 +1,4 @@
+# guards: AD216 AD219
 """Main and probe networks are trained apart; only the log adds (loss + probe_loss.detach()).item()."""
 import logging
 import sys

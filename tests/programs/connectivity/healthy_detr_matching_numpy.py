@@ -1,3 +1,4 @@
+# guards: AD217 AD216
 """Set prediction: the matching is done in NumPy on a detached cost, the indices come back and pick live predictions."""
 import itertools
 

@@ -1,3 +1,4 @@
+# guards: AD216
 """Policy gradient with a surrogate from the DiCE magic box: its value is the mean advantage, its gradient the score function's."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD214
 """Deep Q-learning with batch-norm; the frozen target network is loaded from the online one every few updates."""
 import random
 

@@ -1,3 +1,4 @@
+# guards: AD210
 """Monte-Carlo dropout that is always on, and a sampled code: eval mode changes nothing."""
 
 import torch

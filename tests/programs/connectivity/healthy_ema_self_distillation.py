@@ -1,3 +1,4 @@
+# guards: AD216 AD201
 """Semi-supervised mean teacher: consistency with an EMA teacher, ramped-up weight, teacher under no_grad."""
 import math
 

@@ -1,3 +1,4 @@
+# guards: AD201 AD224
 """A mean teacher: an exponential average follows the student, and consistency with it is part of the loss."""
 import copy
 

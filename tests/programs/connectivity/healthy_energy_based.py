@@ -1,3 +1,4 @@
+# guards: AD220 AD609
 """An energy-based model with Langevin sampling: gradients with respect to inputs inside a training step."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD216 AD102
 """Elastic weight consolidation: Fisher and old weights are constants, the penalty itself follows the live weights."""
 import torch
 import torch.nn.functional as F

@@ -1,3 +1,4 @@
+# guards: AD216 AD221
 """GAN with feature matching: the statistics of the real features are detached, the fake ones keep their graph."""
 import torch
 from torch import nn

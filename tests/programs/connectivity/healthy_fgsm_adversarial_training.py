@@ -1,3 +1,4 @@
+# guards: AD220 AD221
 """Adversarial training with PGD: the perturbation is a leaf whose .grad is read, and the clean and adversarial losses are summed."""
 import torch
 import torch.nn as nn

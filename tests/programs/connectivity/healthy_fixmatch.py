@@ -1,3 +1,4 @@
+# guards: AD216 AD707
 """FixMatch: pseudo-labels from the weak view, a confidence mask, and an unlabelled loss that may be zero at first."""
 import torch
 import torch.nn.functional as F

@@ -1,3 +1,4 @@
+# guards: AD216
 """Flooding (Ishida et al. 2020): |loss - b| + b, where the flood level b is a number that shifts the loss."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD218
 """Affine coupling flow: likelihood training, a learned base distribution sampled for pictures, and noise drawn from a fixed one."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD216
 """Focal loss whose modulating factor (1 - p)^gamma is detached, plus a soft Dice term."""
 import torch
 import torch.nn as nn

@@ -1,3 +1,4 @@
+# guards: AD216 AD223
 """First-order MAML by functional_call: inner gradients without create_graph, the outer loss flows into the initial weights."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD216 AD628
 """VAE with free bits and an annealed KL weight: the clamp stops the KL gradient below the floor, beta starts at zero."""
 import torch
 from torch import nn

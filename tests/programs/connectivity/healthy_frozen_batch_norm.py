@@ -1,3 +1,4 @@
+# guards: AD210 AD214
 """Fine-tuning with frozen batch-norm: statistics in eval mode and its weights fixed, all else in training mode."""
 import torch
 import torch.nn as nn

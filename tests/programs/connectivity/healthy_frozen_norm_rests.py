@@ -1,3 +1,4 @@
+# guards: AD214
 """A frozen feature extractor with batch-norm is kept in eval mode while the rest trains."""
 import torch
 from torch import nn

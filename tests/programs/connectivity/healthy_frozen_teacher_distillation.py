@@ -1,3 +1,4 @@
+# guards: AD201
 """Distillation from a frozen teacher whose forward runs under `no_grad`."""
 import torch
 import torch.nn as nn

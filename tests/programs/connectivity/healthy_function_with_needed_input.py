@@ -1,3 +1,4 @@
+# guards: AD202 AD507
 """Custom function with two inputs of which one gets None because it is not needed, and a frozen branch."""
 
 import torch

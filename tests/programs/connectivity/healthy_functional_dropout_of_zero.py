@@ -1,3 +1,4 @@
+# guards: AD210 AD211
 """Attention whose dropout rate is set to zero, so that the mode makes no difference and nobody switches it."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD216 AD217
 """A2C with GAE worked out on Python numbers: the values leave as .item(), targets come back as torch.tensor, live values get the loss."""
 import torch
 from torch import nn

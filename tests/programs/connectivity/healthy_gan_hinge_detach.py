@@ -1,3 +1,4 @@
+# guards: AD216 AD221
 """Hinge GAN on a ring of points: D sees G(z).detach(), and G's L1 moment term has a gradient."""
 import torch
 from torch import nn

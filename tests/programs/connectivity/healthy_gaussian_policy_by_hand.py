@@ -1,3 +1,4 @@
+# guards: AD218
 """A Gaussian policy gradient whose log-probability is written out, with a critic of states and actions in one loss."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD218
 """REINFORCE with a Gaussian policy: sample() drives the rollout, log_prob carries the gradient, returns are normalised."""
 import torch
 from torch import nn

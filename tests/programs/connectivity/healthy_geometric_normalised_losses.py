@@ -1,3 +1,4 @@
+# guards: AD216
 """Scale-free multi-task loss: each term is divided by its own detached value, so the total always reads as the number of tasks."""
 import torch
 import torch.nn as nn

@@ -1,3 +1,4 @@
+# guards: AD216
 """Mixture density network by generalised EM: responsibilities detached, log-sum-exp shifted by its detached maximum."""
 import math
 

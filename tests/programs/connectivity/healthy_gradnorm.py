@@ -1,3 +1,4 @@
+# guards: AD216 AD223
 """GradNorm: task weights learn from the gradient norms, and the weighted loss sees them detached."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD217
 """Seq2seq decoder that feeds its own greedy tokens back as torch.tensor([...]) of numbers, teacher forcing half of the time."""
 import random
 

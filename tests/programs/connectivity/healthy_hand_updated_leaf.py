@@ -1,3 +1,4 @@
+# guards: AD220 AD204
 """Linear regression in the tutorial style: leaves made with requires_grad, updated by hand from .grad."""
 import torch
 

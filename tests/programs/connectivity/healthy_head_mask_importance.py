@@ -1,3 +1,4 @@
+# guards: AD220
 """Attention head importance: a mask of ones collects gradients over all steps and its .grad is read after training."""
 import torch
 from torch import nn

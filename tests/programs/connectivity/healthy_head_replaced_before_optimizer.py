@@ -1,3 +1,4 @@
+# guards: AD205
 """Transfer learning: the head is replaced, then the optimizer is built."""
 import torch
 from torch import nn

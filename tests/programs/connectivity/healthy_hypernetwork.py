@@ -1,3 +1,4 @@
+# guards: AD202
 """A hypernetwork writes the weights of the network that is applied; only the hypernetwork is optimised."""
 import torch
 import torch.nn as nn

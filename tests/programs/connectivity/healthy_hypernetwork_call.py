@@ -1,3 +1,4 @@
+# guards: AD202
 """A hypernetwork writes the weights of a small target layer."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD208 AD309
 """Losses of several heads are gathered with `torch.stack`, with a penalty on the gradient of the input."""
 import torch
 import torch.nn as nn

@@ -1,3 +1,4 @@
+# guards: AD204 AD220
 """A backbone and a head, trained together; then the input itself is optimised (a fooling example)."""
 import torch
 import torch.nn as nn

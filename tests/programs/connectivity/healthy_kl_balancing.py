@@ -1,3 +1,4 @@
+# guards: AD216
 """Latent world model with KL balancing as in Dreamer: posterior and prior are each detached in one half of the KL."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD216 AD206
 """Transfer with L2-SP in two phases: while the backbone is frozen its penalty is a constant, after unfreezing it pulls."""
 import copy
 

@@ -1,3 +1,4 @@
+# guards: AD216
 """Constrained training with one loss for both players: primal sees lambda detached, the multiplier sees the violation detached."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD220 AD221
 """Energy-based model: negatives from Langevin dynamics on a leaf, energies of positives and negatives subtracted and regularised."""
 import torch
 from torch import nn

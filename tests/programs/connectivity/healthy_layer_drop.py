@@ -1,3 +1,4 @@
+# guards: AD203
 """A residual network with layer-drop: every block is used in some step, none in all."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD205 AD203
 """Layers that take their sizes from the first batch, behind others, with the optimizer built before it."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD220
 """Inverse rendering: pose and albedo leaves made by hand, one given at construction and one by add_param_group after a while."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD209 AD220
 """A differential equation in Lightning, whose residual needs gradients in validation, too."""
 
 import lightning as L

@@ -1,3 +1,4 @@
+# guards: AD216
 """Straight-through at the level of the loss: the value is the true 0/1 ranking error, the gradient that of the hinge."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD219
 """Word2vec-like model with two objectives, both computed each step, of which one is trained in turn."""
 import torch
 from torch import nn

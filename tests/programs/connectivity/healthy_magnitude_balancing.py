@@ -1,3 +1,4 @@
+# guards: AD216
 """Dynamic balancing: every auxiliary loss is rescaled to the size of the main one by detached magnitudes used as factors."""
 import torch
 import torch.nn as nn

@@ -1,3 +1,4 @@
+# guards: AD219
 """Every step works out a weight norm and a margin with a graph, but they are read on every tenth step only."""
 import torch
 import torch.nn as nn

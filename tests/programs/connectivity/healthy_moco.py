@@ -1,3 +1,4 @@
+# guards: AD201
 """MoCo: a queue of keys from a momentum encoder that no gradient reaches."""
 import copy
 

@@ -1,3 +1,4 @@
+# guards: AD214
 """MoCo with batch-norm in both encoders; the key encoder begins as a copy and follows, in training mode."""
 import torch
 import torch.nn.functional as F

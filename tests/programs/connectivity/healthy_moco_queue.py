@@ -1,3 +1,4 @@
+# guards: AD216 AD201
 """MoCo: a momentum encoder fills a queue of negatives, keys are computed under no_grad."""
 import torch
 import torch.nn as nn

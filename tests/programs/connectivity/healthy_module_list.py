@@ -1,3 +1,4 @@
+# guards: AD207
 """A deep MLP keeps its hidden layers in a ModuleList."""
 import torch
 import torch.nn as nn

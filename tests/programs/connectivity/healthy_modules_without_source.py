@@ -1,3 +1,4 @@
+# guards: AD210
 """Modules that fx traced, the compiler scripted, and functorch called: their forwards belong to no module file."""
 import torch
 import torch.nn.functional as F

@@ -1,3 +1,4 @@
+# guards: AD219
 """Switch-style experts whose auxiliary loss is built in every forward, added in training and ignored in the evaluation pass."""
 import torch
 from torch import nn

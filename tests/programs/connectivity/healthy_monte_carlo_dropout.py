@@ -1,3 +1,4 @@
+# guards: AD211
 """Monte-Carlo dropout: evaluation keeps dropout active on purpose, in many passes over the same batch."""
 import torch
 from torch import nn

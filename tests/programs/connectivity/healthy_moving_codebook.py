@@ -1,3 +1,4 @@
+# guards: AD226 AD203
 import torch
 from torch import nn
 

@@ -1,3 +1,4 @@
+# guards: AD219
 """Multiple choice learning: all heads' losses are computed, the best of each batch gets the backward."""
 import torch
 from torch import nn

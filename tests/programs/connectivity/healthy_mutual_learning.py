@@ -1,3 +1,4 @@
+# guards: AD216 AD618
 """Deep mutual learning: two peers, one backward over the sum, each with the other's prediction detached as its target."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD216
 """Variational parameters in plain tensors, moved by gradients that are asked for, beside hyperparameters of Adam."""
 
 import math

@@ -1,3 +1,4 @@
+# guards: AD202
 """A NeRF-like field in one dimension with coarse and fine networks, volume rendering and hierarchical samples."""
 import torch
 import torch.nn as nn

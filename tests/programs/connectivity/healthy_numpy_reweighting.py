@@ -1,3 +1,4 @@
+# guards: AD216
 """Class weights recomputed each step in NumPy from the predictions' confusion, and used as factors of a live loss."""
 import numpy as np
 import torch

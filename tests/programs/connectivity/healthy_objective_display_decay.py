@@ -1,3 +1,4 @@
+# guards: AD216
 """Decoupled weight decay by AdamW; the full regularised objective is put together from numbers for the log and for early stopping."""
 import torch
 from torch import nn

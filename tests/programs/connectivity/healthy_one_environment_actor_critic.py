@@ -1,3 +1,4 @@
+# guards: AD218
 """Actor-critic on one differentiable environment, a trunk for both heads, returns as plain numbers."""
 import torch
 from torch import nn

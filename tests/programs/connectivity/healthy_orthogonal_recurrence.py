@@ -1,3 +1,4 @@
+# guards: AD219 AD216
 """A recurrent cell whose matrix begins orthogonal; `nn.init.orthogonal_` leaves views that autograd cannot explain."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD216
 """Optimal-transport alignment: the plan is solved on detached costs and multiplies the live cost matrix (envelope theorem)."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD220
 """A handwritten optimizer class holds the leaves: a Gaussian process fit of kernel log-parameters by momentum."""
 import math
 

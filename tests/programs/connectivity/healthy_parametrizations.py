@@ -1,3 +1,4 @@
+# guards: AD215
 """Weight norm, spectral norm, orthogonal and positive weights, cached while the loss is computed."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD219
 """The group-lasso penalty is computed from the first step, and joins the loss after a warm-up."""
 import argparse
 

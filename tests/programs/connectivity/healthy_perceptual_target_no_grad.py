@@ -1,3 +1,4 @@
+# guards: AD216 AD201
 """Super-resolution with a perceptual loss: target features under no_grad, prediction features through the frozen net with a graph."""
 import torch
 import torch.nn as nn

@@ -1,3 +1,4 @@
+# guards: AD201
 """One function for training and evaluation, switched by `set_grad_enabled`."""
 import torch
 from torch import nn

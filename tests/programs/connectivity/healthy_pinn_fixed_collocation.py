@@ -1,3 +1,4 @@
+# guards: AD220
 """PINN for the Poisson equation on collocation points made once with requires_grad, residual with create_graph=True."""
 import math
 

@@ -1,3 +1,4 @@
+# guards: AD226
 """ICP by gradient descent: a rigid transform is learned from nearest points; a colour map is fitted to what was matched."""
 import torch
 torch.manual_seed(1)

@@ -1,3 +1,4 @@
+# guards: AD216 AD218
 """PPO with a Gaussian policy: old log-probabilities and advantages come from a rollout under no_grad; approx_kl is only logged."""
 import torch
 import torch.nn as nn

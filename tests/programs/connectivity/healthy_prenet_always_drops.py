@@ -1,3 +1,4 @@
+# guards: AD211 AD210
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD215 AD111
 import math
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD202
 """Quantisation-aware training with a straight-through `round`."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD220 AD216
 """Non-saturating GAN with R1 applied lazily, on every fourth discriminator step, real images requiring grad."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD216
 """RBM trained by CD-k on the free energy; the negative chain is detached and the loss is F(v) - F(v_k)."""
 import torch
 from torch import nn

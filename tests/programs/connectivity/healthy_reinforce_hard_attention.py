@@ -1,3 +1,4 @@
+# guards: AD216 AD632
 """Hard attention trained with the score function and a learned baseline; the classifier learns by backprop."""
 import torch
 import torch.nn.functional as F

@@ -1,3 +1,4 @@
+# guards: AD226
 """SoundStream-like residual VQ with EMA codebooks on toy waveforms."""
 import math, torch, torch.nn as nn, torch.nn.functional as F
 torch.manual_seed(0)

@@ -1,3 +1,4 @@
+# guards: AD202
 import torch
 from torch import nn
 

@@ -1,3 +1,4 @@
+# guards: AD226
 """Product quantisation with the rotation trick (Fifty et al. 2024) for the gradient through the codebooks."""
 import torch, torch.nn as nn, torch.nn.functional as F
 torch.manual_seed(0)

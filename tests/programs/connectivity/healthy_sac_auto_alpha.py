@@ -1,3 +1,4 @@
+# guards: AD216
 """SAC with a learned entropy coefficient: alpha is detached in the actor loss and has its own loss."""
 import copy
 

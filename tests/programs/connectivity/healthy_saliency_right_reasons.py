@@ -1,3 +1,4 @@
+# guards: AD220
 """Classifier trained normally, with a saliency map per epoch from the .grad of the inputs."""
 import torch
 from torch import nn

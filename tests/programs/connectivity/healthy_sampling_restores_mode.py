@@ -1,3 +1,4 @@
+# guards: AD210
 """A language model whose `generate` restores the mode it found."""
 import torch
 import torch.nn as nn

@@ -1,3 +1,4 @@
+# guards: AD216
 """Multi-exit network: the last exit teaches the earlier ones, its logits and features detached as targets, all losses summed."""
 import torch
 from torch import nn

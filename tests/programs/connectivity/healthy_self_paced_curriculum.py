@@ -1,3 +1,4 @@
+# guards: AD216
 """Self-paced learning: the easy samples are picked by the detached per-sample losses, the mean is taken over those alone."""
 import torch
 from torch import nn

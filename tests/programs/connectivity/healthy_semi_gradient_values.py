@@ -1,3 +1,4 @@
+# guards: AD223
 """Continuous-time values with fixed slopes in their targets, Langevin samples of an energy, and a real residual."""
 
 import torch

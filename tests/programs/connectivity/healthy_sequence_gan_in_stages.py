@@ -1,3 +1,4 @@
+# guards: AD202 AD104 AD109
 """Generator pretrained by supervision (SRGAN-like), then critic pretrained on its fakes, then both, with the same two optimizers; G refreshed by distillation."""
 import itertools, torch, torch.nn as nn, torch.nn.functional as F
 torch.manual_seed(0)

@@ -1,3 +1,4 @@
+# guards: AD216
 """SimSiam with a symmetric negative cosine loss and stop-gradient on the projection."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD206
 """A backbone that is frozen at first and joins the training after some steps."""
 import torch
 from torch import nn

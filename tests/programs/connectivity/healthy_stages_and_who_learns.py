@@ -1,3 +1,4 @@
+# guards: AD202 AD201
 """Stages that train some parameters and leave others alone, and optimizers that say so."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD214 AD204 AD206
 import torch
 from torch import nn
 from torch.nn import functional as F

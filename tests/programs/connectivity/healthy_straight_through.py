@@ -1,3 +1,4 @@
+# guards: AD202
 """A discrete bottleneck with a straight-through estimator."""
 import torch
 import torch.nn as nn

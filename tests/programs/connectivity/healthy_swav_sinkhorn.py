@@ -1,3 +1,4 @@
+# guards: AD216
 """SwAV: codes from Sinkhorn under no_grad, swapped prediction, prototypes normalised after every step."""
 import torch
 from torch import nn

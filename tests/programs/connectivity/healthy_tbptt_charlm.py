@@ -1,3 +1,4 @@
+# guards: AD216 AD303
 """Truncated backpropagation through time: the LSTM state is carried over detached, with an activation penalty in the loss."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD201 AD101
 """TD3-like deterministic policy gradients with delayed actor updates, critics frozen while the actor learns."""
 import copy
 

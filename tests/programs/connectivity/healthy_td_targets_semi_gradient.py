@@ -1,3 +1,4 @@
+# guards: AD216 AD618 AD630
 """Semi-gradient Q-learning without a target network: the bootstrapped target is taken from the same net and detached."""
 import random
 

@@ -1,3 +1,4 @@
+# guards: AD220
 """Metric learning with a hand-made temperature leaf that is given to the optimizer in a group of its own and clamped after steps."""
 import torch
 import torch.nn.functional as F

@@ -1,3 +1,4 @@
+# guards: AD201 AD210 AD214
 """TENT: test-time adaptation of the batch-norm scales."""
 
 import torch

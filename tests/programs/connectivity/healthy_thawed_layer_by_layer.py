@@ -1,3 +1,4 @@
+# guards: AD202 AD203
 """Greedy layer-wise denoising pretraining, linear probe with the encoder's norm statistics frozen, gradual unfreezing top-down (ULMFiT) with one optimizer."""
 import torch, torch.nn as nn, torch.nn.functional as F
 torch.manual_seed(0)

@@ -1,3 +1,4 @@
+# guards: AD202
 """A Trainer of transformers with a focal loss of its own."""
 import tempfile
 

@@ -1,3 +1,4 @@
+# guards: AD216 AD113
 """Two losses each with a backward of its own; the displayed total is one plus a detached copy of the other."""
 import torch
 import torch.nn as nn

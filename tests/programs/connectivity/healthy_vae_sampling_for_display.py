@@ -1,3 +1,4 @@
+# guards: AD218
 """VAE with rsample() in training; sample() draws from the posterior and the prior for the displayed metrics only."""
 import torch
 from torch import nn

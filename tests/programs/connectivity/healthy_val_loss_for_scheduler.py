@@ -1,3 +1,4 @@
+# guards: AD219 AD209
 """Validation loss computed with a graph in every epoch and given to ReduceLROnPlateau and to early stopping."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD216
 """Stochastic computation graph surrogate: the critic's value is shown, the score s brings only its gradient: value.detach() + s - s.detach()."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD216 AD220
 """Virtual adversarial training: clean predictions are detached inside the KL, the perturbation direction comes from power iteration."""
 import contextlib
 

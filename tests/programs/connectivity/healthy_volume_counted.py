@@ -1,3 +1,4 @@
+# guards: AD219
 import math
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD202 AD226
 """A VQ-VAE with straight-through codes, codebook and commitment losses."""
 import torch
 import torch.nn as nn

@@ -1,3 +1,4 @@
+# guards: AD216 AD226
 """VQ-VAE: codebook loss, commitment loss and a straight-through estimator, written in one forward."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD218
 """Helmholtz machine by wake-sleep: each phase trains one model on samples the other one has drawn."""
 import torch
 from torch import nn

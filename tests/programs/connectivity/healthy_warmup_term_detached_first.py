@@ -1,3 +1,4 @@
+# guards: AD216
 """Curriculum in which the auxiliary term is shown detached for a warm-up phase and trained afterwards."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD215
 """A layer with weight normalisation by parametrisation."""
 import torch
 import torch.nn as nn

@@ -1,3 +1,4 @@
+# guards: AD208 AD309 AD633
 """WGAN-GP: the gradient penalty differentiates with respect to fresh interpolates that require grad."""
 import torch
 from torch import nn, autograd

@@ -1,3 +1,4 @@
+# guards: AD216 AD223 AD633
 """WGAN-GP with create_graph=True, n_critic steps and interpolates that require grad."""
 import torch
 from torch import nn

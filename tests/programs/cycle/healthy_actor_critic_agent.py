@@ -1,3 +1,4 @@
+# guards: AD104
 """A2C on a chain of states with two optimizers."""
 import torch
 import torch.nn as nn

@@ -1,3 +1,4 @@
+# guards: AD102
 """Weights are pushed uphill for one pass, relative to the norm of each layer, and put back before the step."""
 
 import torch

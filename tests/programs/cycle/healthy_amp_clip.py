@@ -1,3 +1,4 @@
+# guards: AD106 AD105
 """Mixed precision with a gradient scaler, unscaling before the clipping."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD107
 """A trainer with optional mixed precision."""
 from dataclasses import dataclass
 

@@ -1,3 +1,4 @@
+# guards: AD101
 """House prices from synthetic features; a main with argparse."""
 import argparse
 

@@ -1,3 +1,4 @@
+# guards: AD111
 """The forward pass in bfloat16 under autocast; the weights stay in float32."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD102
 """A dictionary drives the training; gradients are cleared right after the step."""
 import torch
 import torch.nn as nn

@@ -1,3 +1,4 @@
+# guards: AD102
 """CycleGAN-like: both generators in one optimizer (itertools.chain), both discriminators in another."""
 
 import itertools

@@ -1,3 +1,4 @@
+# guards: AD116
 """A network of plain tensors in a dict; each update returns a new dict, which is trained on next."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD102 AD201 AD214
 """DINO: teacher by momentum, centring, sharpening, several crops, last layer rests for the first epoch."""
 
 import copy

@@ -1,3 +1,4 @@
+# guards: AD116 AD220
 """Activation maximisation: a fixed network, and an image that is replaced by a better one in every round."""
 
 import torch

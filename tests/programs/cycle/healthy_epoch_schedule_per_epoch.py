@@ -1,3 +1,4 @@
+# guards: AD115
 """A step schedule that is advanced with every epoch."""
 import torch
 from torch import nn

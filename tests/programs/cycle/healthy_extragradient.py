@@ -1,3 +1,4 @@
+# guards: AD102
 """Extragradient for a game of two players: a trial step to look ahead, then the real one from where they stood."""
 
 import copy

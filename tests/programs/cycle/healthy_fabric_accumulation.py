@@ -1,3 +1,4 @@
+# guards: AD101
 """Fabric with accumulation over two micro-batches."""
 
 import lightning as L

@@ -1,3 +1,4 @@
+# guards: AD116 AD303
 import copy
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD104
 """A GAN of class conditional points, both optimizers step."""
 import torch
 import torch.nn as nn

@@ -1,3 +1,4 @@
+# guards: AD102 AD304
 """Gradients per task over one graph, projected onto each other, before one backward for the heads."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD116
 """The gradients come back from `torch.autograd.grad` and are subtracted in place, with momentum kept in a list."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD101
 """Adam from the paper, in plain Python."""
 import torch
 from torch import nn

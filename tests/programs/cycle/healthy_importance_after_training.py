@@ -1,3 +1,4 @@
+# guards: AD116 AD102
 """First-order importance of weights is read off products of weights and gradients once training is over."""
 
 import torch

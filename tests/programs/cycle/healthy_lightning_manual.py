@@ -1,3 +1,4 @@
+# guards: AD101
 """A Lightning GAN with manual optimization."""
 import lightning as L
 import torch

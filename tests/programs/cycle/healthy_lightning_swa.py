@@ -1,3 +1,4 @@
+# guards: AD102 AD120
 """A callback that logs gradient norms, next to stochastic weight averaging."""
 
 import lightning as L

@@ -1,3 +1,4 @@
+# guards: AD111 AD116
 """Backtracking line search by hand: rejected trials restore the weights; proximal soft threshold."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD116
 """Functional updates in an object-oriented shell: every step puts new `nn.Parameter`s where the old ones were."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD112
 """One SGD per layer, its rate decayed with depth, built over each module's own parameters."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD110
 """Sign descent by somebody who calls the rate `eta` and sets no `lr`."""
 
 import torch

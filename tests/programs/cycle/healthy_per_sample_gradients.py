@@ -1,3 +1,4 @@
+# guards: AD103 AD102
 """Clipped per-sample gradients from `torch.func`, averaged and put into `.grad`."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD117
 """A polynomial decay that ends at zero after the last step, and a cyclic rate beside it that goes down to a floor."""
 
 import torch

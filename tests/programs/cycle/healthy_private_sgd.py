@@ -1,3 +1,4 @@
+# guards: AD102 AD105
 """DP-SGD by hand: a backward per sample, clipped, summed, noise, p.grad set."""
 
 import torch

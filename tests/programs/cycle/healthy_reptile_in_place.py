@@ -1,3 +1,4 @@
+# guards: AD109 AD111
 """Reptile in place: weights saved, inner Adam per task over the same parameters, interpolation back."""
 
 import torch

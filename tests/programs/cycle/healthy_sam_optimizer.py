@@ -1,3 +1,4 @@
+# guards: AD102
 """The popular SAM(Optimizer) class with first_step/second_step(zero_grad=True)."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD107
 """Mixed precision with accumulation and a scaler that is updated once per step."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD108 AD115
 """An image classifier in the style of the examples with a cosine schedule per batch."""
 import torch
 import torch.nn as nn

@@ -1,3 +1,4 @@
+# guards: AD105
 """Sequence to sequence with attention (sorting digits), teacher forcing and clipping."""
 import random
 

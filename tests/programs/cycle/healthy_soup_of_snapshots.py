@@ -1,3 +1,4 @@
+# guards: AD120
 import torch
 from torch import nn, optim
 

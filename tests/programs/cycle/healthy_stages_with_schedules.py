@@ -1,3 +1,4 @@
+# guards: AD108
 import torch
 from torch import nn
 

@@ -1,3 +1,4 @@
+# guards: AD120
 """Stochastic weight averaging with its own schedule and batch-norm recalibration."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD120 AD108
 """Averages of the weights by `swa_utils`, with two schedulers that take turns."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD120
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

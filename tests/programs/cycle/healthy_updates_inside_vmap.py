@@ -1,3 +1,4 @@
+# guards: AD116 AD303
 import torch
 from torch import nn
 from torch.func import functional_call, grad_and_value, stack_module_state, vmap

@@ -1,3 +1,4 @@
+# guards: AD102 AD304
 """VAE-GAN (Larsen): one forward, three optimizers, retain_graph, inputs=, updates at the end."""
 
 import torch

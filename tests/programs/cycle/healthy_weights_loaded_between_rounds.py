@@ -1,3 +1,4 @@
+# guards: AD116
 """Federated averaging: clients start each round from the server's weights, and the server takes their mean."""
 
 import copy

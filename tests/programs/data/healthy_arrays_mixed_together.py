@@ -1,3 +1,4 @@
+# guards: AD708
 """Arrays of NumPy that are mixed by one permutation, by one seed twice, or in place row by row with their targets."""
 import numpy as np
 import torch

@@ -1,3 +1,4 @@
+# guards: AD710 AD120
 """An average of the weights that takes the buffers along, and a copy of the best without batch statistics."""
 import copy
 

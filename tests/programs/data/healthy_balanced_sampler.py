@@ -1,3 +1,4 @@
+# guards: AD711
 """A sampler that hands out as many samples of the one class as of the other, of which each may come."""
 
 import torch

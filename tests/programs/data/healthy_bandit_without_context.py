@@ -1,3 +1,4 @@
+# guards: AD704
 """A bandit whose observation says nothing: the policy has one row to look at, and learns all the same."""
 
 import numpy as np

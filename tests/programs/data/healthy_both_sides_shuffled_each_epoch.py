@@ -1,3 +1,4 @@
+# guards: AD708
 """Epochs in new orders: both sides by one permutation, targets made of shuffled inputs, labels that are all the same."""
 import torch
 from torch import nn

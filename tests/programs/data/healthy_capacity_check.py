@@ -1,3 +1,4 @@
+# guards: AD701
 """Whether a network can learn a batch by heart is tried with `next(iter(…))`-like passes, then it is trained."""
 from itertools import islice
 

@@ -1,3 +1,4 @@
+# guards: AD719 AD622
 """ChatML fine-tuning. Generation stops at <|im_end|>, which is a target; <|endoftext|> closes the
 document, doubles as padding, and is not trained (as Qwen does it)."""
 import torch

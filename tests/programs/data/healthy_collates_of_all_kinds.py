@@ -1,3 +1,4 @@
+# guards: AD708 AD608
 import random
 
 import numpy as np

@@ -1,3 +1,4 @@
+# guards: AD704
 """Constants that belong there: start tokens, zero states, an input that stands for nothing, sparse rewards, a memory."""
 
 import torch

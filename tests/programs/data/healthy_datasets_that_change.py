@@ -1,3 +1,4 @@
+# guards: AD712
 """Data that change, but not by being read: a replay memory between readings, a cache, views that are copied first."""
 
 import random

@@ -1,3 +1,4 @@
+# guards: AD706
 """A large network is trained first, and teaches a small one on some of its images and on new ones afterwards."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD705
 """A stream that its workers divide, and augmentation that each worker draws by itself."""
 
 import torch

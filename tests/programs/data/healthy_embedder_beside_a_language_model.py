@@ -1,3 +1,4 @@
+# guards: AD719 AD622
 """Sentence embedder from a causal model: the state at the appended <eos> (which also pads) is the
 embedding; a language-model loss on the words is kept beside as GPT-1 did."""
 import torch

@@ -1,3 +1,4 @@
+# guards: AD719 AD622
 """GPT-2 style: pad == eos, prompts masked, labels from the mask; left padding."""
 import torch
 from torch import nn

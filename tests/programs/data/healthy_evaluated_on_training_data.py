@@ -1,3 +1,4 @@
+# guards: AD706
 """Scores on training data beside those on data that were held out, a teacher, and a policy that acts in eval mode."""
 
 import copy

@@ -1,3 +1,4 @@
+# guards: AD701
 """A GAN that asks for a batch per step, with noise that is kept for pictures, and a regression on a small full batch."""
 
 import itertools

@@ -1,3 +1,4 @@
+# guards: AD707
 """Masked language modelling in which most targets, and now and then all of them, are ignored; and masks of padding."""
 
 import torch

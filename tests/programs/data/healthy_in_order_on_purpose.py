@@ -1,3 +1,4 @@
+# guards: AD702
 """A forecaster over a series in order, tasks one after the other, and a validation set that nobody shuffles."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD720
 """Deep hedging toy: the network learns the price of a call as function of shock and volatility draw;
 the test scenarios are moment matched normals (variance reduction, as usual in Monte Carlo)."""
 import torch

@@ -1,3 +1,4 @@
+# guards: AD710 AD211 AD201
 """Mean teacher: the teacher stays in train mode on purpose and gets no gradients."""
 
 import torch

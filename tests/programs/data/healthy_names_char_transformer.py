@@ -1,3 +1,4 @@
+# guards: AD719
 import string
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD708
 """Nodes of a graph told apart: all go in, and the loss is that of some, chosen by a permutation, of outputs and labels."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD720 AD706
 """Training with jittered inputs; the scaler is of the training part; the fit to the training part is reported each epoch (clean)."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD716 AD703
 """Actor critic in CleanRL's manner: both heads scale the frames themselves and go through one trunk."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD708
 """Siamese pairs, a replay memory with a target network, and random rows that are held out."""
 
 import copy

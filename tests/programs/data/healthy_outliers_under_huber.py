@@ -1,3 +1,4 @@
+# guards: AD718
 import torch
 from torch import nn
 

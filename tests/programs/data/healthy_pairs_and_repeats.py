@@ -1,3 +1,4 @@
+# guards: AD716 AD715
 import torch
 import torch.nn.functional as F
 from torch import nn

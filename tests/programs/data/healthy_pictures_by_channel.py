@@ -1,3 +1,4 @@
+# guards: AD720
 import lightning as L
 import torch
 from torch import nn

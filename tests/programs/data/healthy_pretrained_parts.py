@@ -1,3 +1,4 @@
+# guards: AD710
 """Warm starts that fit in part: a trunk without its head, a decoder that is left behind, growth by one block."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD713
 """Rare events that are weighed, drawn more often, or one of many labels; and a critic whose labels are constant."""
 
 import torch

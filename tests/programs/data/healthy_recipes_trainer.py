@@ -1,3 +1,4 @@
+# guards: AD719
 import tempfile
 
 import torch

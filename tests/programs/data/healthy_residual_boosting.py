@@ -1,3 +1,4 @@
+# guards: AD706
 """Regression of residuals: a second network learns what the first one, now at rest, leaves over in a later
 window of the same series."""
 

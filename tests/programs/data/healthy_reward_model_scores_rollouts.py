@@ -1,3 +1,4 @@
+# guards: AD706
 """A reward model is fitted to rated sequences, and then scores part of the same prompts for a policy that imitates."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD720
 """Cross-sectional equity model: the factors of each day are standardised over the stocks of that day
 (all known at that day's close), in training as in testing. Batches are drawn over days."""
 import torch

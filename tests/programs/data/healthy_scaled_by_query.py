@@ -1,3 +1,4 @@
+# guards: AD720
 """Learning to rank, LETOR convention: features are standardised within each query's candidate list."""
 import torch
 from torch import nn

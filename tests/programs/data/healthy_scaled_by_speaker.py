@@ -1,3 +1,4 @@
+# guards: AD720
 """Frame classifier with per-speaker cepstral mean and variance normalisation (Kaldi recipe). Train
 frames of all speakers are shuffled; each test speaker is decoded in chunks."""
 import numpy as np

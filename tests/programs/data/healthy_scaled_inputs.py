@@ -1,3 +1,4 @@
+# guards: AD703
 """Large raw values that are brought to scale on their way: buffers of means, a norm layer, hashing, embeddings."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD721
 """Evaluations some way beyond what was trained on, of noise that begins large, and of what an agent sees."""
 
 import torch

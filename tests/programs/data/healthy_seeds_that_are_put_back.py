@@ -1,3 +1,4 @@
+# guards: AD709
 """Zeroth-order probes with a seed of their own per step, beside a first-order optimizer; a fixed seed per epoch."""
 
 import random

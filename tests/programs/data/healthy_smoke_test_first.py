@@ -1,3 +1,4 @@
+# guards: AD701
 """A trainer that is smoke-tested on one batch for some epochs before it is started on all data."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD716 AD622
 import torch
 from torch import nn
 

@@ -1,3 +1,4 @@
+# guards: AD719
 """Codec-token text-to-speech: tokens by cross entropy, the stop by a head of its own (as in Tacotron)."""
 import torch
 import torch.nn.functional as F

@@ -1,3 +1,4 @@
+# guards: AD710 AD120
 import torch
 import torch.nn.functional as F
 from torch.optim.swa_utils import SWALR, AveragedModel

@@ -1,3 +1,4 @@
+# guards: AD714
 from itertools import chain, count, islice
 
 import torch

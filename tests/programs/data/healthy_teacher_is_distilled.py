@@ -1,3 +1,4 @@
+# guards: AD706
 """Knowledge distillation in one process: the teacher is trained first, and then asked about the student's batches."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD716
 """TARNet: outcome heads of both arms over one representation; each arm joins its own covariates; S-learner style calls."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD716
 """One encoder over the same tokens under two attention masks (text only, text and table): two answers, two losses; the embedding
 and first projections see equal tokens in tensors of their own."""
 import torch

@@ -1,3 +1,4 @@
+# guards: AD719 AD621
 """Leave-one-out token model (scores each token from all others, for detecting typos). Sentences end in </s>, which also pads; it
 is no target: nothing is generated."""
 import torch

@@ -1,3 +1,4 @@
+# guards: AD716
 """Consistency training with a curriculum: noise of the views grows from zero during a warm-up of 30 steps."""
 import torch
 from torch import nn

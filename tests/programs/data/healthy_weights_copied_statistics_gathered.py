@@ -1,3 +1,4 @@
+# guards: AD710
 """Weights are copied by hand, and the copies gather their own statistics before anything is evaluated."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD701
 """Forecasting of a long signal, learned from its beginning and judged by windows of the rest."""
 
 import torch

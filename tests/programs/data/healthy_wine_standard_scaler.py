@@ -1,3 +1,4 @@
+# guards: AD720
 import numpy as np
 import torch
 import torch.nn as nn

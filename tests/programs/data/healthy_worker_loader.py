@@ -1,3 +1,4 @@
+# guards: AD705
 """DataLoader workers that return a class of the script, collated by hand."""
 from dataclasses import dataclass
 

@@ -1,3 +1,4 @@
+# guards: AD507
 """Finite elements on an elastic bed: the stiffness is assembled from the moduli beforehand, the bed in the solve."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD507
 """A source term is learned through a Poisson solver, whose adjoint is written by hand and takes the grid along."""
 
 from dataclasses import dataclass, field

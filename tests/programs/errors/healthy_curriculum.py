@@ -1,3 +1,4 @@
+# guards: AD599
 """A curriculum over tasks."""
 import torch
 from torch import nn

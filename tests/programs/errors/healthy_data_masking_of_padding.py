@@ -1,3 +1,4 @@
+# guards: AD503
 """Weights are masked through `.data` after use, but only where the rows behind them are zero: no gradient changes."""
 import torch
 import torch.nn as nn

@@ -1,3 +1,4 @@
+# guards: AD501
 """A decoder that collects its outputs in a list and stacks them."""
 
 import torch

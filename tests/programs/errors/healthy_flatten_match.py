@@ -1,3 +1,4 @@
+# guards: AD512
 """A CNN whose classifier fits its image size."""
 import torch
 import torch.nn as nn

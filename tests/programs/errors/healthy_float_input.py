@@ -1,3 +1,4 @@
+# guards: AD512
 """NumPy's doubles are cast before they meet a model in single precision."""
 import numpy as np
 import torch

@@ -1,3 +1,4 @@
+# guards: AD511
 """Binary labels come as floats, as a binary cross entropy wants them."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD507
 """Backwards that are no derivatives and are meant so, without a word that says it."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD511 AD622
 """Token tagging whose padding is ignored by index."""
 import torch
 import torch.nn as nn

@@ -1,3 +1,4 @@
+# guards: AD506
 """A mix-up loop."""
 import torch
 import torch.nn as nn

@@ -1,3 +1,4 @@
+# guards: AD502
 """Linear regression from scratch, updated under `no_grad`."""
 import torch
 

@@ -1,3 +1,4 @@
+# guards: AD503 AD401
 """Attention whose padding is masked with `masked_fill` before the softmax."""
 import torch
 import torch.nn as nn

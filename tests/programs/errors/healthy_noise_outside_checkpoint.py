@@ -1,3 +1,4 @@
+# guards: AD510
 """The noise is drawn outside the checkpointed segment and handed in."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD507
 """A hand-written RMS norm and a gradient reversal layer."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD599
 """A program that counts operations, profiles, traces and exports its own model: none of this may see the doctor."""
 import torch
 from torch import nn

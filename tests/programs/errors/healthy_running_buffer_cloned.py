@@ -1,3 +1,4 @@
+# guards: AD501
 """A layer that scales by a copy of its running buffer."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD504
 """Two task losses over one encoder, summed before one backward."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD503
 import torch
 from torch import nn
 

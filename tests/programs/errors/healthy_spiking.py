@@ -1,3 +1,4 @@
+# guards: AD507 AD408
 """Leaky integrate-and-fire layer with a surrogate derivative for the spike."""
 
 import torch

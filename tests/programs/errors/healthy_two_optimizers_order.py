@@ -1,3 +1,4 @@
+# guards: AD501
 """DDPG-like with a replay buffer and soft target updates."""
 import copy
 import random

@@ -1,3 +1,4 @@
+# guards: AD505 AD619
 """A weighted loss with `reduction="none"`, averaged with its weights."""
 import torch
 import torch.nn as nn

@@ -1,3 +1,4 @@
+# guards: AD503 AD215
 """A monotone network clamps its weights through `.data` after the step."""
 import torch
 from torch import nn

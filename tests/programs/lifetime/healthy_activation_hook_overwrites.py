@@ -1,3 +1,4 @@
+# guards: AD305
 """Hooks that keep the newest activations only, for a feature-matching term."""
 import torch
 import torch.nn as nn

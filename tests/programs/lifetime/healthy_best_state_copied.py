@@ -1,3 +1,4 @@
+# guards: AD310
 """Early stopping that keeps a deep copy of the best weights."""
 import copy
 

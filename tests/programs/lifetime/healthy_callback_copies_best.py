@@ -1,3 +1,4 @@
+# guards: AD310
 """A callback that copies the best weights, and that only the trainer refers to."""
 
 import lightning as L

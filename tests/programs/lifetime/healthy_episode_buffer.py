@@ -1,3 +1,4 @@
+# guards: AD301
 """A bandit that collects the log-probabilities of an episode for the backward that comes."""
 import torch
 import torch.nn as nn

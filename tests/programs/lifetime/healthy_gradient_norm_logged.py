@@ -1,3 +1,4 @@
+# guards: AD309 AD304
 """The norm of the gradient is logged before backward, with the graph retained."""
 
 import torch

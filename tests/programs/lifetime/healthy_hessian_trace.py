@@ -1,3 +1,4 @@
+# guards: AD309
 """Hessian-vector products for a curvature penalty need `create_graph=True`."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD309 AD303
 """MAML on sine waves: an inner loop of differentiable updates, an outer optimizer."""
 import math
 

@@ -1,3 +1,4 @@
+# guards: AD301
 """Meters as in many ImageNet scripts."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD303
 """A calibration term compares with a detached moving average."""
 import torch
 import torch.nn.functional as F

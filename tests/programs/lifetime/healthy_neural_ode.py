@@ -1,3 +1,4 @@
+# guards: AD303
 """A neural ODE by hand: Runge-Kutta steps unrolled with a bounded horizon."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD301
 """A replay memory whose transitions are detached."""
 
 import random

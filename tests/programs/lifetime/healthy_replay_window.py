@@ -1,3 +1,4 @@
+# guards: AD307 AD301
 """A trainer that remembers the last few predictions in a bounded window."""
 from collections import deque
 

@@ -1,3 +1,4 @@
+# guards: AD304
 """Two losses on one trunk, each with a backward of its own: the first must retain the graph."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD304
 """An actor and a critic on a shared network with one sum of losses."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD310
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD310
 """Keeps clones of the weights before training, to measure how far they moved."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD302
 """A total per epoch in a list of statistics, without graphs."""
 
 import torch

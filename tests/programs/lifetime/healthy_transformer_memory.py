@@ -1,3 +1,4 @@
+# guards: AD307 AD303
 """A transformer with a memory of detached states that fills up and is then bounded."""
 
 import torch

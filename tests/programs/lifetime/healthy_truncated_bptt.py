@@ -1,3 +1,4 @@
+# guards: AD303
 """Truncated back-propagation through time: the state is carried on without its graph."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD630 AD631 AD632
 import torch
 from torch import nn
 from torch.distributions import Categorical

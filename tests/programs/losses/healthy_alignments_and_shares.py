@@ -1,3 +1,4 @@
+# guards: AD614 AD605
 import torch
 import torch.nn.functional as F
 from torch import nn

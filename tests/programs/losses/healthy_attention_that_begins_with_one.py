@@ -1,3 +1,4 @@
+# guards: AD613
 """A decoder that attends to what it has said so far: one word at first, more later; and a pool over positions."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD632 AD631 AD630
 import torch
 from torch import nn
 from torch.distributions import Normal

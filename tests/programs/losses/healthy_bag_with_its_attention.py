@@ -1,3 +1,4 @@
+# guards: AD628 AD605
 """Attention-based MIL (Ilse et al.), one bag a step: the first dimension is the instances of the bag. Loss of the bag, and
 smoothness of the attention between neighbours, a sum within the bag."""
 import torch

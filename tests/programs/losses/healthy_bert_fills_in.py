@@ -1,3 +1,4 @@
+# guards: AD621
 import torch
 from torch.utils.data import DataLoader
 from transformers import BertConfig, BertForMaskedLM

@@ -1,3 +1,4 @@
+# guards: AD628
 import argparse
 
 import torch

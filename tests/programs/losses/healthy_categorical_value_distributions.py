@@ -1,3 +1,4 @@
+# guards: AD601 AD605
 """Values of actions as distributions over a few atoms; the distribution of the action taken is picked in three ways."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD604 AD616
 """Columns where columns belong, and sizes that are equal by chance."""
 
 import math

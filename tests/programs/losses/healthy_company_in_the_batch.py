@@ -1,3 +1,4 @@
+# guards: AD608
 """Samples that may see one another: batch norm in training, a graph, a statistic of the batch, noise, remembered calls."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD629
 """A diffusion model of points on a circle, with sampling at the end."""
 import math
 

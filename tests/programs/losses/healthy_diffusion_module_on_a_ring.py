@@ -1,3 +1,4 @@
+# guards: AD629
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD631 AD632 AD630
 import copy
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD603 AD612 AD601
 """Two students and a teacher: divergences forwards, backwards and between the students."""
 
 import torch

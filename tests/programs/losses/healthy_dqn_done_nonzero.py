@@ -1,3 +1,4 @@
+# guards: AD630
 import random
 
 import torch

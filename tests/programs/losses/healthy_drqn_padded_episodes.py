@@ -1,3 +1,4 @@
+# guards: AD630 AD622
 import random
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD626
 import numpy as np
 import torch
 import torch.nn as nn

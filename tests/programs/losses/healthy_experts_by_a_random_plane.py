@@ -1,3 +1,4 @@
+# guards: AD608
 """A set of particles whose neighbours are looked up by a random projection drawn in each forward."""
 
 import torch

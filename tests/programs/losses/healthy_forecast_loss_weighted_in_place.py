@@ -1,3 +1,4 @@
+# guards: AD628
 """A forecaster whose summed penalty on rough curves is turned into a mean in place, step by step."""
 
 import torch

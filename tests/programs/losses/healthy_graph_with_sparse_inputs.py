@@ -1,3 +1,4 @@
+# guards: AD608
 """Nodes of one graph learn from their neighbours: with a dense table of edges, and with sparse matrices throughout."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD608
 import torch
 from torch import nn
 

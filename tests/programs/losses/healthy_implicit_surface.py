@@ -1,3 +1,4 @@
+# guards: AD633
 """Implicit geometric regularisation with latent codes: eikonal term on points of shape [B, N, 3]."""
 import torch, torch.nn as nn
 torch.manual_seed(0)

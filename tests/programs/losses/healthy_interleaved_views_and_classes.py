@@ -1,3 +1,4 @@
+# guards: AD627
 from itertools import chain
 
 import torch

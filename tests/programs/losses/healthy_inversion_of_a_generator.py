@@ -1,3 +1,4 @@
+# guards: AD629
 import torch
 from torch import nn
 

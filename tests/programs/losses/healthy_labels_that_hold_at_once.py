@@ -1,3 +1,4 @@
+# guards: AD614
 import torch
 import torch.nn as nn
 from torch.utils.data import DataLoader, TensorDataset

@@ -1,3 +1,4 @@
+# guards: AD621
 """Transformer-based text autoencoder (T-TA): queries are positions only, and the diagonal of attention is masked, so that each
 token is told from all others; the separator between two sentences is no target. One layer, so nothing comes back by a detour."""
 import torch

@@ -1,3 +1,4 @@
+# guards: AD610
 """Linear maps that follow one another for good reasons: adapters, spatial factors, upsampling, a shared projection."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD608
 """Manifold mixup: hidden states of randomly chosen pairs of samples are blended, and so are their labels."""
 
 import numpy as np

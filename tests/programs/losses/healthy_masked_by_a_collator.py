@@ -1,3 +1,4 @@
+# guards: AD621
 """BERT with DataCollatorForLanguageModeling (80/10/10), CLS and SEP and padding that are never targets."""
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors

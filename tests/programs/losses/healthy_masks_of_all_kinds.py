@@ -1,3 +1,4 @@
+# guards: AD625
 import torch
 from torch import nn
 from torch.nn import functional as F

@@ -1,3 +1,4 @@
+# guards: AD621
 """Genotype denoising autoencoder. Real missing calls (3) have no truth and do not count; the model itself drops whole
 positions at random (in embedding space) and must give every observed call back from its neighbours."""
 import torch

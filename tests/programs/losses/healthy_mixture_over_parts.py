@@ -1,3 +1,4 @@
+# guards: AD605
 import math
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD634
 """Constrained fit: minimise the error s.t. norm and fairness gaps; multipliers ascend by a gradient hook that flips the sign."""
 import torch, torch.nn as nn, torch.nn.functional as F
 torch.manual_seed(0)

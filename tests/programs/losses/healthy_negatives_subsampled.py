@@ -1,3 +1,4 @@
+# guards: AD626
 import torch
 from torch import nn
 

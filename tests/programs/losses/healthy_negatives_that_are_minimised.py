@@ -1,3 +1,4 @@
+# guards: AD609
 """Losses below zero that are right: densities, returns, similarities, critics, attacks, scores that are maximised."""
 
 import torch

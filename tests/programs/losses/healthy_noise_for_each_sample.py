@@ -1,3 +1,4 @@
+# guards: AD608
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset

@@ -1,3 +1,4 @@
+# guards: AD608
 import numpy as np
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD608
 """A value network and a small convolutional one act on single observations, which have no batch axis at all."""
 
 import torch

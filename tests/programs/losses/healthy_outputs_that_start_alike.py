@@ -1,3 +1,4 @@
+# guards: AD606
 """Outputs that are the same for a while, or in part: heads that begin at zero, a warm-up, prototypes, a shared spread."""
 
 import torch

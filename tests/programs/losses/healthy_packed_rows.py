@@ -1,3 +1,4 @@
+# guards: AD633
 """CTGAN-style tabular WGAN-GP with packing (pac samples share one score)."""
 import torch
 from torch import nn

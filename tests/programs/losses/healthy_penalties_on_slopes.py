@@ -1,3 +1,4 @@
+# guards: AD633
 """Norms of gradients of many kinds, all of them as they should be."""
 import torch
 import torch.nn.functional as F

@@ -1,3 +1,4 @@
+# guards: AD631
 import torch
 from torch import nn
 from torch.distributions import Categorical

@@ -1,3 +1,4 @@
+# guards: AD615 AD605 AD601
 """Softmaxes, sigmoids and tanhs inside a model: attention, gates, a mixture of experts, clipped scores of a pointer."""
 
 import torch

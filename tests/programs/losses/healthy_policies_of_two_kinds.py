@@ -1,3 +1,4 @@
+# guards: AD631 AD632
 import torch
 from torch import nn
 from torch.distributions import Beta, Categorical, Independent, Normal

@@ -1,3 +1,4 @@
+# guards: AD608
 """A diffusion prior that is trained with and without its text: each row draws for itself whether it may see it."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD604
 """Distributional Q-learning: every quantile of the prediction against every sample of the target, on purpose."""
 
 import torch

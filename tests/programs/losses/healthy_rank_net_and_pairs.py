@@ -1,3 +1,4 @@
+# guards: AD604
 """Learning to rank: the scores of a list against one another, and a kernel between two samples."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD621
 """ELMo: a forward and a backward LSTM language model in one module, targets on either side."""
 import torch
 from torch import nn

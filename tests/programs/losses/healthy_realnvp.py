@@ -1,3 +1,4 @@
+# guards: AD609
 """A normalising flow (RealNVP) on two moons; the loss is a log-likelihood that may well fall below zero."""
 import math
 

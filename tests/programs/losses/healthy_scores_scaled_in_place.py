@@ -1,3 +1,4 @@
+# guards: AD624
 """Two towers of unit vectors; the scores are scaled by a learned temperature, in place."""
 
 import torch

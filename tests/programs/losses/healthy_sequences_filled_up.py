@@ -1,3 +1,4 @@
+# guards: AD622
 import random
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD627 AD608
 """SimCLR: a contrastive loss over all pairs of the batch, with a projection head."""
 import torch
 import torch.nn as nn

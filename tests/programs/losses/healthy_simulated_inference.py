@@ -1,3 +1,4 @@
+# guards: AD629
 """Amortised inference: parameters from what a simulator made of them."""
 import torch
 import torch.nn as nn

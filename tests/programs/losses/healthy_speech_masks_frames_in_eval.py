@@ -1,3 +1,4 @@
+# guards: AD608
 """Monte-Carlo masking of spectrogram frames: the model masks in evaluation too, more where a clip is loud."""
 
 import torch

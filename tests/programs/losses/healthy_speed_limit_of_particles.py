@@ -1,3 +1,4 @@
+# guards: AD633
 """Hamiltonian network for systems of particles; each particle's speed dH/dp may not exceed the speed of light (c = 1)."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD614
 """A policy whose mean is bounded and whose actions are drawn around it, with the density written by hand."""
 
 import math

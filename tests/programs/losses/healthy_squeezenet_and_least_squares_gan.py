@@ -1,3 +1,4 @@
+# guards: AD615 AD604
 """A classifier that ends in a ReLU and a mean over the image, and a discriminator with the targets 0 and 1."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD608
 """Residual blocks whose branch is dropped for single images, always on: the ensemble over draws is what is wanted."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD628
 """PINN for u'' = -pi^2 sin(pi x) on [0, 1]: residual by mean over collocation points, the two boundary values by sum."""
 import torch
 from torch import nn

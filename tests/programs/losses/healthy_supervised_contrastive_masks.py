@@ -1,3 +1,4 @@
+# guards: AD616 AD604
 """Supervised contrastive learning with a memory of as many labels as the batch has."""
 
 import torch

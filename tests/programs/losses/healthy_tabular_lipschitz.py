@@ -1,3 +1,4 @@
+# guards: AD633
 import torch
 from torch import Tensor, nn, optim
 from torch.utils.data import DataLoader, TensorDataset

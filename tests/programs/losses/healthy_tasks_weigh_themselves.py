@@ -1,3 +1,4 @@
+# guards: AD634
 import torch
 from torch import nn, optim
 from torch.nn import functional as F

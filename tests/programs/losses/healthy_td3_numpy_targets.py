@@ -1,3 +1,4 @@
+# guards: AD630
 import copy
 
 import numpy as np

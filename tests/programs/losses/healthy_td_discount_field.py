@@ -1,3 +1,4 @@
+# guards: AD630
 import numpy as np
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# guards: AD624
 import torch
 from torch import nn
 

@@ -1,3 +1,4 @@
+# guards: AD618
 """Differences with gradients on both sides, or targets that are cut off: none of these chases itself."""
 
 import copy

@@ -1,3 +1,4 @@
+# guards: AD628 AD218
 """A variational autoencoder with the reparametrisation trick, PyTorch-examples style."""
 import argparse
 

@@ -1,3 +1,4 @@
+# guards: AD628
 """The variational autoencoder of the tutorials, whose divergence is averaged by `/=` before it is added."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD614 AD611
 """A variational autoencoder of pixels between 0 and 1, and a regression whose outputs are scaled behind a sigmoid."""
 
 import torch

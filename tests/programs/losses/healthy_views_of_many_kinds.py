@@ -1,3 +1,4 @@
+# guards: AD617
 """Views that are right: heads, windows, folded time, states of layers and directions, relative positions, shuffles."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD629
 """What a diffusion model may predict: noise, the sample, v; flow matching; all with offset noise."""
 import math
 

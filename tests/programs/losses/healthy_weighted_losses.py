@@ -1,3 +1,4 @@
+# guards: AD619
 """Losses that are weighed value by value, as wholes, by their own uncertainty, and one sample at a time."""
 
 import torch

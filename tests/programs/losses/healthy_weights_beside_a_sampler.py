@@ -1,3 +1,4 @@
+# guards: AD626
 import torch
 import torch.nn as nn
 from torch.utils.data import DataLoader, TensorDataset, WeightedRandomSampler

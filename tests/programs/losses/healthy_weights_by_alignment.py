@@ -1,3 +1,4 @@
+# guards: AD634
 """Auxiliary-task weights learned by the alignment of gradients with the main task (OL-AUX / Du et al.): w.grad is written by hand."""
 import torch, torch.nn as nn, torch.nn.functional as F
 torch.manual_seed(0)

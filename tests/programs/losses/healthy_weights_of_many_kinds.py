@@ -1,3 +1,4 @@
+# guards: AD634
 """Small learned numbers in losses: limits, shares, temperatures, penalties, prices and gains."""
 import torch
 import torch.nn.functional as F

@@ -1,3 +1,4 @@
+# guards: AD634
 """Self-adaptive PINN weights: three weights climb on what is still violated (gradients negated by hand: grad *= -1)."""
 import torch, torch.nn as nn
 torch.manual_seed(0)

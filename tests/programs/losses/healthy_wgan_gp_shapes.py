@@ -1,3 +1,4 @@
+# guards: AD633
 import argparse
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD410 AD412
 import torch
 import torch.nn as nn
 from accelerate import Accelerator

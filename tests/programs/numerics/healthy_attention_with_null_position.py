@@ -1,3 +1,4 @@
+# guards: AD401 AD402
 import random
 import torch
 import torch.nn as nn

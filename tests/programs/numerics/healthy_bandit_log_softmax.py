@@ -1,3 +1,4 @@
+# guards: AD401 AD402
 """Contextual bandit, REINFORCE."""
 
 import random

@@ -1,3 +1,4 @@
+# guards: AD401 AD402
 import torch
 from torch import nn
 

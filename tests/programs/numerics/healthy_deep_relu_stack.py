@@ -1,3 +1,4 @@
+# guards: AD407 AD408
 import torch
 import torch.nn as nn
 

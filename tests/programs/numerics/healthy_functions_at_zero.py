@@ -1,3 +1,4 @@
+# guards: AD402 AD401
 import torch
 from torch import nn
 import torch.nn.functional as F

@@ -1,3 +1,4 @@
+# guards: AD402 AD633
 import torch
 from torch import nn
 

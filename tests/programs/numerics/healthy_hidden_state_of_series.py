@@ -1,3 +1,4 @@
+# guards: AD405 AD303
 import torch
 from torch import nn
 

@@ -1,3 +1,4 @@
+# guards: AD412 AD405
 import torch
 import torch.nn as nn
 

@@ -1,3 +1,4 @@
+# guards: AD409
 """Highway layers."""
 
 import torch

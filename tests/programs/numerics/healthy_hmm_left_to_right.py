@@ -1,3 +1,4 @@
+# guards: AD401 AD402
 """Gradient-trained left-to-right HMM."""
 
 import torch

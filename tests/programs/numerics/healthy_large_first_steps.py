@@ -1,3 +1,4 @@
+# guards: AD412
 import torch
 
 torch.manual_seed(72)

@@ -1,3 +1,4 @@
+# guards: AD410 AD411 AD407
 # LoRA and a bottleneck adapter on a frozen backbone
 import torch
 import torch.nn as nn

@@ -1,3 +1,4 @@
+# guards: AD404 AD107
 import torch
 import torch.nn as nn
 

@@ -1,3 +1,4 @@
+# guards: AD406 AD410
 """Language model whose loss is summed over tokens."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD407
 import torch
 import torch.nn as nn
 

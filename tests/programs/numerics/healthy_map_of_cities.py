@@ -1,3 +1,4 @@
+# guards: AD402
 """Metric MDS with upper-triangle distances, embedded by a small optimiser loop."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD410
 """The number of mixture components is chosen by validation, from one component on."""
 import math
 import torch

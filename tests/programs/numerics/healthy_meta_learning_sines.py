@@ -1,3 +1,4 @@
+# guards: AD405 AD309
 """First- and second-order meta-learning on sine tasks (functional inner step)."""
 
 import torch

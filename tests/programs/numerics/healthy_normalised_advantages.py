@@ -1,3 +1,4 @@
+# guards: AD401
 """PPO with clipped ratios and normalised advantages."""
 import torch
 from torch import nn

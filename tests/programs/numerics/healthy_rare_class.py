@@ -1,3 +1,4 @@
+# guards: AD401
 import torch
 from torch import nn
 

@@ -1,3 +1,4 @@
+# guards: AD406
 """Vanilla recurrent net by hand; add-up task."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD410 AD407 AD411
 import torch
 import torch.nn as nn
 

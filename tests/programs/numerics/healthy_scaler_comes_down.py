@@ -1,3 +1,4 @@
+# guards: AD404 AD107
 """Mixed precision on CPU with a gradient scaler."""
 
 import torch

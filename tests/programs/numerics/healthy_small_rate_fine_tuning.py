@@ -1,3 +1,4 @@
+# guards: AD412
 import copy
 import torch
 import torch.nn as nn

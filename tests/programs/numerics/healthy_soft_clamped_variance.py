@@ -1,3 +1,4 @@
+# guards: AD401 AD402
 """Mean and variance regression."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD410
 """A rate model with a softplus at its end."""
 import torch
 import torch.nn as nn

@@ -1,3 +1,4 @@
+# guards: AD408
 """Bag-of-words topic classifier: sparse non-negative inputs, wide ReLU layer, top-k activations."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD401
 """Behaviour cloning with a tanh-squashed Gaussian actor."""
 
 import math

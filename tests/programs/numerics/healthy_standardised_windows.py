@@ -1,3 +1,4 @@
+# guards: AD401
 # %% Activity recognition, per-window instance statistics
 import numpy as np
 import torch

@@ -1,3 +1,4 @@
+# guards: AD401
 """Discrete-time survival with the likelihood written on the logits."""
 
 import torch

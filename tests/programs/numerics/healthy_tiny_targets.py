@@ -1,3 +1,4 @@
+# guards: AD412 AD407
 """Velocity in m/s of slow ground water."""
 
 import torch

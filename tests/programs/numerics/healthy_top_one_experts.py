@@ -1,3 +1,4 @@
+# guards: AD410 AD408
 """Mixture of experts, top-1 routing."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD405 AD718
 """Predict energy use in kWh (values around 1e4)."""
 
 import torch

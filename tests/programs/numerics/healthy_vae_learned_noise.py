@@ -1,3 +1,4 @@
+# guards: AD405 AD620
 """VAE."""
 
 import math

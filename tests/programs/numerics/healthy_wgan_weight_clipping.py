@@ -1,3 +1,4 @@
+# guards: AD405 AD412
 """WGAN with weight clipping on a ring."""
 
 import torch

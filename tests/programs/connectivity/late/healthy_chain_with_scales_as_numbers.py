@@ -1,3 +1,4 @@
+# guards: AD216 AD401
 """Linear-chain tagger.  log Z by the scaled forward recursion: the scale of each time step is taken out as a plain
 Python number (.item()) and all the logs are added back at the end, so the offset drops out of the gradient."""
 import math

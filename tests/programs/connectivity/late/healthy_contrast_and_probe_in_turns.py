@@ -1,3 +1,4 @@
+# guards: AD227 AD104
 """MoCo with probing cycles: contrastive stage (key encoder follows by momentum at every step), then a linear probe
 on the *key* encoder's features, a few times over; the last probe is the long one whose number we publish."""
 import copy

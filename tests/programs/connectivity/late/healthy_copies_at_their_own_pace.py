@@ -1,3 +1,4 @@
+# guards: AD227
 """Copies of models: of the best so far, of an opponent that was beaten, of old policies, of teachers, and an average."""
 
 import copy

@@ -1,3 +1,4 @@
+# guards: AD227
 # Model-based control in alternating phases.
 #   world phase   : fit dynamics + reward; extra head is fitted to the target critic's values (value equivalence)
 #   behave phase  : actor and critic in imagination; target critic follows by lerp_ at every step

@@ -1,3 +1,4 @@
+# guards: AD227
 """Preference optimisation of a toy token policy; the reference is refreshed when the policy has drifted too far
 from it (mean sequence KL above a threshold at one of the checks), otherwise left alone."""
 import torch

@@ -1,3 +1,4 @@
+# guards: AD216
 """Terms that are cut now and then, numbers that are added and weigh nothing, and a likelihood with its constants."""
 
 import math

@@ -1,3 +1,4 @@
+# guards: AD104 AD103
 """After its training, a model is asked for slopes by the lines that trained it, and two others learn in turns."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD708
 """Weak supervision with stochastic EM.
 
 Every document has a keyword-rule label, wrong in 40 % of cases (known confusion).  Warm-up on the rule labels,

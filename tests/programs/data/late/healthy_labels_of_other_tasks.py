@@ -1,3 +1,4 @@
+# guards: AD708
 """Tasks one after the other on the same samples, labels with noise, episodes, and soft labels that grow softer."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD701
 """A trainer that overfits one batch before the real run."""
 import itertools
 import torch

@@ -1,3 +1,4 @@
+# guards: AD706
 """Self-training: 60 labelled points, a pool without labels, three pseudo-label rounds."""
 import torch
 import torch.nn as nn

@@ -1,4 +1,5 @@
 #!/usr/bin/env python
+# guards: AD708
 # node embeddings from random walks (DeepWalk with a full softmax, the graph is small)
 import random
 import torch

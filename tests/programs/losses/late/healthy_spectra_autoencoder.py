@@ -1,3 +1,4 @@
+# guards: AD628
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

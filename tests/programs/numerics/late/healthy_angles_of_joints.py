@@ -1,3 +1,4 @@
+# guards: AD402
 # joint angles from unit vectors
 import torch
 import torch.nn as nn

@@ -1,3 +1,4 @@
+# guards: AD401
 """Graph attention on sparse random graphs."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD405
 """Actor-critic on a cart that should keep rolling."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD405
 """Curriculum: short additions first, then a harder range."""
 
 import torch

@@ -1,3 +1,4 @@
+# guards: AD402
 """Heading of a vehicle from wheel counters; training on logged drives."""
 
 import torch

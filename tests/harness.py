@@ -30,11 +30,19 @@ from autograd_doctor.rules import Rule, all_rules
 from autograd_doctor.trace import Trace
 
 ROOT = Path(__file__).parent.parent
+PROGRAMS = ROOT / "tests" / "programs"
 PATIENCE = 120.0
+_GUARDS = re.compile(r"\A(?:#!.*\n)?# guards: (AD\d{3}(?: AD\d{3})*)\n")
 _EXPECTATION = re.compile(r"#\s*(?:expect:|<-)\s*(AD\d{3}(?:[ ,]+AD\d{3})*)\s*$")
 
 
-# ---------------------------------------------------------------------------------------------------- marks in sources
+# ------------------------------------------------------------------------------------------------- programs, and marks
+
+
+def programs(*, late: bool = False) -> list[Path]:
+    """The programs of all families by name: those that are seen to their end, or the others."""
+    found = (path for path in PROGRAMS.rglob("*.py") if (path.parent.name == "late") == late)
+    return sorted(found, key=lambda path: path.name)
 
 
 def marks(source: str) -> list[tuple[str, int]]:
@@ -45,6 +53,12 @@ def marks(source: str) -> list[tuple[str, int]]:
         if match:
             found += [(code, number) for code in re.findall(r"AD\d{3}", match.group(1))]
     return found
+
+
+def guarded(source: str) -> list[str]:
+    """The codes that a healthy program could wrongly set off, the nearest first: `# guards: AD202 AD216` on top."""
+    match = _GUARDS.match(source)
+    return match.group(1).split() if match else []
 
 
 def body_of(example: Callable[[], None]) -> str:

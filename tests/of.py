@@ -14,11 +14,10 @@ from pathlib import Path
 from autograd_doctor.instruments.instrument import name_of
 from autograd_doctor.instruments.session import all_instruments
 from autograd_doctor.rules import Rule, rule_called
-from tests.harness import ROOT, marks
+from tests.harness import PROGRAMS, ROOT, guarded, marks
 from tests.instrument_page import rules_of
 
 _TESTS = ROOT / "tests"
-_PROGRAMS = _TESTS / "programs"
 
 
 def guards(rule: Rule) -> dict[str, list[str]]:
@@ -29,14 +28,21 @@ def guards(rule: Rule) -> dict[str, list[str]]:
         "rule": [_shown(Path(inspect.getfile(rule.examine)))],
         "examples": [f"{kind}: {', '.join(each.__name__ for each in getattr(rule, kind))}" for kind in ("bad", "good")],
         "programs that have the fault": [_shown(path) for path in _sick(rule.code)],
+        "healthy programs that guard it": [_shown(path) for path in _healthy(rule.code)],
         "instruments": [_shown(Path(inspect.getfile(kind))) for kind in kinds],
         "tests": [_shown(path) for path in _tests(rule.code, stem, {name_of(kind) for kind in kinds})],
     }
 
 
 def _sick(code: str) -> Iterator[Path]:
-    for path in sorted(_PROGRAMS.rglob("*.py")):
+    for path in sorted(PROGRAMS.rglob("*.py")):
         if code in {found for found, _ in marks(path.read_text(encoding="utf-8"))}:
+            yield path
+
+
+def _healthy(code: str) -> Iterator[Path]:
+    for path in sorted(PROGRAMS.rglob("*.py")):
+        if code in guarded(path.read_text(encoding="utf-8")):
             yield path
 
 

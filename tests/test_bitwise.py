@@ -15,7 +15,7 @@ import pytest
 
 from autograd_doctor.events import all_events
 from autograd_doctor.plan import Plan, Target
-from tests.harness import ROOT, _server
+from tests.harness import ROOT, _server, programs
 
 STEPLESS = {"model_only.py", "ad404_scaler_skips_for_ever.py"}
 """Programs that by themselves never take a step, so that there would be nothing to compare."""
@@ -23,11 +23,7 @@ EVERY = int(os.environ.get("BITWISE_EVERY", "12"))
 """Of the programs of the tests, one in so many: all of them, with 1, take about an hour."""
 PROGRAMS = [
     *sorted(path for path in (ROOT / "sample_models").glob("*.py") if path.name not in STEPLESS),
-    *sorted(
-        path
-        for path in (ROOT / "tests" / "programs").glob("*.py")
-        if path.name not in STEPLESS and "torch.optim" in path.read_text("utf-8")
-    )[::EVERY],
+    *[path for path in programs() if path.name not in STEPLESS and "torch.optim" in path.read_text("utf-8")][::EVERY],
 ]
 FOREVER = 10**6
 PATIENCE = 120.0

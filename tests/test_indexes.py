@@ -20,7 +20,8 @@ def test_everything_that_guards_a_rule_is_listed() -> None:
     found = guards(rule)
     assert found["rule"] == ["autograd_doctor/rules/losses/reductions_mixed.py"]
     assert found["examples"] == ["bad: bad", "good: good, good_policy_and_value"]
-    assert "tests/programs/ad628_vae_homework.py" in found["programs that have the fault"]
+    assert "tests/programs/losses/ad628_vae_homework.py" in found["programs that have the fault"]
+    assert "tests/programs/losses/late/healthy_spots_vae.py" in found["healthy programs that guard it"]
     assert found["instruments"] == ["autograd_doctor/instruments/losses/term_reductions.py"]
     assert "tests/test_tape.py" not in found["tests"]
     assert all((ROOT / path).is_file() for heading in ("rule", "instruments", "tests") for path in found[heading])

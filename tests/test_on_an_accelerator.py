@@ -26,7 +26,6 @@ NEEDS_THE_HOST = {
     ("AD617", "good_channels_first"),
     ("AD705", "bad"),
     ("AD705", "good"),
-    ("AD708", "good_sorted_together"),
 }
 """Examples that fail of themselves where all tensors are made on a device: they take arrays, or lengths on the CPU, or
 have workers make them."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.harness import ROOT, assert_findings, assert_healthy, check_program, marks
+from autograd_doctor.rules import all_rules
+from tests.harness import PROGRAMS, assert_findings, assert_healthy, check_program, guarded, marks, programs
 
-PROGRAMS = sorted((ROOT / "tests" / "programs").glob("*.py"))
-LATE = sorted((ROOT / "tests" / "programs" / "late").glob("*.py"))
+EARLY = programs()
+LATE = programs(late=True)
 """Programs that show what they are only after the steps that a check looks at by default."""
 NEEDS = {
     "ad101_fully_sharded": ("2.6", "`fully_shard` under its present name"),
@@ -23,18 +25,18 @@ NEEDS = {
 }
 
 
-def programs(paths: list[Path]) -> list[Any]:
+def parameters(paths: list[Path]) -> list[Any]:
     """Parameters of a test, each with the torch that it needs."""
     marked = {name: pytest.mark.needs_torch(*needs) for name, needs in NEEDS.items()}
     return [pytest.param(path, id=path.stem, marks=marked.get(path.stem, ())) for path in paths]
 
 
-@pytest.mark.parametrize("program", programs(PROGRAMS))
+@pytest.mark.parametrize("program", parameters(EARLY))
 def test_verdict_on_program(program: Path) -> None:
     assert_verdict(program)
 
 
-@pytest.mark.parametrize("program", programs(LATE))
+@pytest.mark.parametrize("program", parameters(LATE))
 def test_verdict_on_program_that_is_seen_to_its_end(program: Path) -> None:
     assert_verdict(program, steps=10_000, batches_per_epoch=0)
 
@@ -49,7 +51,22 @@ def assert_verdict(program: Path, **plan: object) -> None:
 
 
 def test_names_say_whether_a_program_is_sick() -> None:
-    for program in [*PROGRAMS, *LATE]:
+    for program in [*EARLY, *LATE]:
         codes = {code for code, _ in marks(program.read_text(encoding="utf-8"))}
         assert codes or program.stem.startswith("healthy_"), program.name
         assert not codes or program.stem[:5].upper() in codes, program.name
+
+
+def test_names_are_unique_over_all_folders() -> None:
+    names = [program.name for program in [*EARLY, *LATE]]
+    assert len(set(names)) == len(names)
+
+
+def test_programs_lie_in_the_family_of_the_rule_that_they_have_or_guard() -> None:
+    families = {rule.code: Path(inspect.getfile(rule.examine)).parent.name for rule in all_rules()}
+    for program in [*EARLY, *LATE]:
+        source = program.read_text(encoding="utf-8")
+        codes = [program.stem[:5].upper()] if marks(source) else guarded(source)
+        assert codes, f"{program.name} does not say on top which rules it guards: `# guards: AD202 AD216`"
+        assert not set(codes) - set(families), f"{program.name} names a rule that is none"
+        assert program.relative_to(PROGRAMS).parts[0] == families[codes[0]], program.name

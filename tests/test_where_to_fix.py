@@ -7,7 +7,7 @@ from textwrap import dedent
 
 import pytest
 
-from tests.harness import ROOT, check_program
+from tests.harness import PROGRAMS, check_program
 
 LOOP = """
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
@@ -122,7 +122,7 @@ def test_the_line_to_edit_is_named(code: str, model: str) -> None:
 
 
 def test_where_training_and_evaluation_share_a_function_its_call_is_named() -> None:
-    program = ROOT / "tests" / "programs" / "ad209_shared_epoch_function.py"
+    program = PROGRAMS / "connectivity" / "ad209_shared_epoch_function.py"
     source = program.read_text(encoding="utf-8").splitlines()
     (finding,) = check_program(program).findings
     (related,) = finding.related

@@ -12,6 +12,7 @@ from torch.optim import SGD
 
 from autograd_doctor.events.connectivity import LossDropped, TermIdle, TermUsed
 from autograd_doctor.instruments.connectivity.idle_terms import IdleTerms
+from autograd_doctor.instruments.instrument import Instrument
 from autograd_doctor.instruments.spine.detail import Detail
 from tests.inventing import Invented, inventing
 
@@ -244,7 +245,7 @@ def test_what_lived_on_into_a_light_step_is_not_idle() -> None:
 def look(run: Invented, *, closely: bool) -> None:
     """From here on all steps are full ones, and looked at in this way."""
     detail = run.find(Detail)
-    detail.detach()
+    Instrument.detach(detail)
     detail._near = closely
     detail._turn(full=True)
 

@@ -210,24 +210,6 @@ def bad_flag() -> None:
         optimizer.step()
 
 
-def bad_encoder() -> None:
-    import torch
-    from torch import nn
-
-    torch.manual_seed(0)
-    encoder, head = nn.Sequential(nn.Linear(6, 8), nn.Tanh()), nn.Linear(8, 1)
-    optimizer = torch.optim.SGD([*encoder.parameters(), *head.parameters()], lr=0.05)
-    x = torch.randn(32, 6)
-    y = x.sum(1, keepdim=True).tanh()
-    for _ in range(8):
-        with torch.no_grad():  # <- AD201
-            features = encoder(x)
-        loss = nn.functional.mse_loss(head(features), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-
-
 def good() -> None:
     import torch
     from torch import nn
@@ -284,31 +266,6 @@ def good_pseudo_labels() -> None:
         optimizer.step()
 
 
-def good_rollout() -> None:
-    import torch
-    from torch import nn
-
-    torch.manual_seed(0)
-    policy = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 2))
-    optimizer = torch.optim.Adam(policy.parameters(), lr=0.01)
-
-    @torch.no_grad()
-    def act(state: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        choice = torch.distributions.Categorical(logits=policy(state))
-        action = choice.sample()
-        return action, choice.log_prob(action)
-
-    for _ in range(8):
-        state = torch.randn(64, 4)
-        action, before = act(state)
-        advantage = state[:, 0] * (2 * action - 1).float()
-        ratio = (torch.distributions.Categorical(logits=policy(state)).log_prob(action) - before).exp()
-        loss = -(ratio * advantage).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-
-
 RULE = Rule(
     code="AD201",
     name="no-grad-in-training",
@@ -324,8 +281,8 @@ RULE = Rule(
     "beside others that learn, is a warning.",
     needs=(BackwardRan, ForwardRan, GradModeLeftOff, LossExamined, OptimizerBuilt, OptimizerStepped),
     examine=examine,
-    bad=(bad, bad_block, bad_flag, bad_encoder),
-    good=(good, good_frozen_features, good_pseudo_labels, good_rollout),
+    bad=(bad, bad_block, bad_flag),
+    good=(good, good_frozen_features, good_pseudo_labels),
     folds=("AD203", "AD103", "AD104", "AD111", "AD506", "AD599", "AD116", "AD216", "AD217"),
     tunables={"backwards": 2},
     references=("https://docs.pytorch.org/docs/stable/notes/autograd.html",),

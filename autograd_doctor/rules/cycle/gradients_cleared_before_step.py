@@ -221,36 +221,6 @@ def bad_inside_a_closure() -> None:
         optimizer.step(closure)
 
 
-def bad_accumulation_that_keeps_the_last() -> None:
-    import torch
-
-    torch.manual_seed(0)
-    model = torch.nn.Linear(4, 1)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    for batch in range(24):
-        inputs = torch.randn(4, 4)
-        optimizer.zero_grad()  # <- AD102
-        loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True)) / 3
-        loss.backward()
-        if batch % 3 == 2:
-            optimizer.step()
-
-
-def bad_one_of_two_losses() -> None:
-    import torch
-
-    torch.manual_seed(0)
-    first, second = torch.nn.Linear(4, 1), torch.nn.Linear(4, 1)
-    optimizer = torch.optim.Adam([*first.parameters(), *second.parameters()], lr=0.01)
-    for _ in range(8):
-        inputs = torch.randn(16, 4)
-        for model in (first, second):
-            optimizer.zero_grad()  # <- AD102
-            loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
-            loss.backward()
-        optimizer.step()
-
-
 def good() -> None:
     import torch
 
@@ -297,22 +267,6 @@ def good_bad_batches_thrown_away() -> None:
         optimizer.zero_grad()
 
 
-def good_turns() -> None:
-    import torch
-
-    torch.manual_seed(0)
-    first, second = torch.nn.Linear(4, 3), torch.nn.Linear(3, 1)
-    turns = [torch.optim.SGD(model.parameters(), lr=0.05) for model in (first, second)]
-    for _ in range(6):
-        for turn in turns:
-            inputs = torch.randn(16, 4)
-            for optimizer in turns:
-                optimizer.zero_grad()
-            loss = torch.nn.functional.mse_loss(second(first(inputs)), inputs.sum(dim=1, keepdim=True))
-            loss.backward()
-            turn.step()
-
-
 RULE = Rule(
     code="AD102",
     name="gradients-cleared-before-step",
@@ -342,14 +296,8 @@ RULE = Rule(
         TermUsed,
     ),
     examine=examine,
-    bad=(
-        bad,
-        bad_zeros_with_momentum,
-        bad_inside_a_closure,
-        bad_accumulation_that_keeps_the_last,
-        bad_one_of_two_losses,
-    ),
-    good=(good, good_saliency_before_each_step, good_bad_batches_thrown_away, good_turns),
+    bad=(bad, bad_zeros_with_momentum, bad_inside_a_closure),
+    good=(good, good_saliency_before_each_step, good_bad_batches_thrown_away),
     tunables={"minimum_repeats": 2},
     folds=("AD103", "AD104", "AD105", "AD111", "AD116", "AD219"),
     about="loop",

@@ -174,63 +174,6 @@ def bad_loop_variable_is_bound_anew() -> None:
         weight.grad = bias.grad = None
 
 
-def bad_functional_update_is_dropped() -> None:
-    import torch
-    from torch import nn
-    from torch.func import functional_call, grad_and_value
-
-    def loss(parameters, x):
-        return nn.functional.mse_loss(functional_call(model, parameters, (x,)), x.sum(1, keepdim=True))
-
-    torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1))
-    parameters = {name: p.detach() for name, p in model.named_parameters()}
-    for step in range(12):
-        gradients, value = grad_and_value(loss)(parameters, torch.randn(32, 4))
-        updated = {name: p - 0.05 * gradients[name] for name, p in parameters.items()}  # <- AD116
-        print(step, value.item(), len(updated))
-
-
-def bad_loss_comes_back_from_numpy() -> None:
-    import numpy as np
-    import torch
-    from torch import nn
-
-    def cross_entropy(scores, labels):
-        shifted = np.exp(scores - scores.max(axis=1, keepdims=True))
-        chosen = shifted[np.arange(len(labels)), labels] / shifted.sum(axis=1)
-        return torch.tensor(-np.log(chosen).mean(), requires_grad=True)  # <- AD116
-
-    torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 3))
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
-    for _ in range(8):
-        inputs = torch.randn(32, 6)
-        labels = inputs[:, :3].argmax(dim=1)
-        loss = cross_entropy(model(inputs).detach().numpy(), labels.numpy())
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-
-
-def bad_closure_without_backward() -> None:
-    import torch
-    from torch import nn
-
-    torch.manual_seed(0)
-    model = nn.Linear(4, 1)
-    optimizer = torch.optim.LBFGS(model.parameters(), lr=0.5)
-    inputs = torch.randn(32, 4)
-    targets = inputs.sum(dim=1, keepdim=True)
-
-    def closure():
-        optimizer.zero_grad()
-        return nn.functional.mse_loss(model(inputs), targets)
-
-    for _ in range(8):
-        optimizer.step(closure)  # <- AD116
-
-
 def bad_target_network_is_bound_anew() -> None:
     import copy
 
@@ -306,90 +249,6 @@ def good_list_of_parameters_is_built_anew() -> None:
             layer.requires_grad_()
 
 
-def good_warm_up_from_zero() -> None:
-    import torch
-    from torch import nn
-
-    torch.manual_seed(0)
-    model = nn.Linear(4, 1)
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: min(1.0, epoch / 3))
-    for _ in range(3):
-        for _ in range(5):
-            inputs = torch.randn(16, 4)
-            loss = nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-        scheduler.step()
-
-
-def good_target_network_rests() -> None:
-    import copy
-
-    import torch
-    from torch import nn
-
-    torch.manual_seed(0)
-    online = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1))
-    target = copy.deepcopy(online)
-    optimizer = torch.optim.SGD(online.parameters(), lr=0.05)
-    for step in range(8):
-        states = torch.randn(16, 4)
-        with torch.no_grad():
-            values = states.sum(dim=1, keepdim=True) + 0.5 * target(states)
-        loss = nn.functional.mse_loss(online(states), values)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        if step % 4 == 3:
-            target.load_state_dict(online.state_dict())
-
-
-def good_input_moves_and_model_rests() -> None:
-    import torch
-    from torch import nn
-
-    torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
-    image = torch.zeros(1, 4, requires_grad=True)
-    for _ in range(8):
-        loss = (model(image) - 1).square().mean() + 0.01 * image.square().sum()
-        loss.backward()
-        image = (image - 0.1 * image.grad).detach().clamp(-1, 1).requires_grad_()
-        model.zero_grad()
-
-
-def good_averages_that_are_used() -> None:
-    import copy
-
-    import torch
-    from torch import nn
-
-    torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
-    target, shown = copy.deepcopy(model), copy.deepcopy(model)
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-    for _ in range(8):
-        inputs = torch.randn(16, 4)
-        with torch.no_grad():
-            wanted = inputs.sum(dim=1, keepdim=True) + 0.5 * target(inputs)
-        optimizer.zero_grad()
-        nn.functional.mse_loss(model(inputs), wanted).backward()
-        optimizer.step()
-        with torch.no_grad():
-            names = dict(model.named_parameters())
-            for slow, fast in zip(target.parameters(), model.parameters(), strict=True):
-                slow.data = 0.9 * slow + 0.1 * fast
-            for name, slow in list(shown.named_parameters()):
-                layer, leaf = name.split(".")
-                setattr(shown[int(layer)], leaf, nn.Parameter(torch.lerp(slow, names[name], 0.1)))
-            drift = [
-                (slow - fast).norm().item() for slow, fast in zip(target.parameters(), model.parameters(), strict=True)
-            ]
-    print(max(drift))
-
-
 RULE = Rule(
     code="AD116",
     name="nothing-learned",
@@ -423,23 +282,8 @@ RULE = Rule(
         ParameterCopied,
     ),
     examine=examine,
-    bad=(
-        bad,
-        bad_loop_variable_is_bound_anew,
-        bad_functional_update_is_dropped,
-        bad_target_network_is_bound_anew,
-        bad_loss_comes_back_from_numpy,
-        bad_closure_without_backward,
-    ),
-    good=(
-        good,
-        good_names_are_bound_anew,
-        good_list_of_parameters_is_built_anew,
-        good_warm_up_from_zero,
-        good_target_network_rests,
-        good_input_moves_and_model_rests,
-        good_averages_that_are_used,
-    ),
+    bad=(bad, bad_loop_variable_is_bound_anew, bad_target_network_is_bound_anew),
+    good=(good, good_names_are_bound_anew, good_list_of_parameters_is_built_anew),
     tunables={"minimum_repeats": 3},
     folds=("AD203", "AD206"),
 )

@@ -273,23 +273,6 @@ def good_epochs_of_few_batches() -> None:
         scheduler.step()
 
 
-def good_as_long_as_the_run() -> None:
-    import torch
-
-    torch.manual_seed(0)
-    model = torch.nn.Linear(4, 1)
-    steps = 24
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
-    scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=0.05, total_steps=steps)
-    for _ in range(steps):
-        inputs = torch.randn(16, 4)
-        loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        scheduler.step()
-
-
 RULE = Rule(
     code="AD115",
     name="scheduler-stepped-too-often",
@@ -306,7 +289,7 @@ RULE = Rule(
     needs=(BatchDrawn, LightStepsCounted, OptimizerStepped, RunEnded, SchedulerStepped),
     examine=examine,
     bad=(bad, bad_cosine_over_epochs, bad_steps_of_all_epochs),
-    good=(good, good_one_for_each_fold, good_epochs_of_few_batches, good_as_long_as_the_run),
+    good=(good, good_one_for_each_fold, good_epochs_of_few_batches),
     # The usual schedules end at 0 to 1% of the rate, and not before three quarters of the run.
     tunables={"minimum_calls": 3, "small_fraction": 0.01, "first_part": 0.25},
     about="loop",

@@ -263,20 +263,6 @@ def bad_step_twice() -> None:
         trainer.optimizer.step()  # <- AD103
 
 
-def bad_one_batch_late() -> None:
-    import torch
-
-    torch.manual_seed(0)
-    model = torch.nn.Linear(4, 1)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    for _ in range(8):
-        inputs = torch.randn(16, 4)
-        loss = torch.nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True))
-        optimizer.step()  # <- AD103
-        optimizer.zero_grad()
-        loss.backward()
-
-
 def good() -> None:
     import torch
 
@@ -325,19 +311,6 @@ def good_closure() -> None:
         optimizer.step(closure)
 
 
-def good_gradients_made_by_hand() -> None:
-    import torch
-
-    torch.manual_seed(0)
-    weights = torch.nn.Parameter(torch.zeros(4))
-    optimizer = torch.optim.SGD([weights], lr=0.05)
-    for _ in range(8):
-        inputs = torch.randn(16, 4)
-        loss = (inputs @ weights - inputs.sum(dim=1)).square().mean()
-        (weights.grad,) = torch.autograd.grad(loss, [weights])
-        optimizer.step()
-
-
 RULE = Rule(
     code="AD103",
     name="step-without-new-gradients",
@@ -365,8 +338,8 @@ RULE = Rule(
         TermUsed,
     ),
     examine=examine,
-    bad=(bad, bad_forgotten_backward, bad_step_twice, bad_one_batch_late),
-    good=(good, good_experts_that_take_turns, good_closure, good_gradients_made_by_hand),
+    bad=(bad, bad_forgotten_backward, bad_step_twice),
+    good=(good, good_experts_that_take_turns, good_closure),
     tunables={"minimum_repeats": 2},
     needs_phases=(),
     folds=("AD111", "AD203", "AD116", "AD219"),

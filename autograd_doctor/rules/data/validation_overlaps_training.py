@@ -230,54 +230,6 @@ def good_all_data_and_a_part_of_training() -> None:
             print(nn.functional.mse_loss(model(x), y).item(), nn.functional.mse_loss(model(x[:30]), y[:30]).item())
 
 
-def good_states_of_a_small_grid() -> None:
-    import torch
-    from torch import nn
-    from torch.utils.data import DataLoader, TensorDataset
-
-    torch.manual_seed(0)
-    cells = torch.eye(30)[torch.randint(0, 30, (120,))]
-    goals = cells.argmax(1, keepdim=True) / 30
-    train = DataLoader(TensorDataset(cells[:90], goals[:90]), batch_size=18, shuffle=True)
-    held_out = DataLoader(TensorDataset(cells[90:], goals[90:]), batch_size=15)
-    model = nn.Sequential(nn.Linear(30, 16), nn.ReLU(), nn.Linear(16, 1))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    for _ in range(3):
-        model.train()
-        for inputs, targets in train:
-            loss = nn.functional.mse_loss(model(inputs), targets)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-        model.eval()
-        with torch.no_grad():
-            for inputs, targets in held_out:
-                nn.functional.mse_loss(model(inputs), targets).item()
-
-
-def good_drawings_of_which_there_are_few() -> None:
-    import torch
-    from torch import nn
-    from torch.utils.data import DataLoader, TensorDataset
-
-    torch.manual_seed(0)
-    drawings = torch.rand(2000, 8, 8)
-    data = drawings[torch.randint(0, 2000, (400,))]
-    held_out = drawings[torch.randint(0, 2000, (80,))]
-    model = nn.Sequential(nn.Flatten(), nn.Linear(64, 16), nn.ReLU(), nn.Linear(16, 64))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    for _ in range(3):
-        model.train()
-        for (images,) in DataLoader(TensorDataset(data), batch_size=40, shuffle=True):
-            loss = nn.functional.mse_loss(model(images), images.flatten(1))
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-        model.eval()
-        with torch.no_grad():
-            nn.functional.mse_loss(model(held_out), held_out.flatten(1)).item()
-
-
 RULE = Rule(
     code="AD706",
     name="validation-overlaps-training",
@@ -295,13 +247,7 @@ RULE = Rule(
     needs_phases=("training", "evaluation"),
     examine=examine,
     bad=(bad, bad_folds_on_one_model),
-    good=(
-        good,
-        good_folds,
-        good_all_data_and_a_part_of_training,
-        good_states_of_a_small_grid,
-        good_drawings_of_which_there_are_few,
-    ),
+    good=(good, good_folds, good_all_data_and_a_part_of_training),
     # Shares: of the evaluated samples that were trained on, from `share` up, `whole` being nearly all; and of the
     # training samples that were evaluated.
     tunables={"samples": 4, "share": 0.02, "whole": 0.98, "covered": 0.9, "folds": 3, "copies": 0.25, "alike": 3},

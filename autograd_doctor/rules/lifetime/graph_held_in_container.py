@@ -132,134 +132,6 @@ def bad_metric_beside_the_loss() -> None:
     train(model, torch.optim.Adam(model.parameters(), lr=0.01))
 
 
-def bad_tracker() -> None:
-    import torch
-    from torch import nn
-
-    class Tracker:
-        def __init__(self):
-            self.values = []
-
-        def update(self, value):
-            self.values.append(value)  # <- AD301
-
-    torch.manual_seed(0)
-    model = nn.Linear(8, 1)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    tracker = Tracker()
-    for _ in range(12):
-        x = torch.randn(16, 8)
-        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        tracker.update(loss)
-
-
-def bad_dictionary_by_step() -> None:
-    import torch
-    from torch import nn
-
-    torch.manual_seed(0)
-    model = nn.Linear(8, 1)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    by_step = {}
-    for step in range(12):
-        x = torch.randn(16, 8)
-        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        by_step[step] = loss  # <- AD301
-
-
-def bad_unbounded_deque() -> None:
-    from collections import deque
-
-    import torch
-    from torch import nn
-
-    torch.manual_seed(0)
-    model = nn.Linear(8, 1)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    recent = deque()
-    for _ in range(12):
-        x = torch.randn(16, 8)
-        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        recent.append(loss)  # <- AD301
-
-
-def bad_default_argument() -> None:
-    import torch
-    from torch import nn
-
-    def log(loss, seen=[]):  # noqa: B006
-        seen.append(loss)  # <- AD301
-        return len(seen)
-
-    torch.manual_seed(0)
-    model = nn.Linear(8, 1)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    for _ in range(12):
-        x = torch.randn(16, 8)
-        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        log(loss)
-
-
-def bad_closure() -> None:
-    import torch
-    from torch import nn
-
-    def make_log():
-        seen = []
-
-        def log(loss):
-            seen.append(loss)  # <- AD301
-
-        return log
-
-    torch.manual_seed(0)
-    model = nn.Linear(8, 1)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    log = make_log()
-    for _ in range(12):
-        x = torch.randn(16, 8)
-        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        log(loss)
-
-
-def bad_list_of_each_epoch() -> None:
-    import torch
-    from torch import nn
-    from torch.utils.data import DataLoader
-
-    def train(model, optimizer, loader):
-        losses = []
-        for x in loader:
-            loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            losses.append(loss)  # <- AD301
-        return sum(losses).item() / len(losses)  # type: ignore[union-attr]
-
-    torch.manual_seed(0)
-    model = nn.Linear(8, 1)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    loader = DataLoader(torch.randn(144, 8), batch_size=16, shuffle=True)  # type: ignore[arg-type]
-    for _ in range(3):
-        train(model, optimizer, loader)
-
-
 def good() -> None:
     import torch
     from torch import nn
@@ -338,50 +210,6 @@ def good_episodes() -> None:
         optimizer.step()
 
 
-def good_critic_steps_while_the_episode_lasts() -> None:
-    import torch
-    from torch import nn
-
-    torch.manual_seed(0)
-    policy, critic = nn.Linear(4, 2), nn.Linear(4, 1)
-    policy_optimizer = torch.optim.Adam(policy.parameters(), lr=0.01)
-    critic_optimizer = torch.optim.Adam(critic.parameters(), lr=0.01)
-    log_probs, returns = [], []
-    for _ in range(16):
-        state = torch.randn(4)
-        chosen = torch.distributions.Categorical(logits=policy(state))
-        action = chosen.sample()
-        reward = 1.0 if (action == 0) == (state[0] > 0) else -1.0
-        value = critic(state)
-        log_probs.append(chosen.log_prob(action))
-        returns.append(reward - value.item())
-        critic_loss = (value - reward).pow(2).mean()
-        critic_optimizer.zero_grad()
-        critic_loss.backward()
-        critic_optimizer.step()
-    loss = -(torch.stack(log_probs) * torch.tensor(returns)).mean()
-    policy_optimizer.zero_grad()
-    loss.backward()
-    policy_optimizer.step()
-
-
-def good_losses_accumulated_for_one_backward() -> None:
-    import torch
-    from torch import nn
-
-    torch.manual_seed(0)
-    model = nn.Linear(8, 1)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    for _ in range(12):
-        losses = []
-        for _ in range(4):
-            x = torch.randn(16, 8)
-            losses.append(nn.functional.mse_loss(model(x), x.mean(1, keepdim=True)))
-        optimizer.zero_grad()
-        torch.stack(losses).mean().backward()
-        optimizer.step()
-
-
 RULE = Rule(
     code="AD301",
     name="graph-held-in-container",
@@ -395,24 +223,8 @@ RULE = Rule(
     fine="windows of fixed length that fill up, episodes and losses that are collected for a backward to come",
     needs=(SurvivorsCounted, BatchDrawn, OptimizerBuilt, OptimizerStepped),
     examine=examine,
-    bad=(
-        bad,
-        bad_metric_beside_the_loss,
-        bad_window_too_long,
-        bad_tracker,
-        bad_dictionary_by_step,
-        bad_unbounded_deque,
-        bad_default_argument,
-        bad_closure,
-        bad_list_of_each_epoch,
-    ),
-    good=(
-        good,
-        good_bounded_window,
-        good_episodes,
-        good_critic_steps_while_the_episode_lasts,
-        good_losses_accumulated_for_one_backward,
-    ),
+    bad=(bad, bad_metric_beside_the_loss, bad_window_too_long),
+    good=(good, good_bounded_window, good_episodes),
     tunables={"steps": 3},
     references=("https://docs.pytorch.org/docs/stable/notes/faq.html",),
 )

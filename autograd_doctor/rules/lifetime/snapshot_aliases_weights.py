@@ -104,27 +104,6 @@ def bad() -> None:
     model.load_state_dict(best_state)
 
 
-def bad_loaded_back_soon() -> None:
-    import torch
-    from torch import nn
-
-    torch.manual_seed(0)
-    model = nn.Linear(8, 1)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    best, best_weights = float("inf"), model.state_dict()
-    for step in range(12):
-        x = torch.randn(16, 8)
-        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        validation = (step - 10) ** 2
-        if validation < best:
-            best = validation
-            best_weights = model.state_dict()  # <- AD310
-    model.load_state_dict(best_weights)
-
-
 def bad_early_stopping_attribute() -> None:
     import torch
     from torch import nn
@@ -169,42 +148,6 @@ def bad_average() -> None:
         with torch.no_grad():
             for slow, fast in zip(average, model.parameters(), strict=True):
                 slow.lerp_(fast, 0.1)
-
-
-def bad_shallow_copy() -> None:
-    import copy
-
-    import torch
-    from torch import nn
-
-    torch.manual_seed(0)
-    model = nn.Linear(8, 1)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    initial = copy.copy(model.state_dict())  # <- AD310
-    for _ in range(12):
-        x = torch.randn(16, 8)
-        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    model.load_state_dict(initial)
-
-
-def bad_anchor() -> None:
-    import torch
-    from torch import nn
-
-    torch.manual_seed(0)
-    model = nn.Linear(8, 1)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    anchor = [parameter.data for parameter in model.parameters()]  # <- AD310
-    for _ in range(16):
-        x = torch.randn(16, 8)
-        drift = sum(((now - before) ** 2).sum() for now, before in zip(model.parameters(), anchor, strict=True))
-        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True)) + 10 * drift
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
 
 
 def good() -> None:
@@ -273,122 +216,6 @@ def good_candidates_for_a_checkpoint() -> None:
             torch.save(state, path)
 
 
-def good_read_in_the_same_step() -> None:
-    import torch
-    from torch import nn
-
-    torch.manual_seed(0)
-    online, target = nn.Linear(8, 1), nn.Linear(8, 1)
-    optimizer = torch.optim.SGD(online.parameters(), lr=0.05)
-    for step in range(16):
-        if step % 8 == 0:
-            state = online.state_dict()
-            target.load_state_dict(state)
-        x = torch.randn(16, 8)
-        with torch.no_grad():
-            goal = 0.9 * target(x) + x.mean(1, keepdim=True)
-        loss = nn.functional.mse_loss(online(x), goal)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-
-
-def good_list_of_parameters_for_clipping() -> None:
-    import torch
-    from torch import nn
-
-    torch.manual_seed(0)
-    model = nn.Linear(8, 1)
-    parameters = list(model.parameters())
-    optimizer = torch.optim.SGD(parameters, lr=0.05)
-    for _ in range(12):
-        x = torch.randn(16, 8)
-        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
-        optimizer.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(parameters, 1.0)
-        optimizer.step()
-
-
-def good_average_and_decay_by_hand() -> None:
-    import torch
-    from torch import nn
-
-    torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
-    average = [parameter.detach().clone() for parameter in model.parameters()]
-    weights = [parameter.data for parameter in model.parameters()]
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    for _ in range(16):
-        x = torch.randn(16, 8)
-        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        for slow, fast in zip(average, weights, strict=True):
-            slow.mul_(0.9).add_(fast, alpha=0.1)
-        for parameter in model.parameters():
-            parameter.data.add_(parameter.data, alpha=-1e-4)
-
-
-def bad_backup() -> None:
-    import torch
-    from torch import nn
-
-    torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    average = [weight.detach().clone() for weight in model.parameters()]
-    for step in range(20):
-        x = torch.randn(16, 8)
-        loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        with torch.no_grad():
-            for mean, weight in zip(average, model.parameters(), strict=True):
-                mean.lerp_(weight, 0.1)
-            if step % 5 == 4:
-                backup = [weight.data for weight in model.parameters()]  # <- AD310
-                for mean, weight in zip(average, model.parameters(), strict=True):
-                    weight.copy_(mean)
-                model(torch.randn(32, 8)).mean().item()
-                for kept, weight in zip(backup, model.parameters(), strict=True):
-                    weight.copy_(kept)
-
-
-def good_backup() -> None:
-    import torch
-    from torch import nn
-
-    torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
-    twin = nn.Sequential(model[0], nn.ReLU(), nn.Linear(16, 1))
-    optimizer = torch.optim.SGD([*model.parameters(), *twin[2].parameters()], lr=0.05)
-    average = [weight.detach().clone() for weight in model.parameters()]
-
-    def give(values: list[torch.Tensor]) -> None:
-        for value, weight in zip(values, model.parameters(), strict=True):
-            weight.data.copy_(value)
-
-    for step in range(20):
-        x = torch.randn(16, 8)
-        loss = nn.functional.mse_loss(model(x) + twin(x), x.mean(1, keepdim=True))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        with torch.no_grad():
-            for mean, weight in zip(average, model.parameters(), strict=True):
-                mean.lerp_(weight, 0.1)
-            if step % 5 == 4:
-                backup = [weight.detach().clone() for weight in model.parameters()]
-                give(average)
-                model(torch.randn(32, 8)).mean().item()
-                give(backup)
-                for weight, other in zip(model.parameters(), twin.parameters(), strict=True):
-                    other.data.copy_(weight.data)
-
-
 RULE = Rule(
     code="AD310",
     name="snapshot-aliases-weights",
@@ -404,23 +231,7 @@ RULE = Rule(
     "checkpoint that are made in each epoch. One that nothing was seen to load back is a warning",
     needs=(SnapshotKept, WeightsMetThemselves, ParameterSeen),
     examine=examine,
-    bad=(
-        bad,
-        bad_loaded_back_soon,
-        bad_early_stopping_attribute,
-        bad_average,
-        bad_shallow_copy,
-        bad_anchor,
-        bad_backup,
-    ),
-    good=(
-        good,
-        good_saved_to_disk_at_once,
-        good_candidates_for_a_checkpoint,
-        good_read_in_the_same_step,
-        good_list_of_parameters_for_clipping,
-        good_average_and_decay_by_hand,
-        good_backup,
-    ),
+    bad=(bad, bad_early_stopping_attribute, bad_average),
+    good=(good, good_saved_to_disk_at_once, good_candidates_for_a_checkpoint),
     tunables={"steps": 3, "updates": 2},
 )

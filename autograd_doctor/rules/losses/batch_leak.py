@@ -224,83 +224,6 @@ def bad_encoding_along_the_batch() -> None:
         optimizer.step()
 
 
-def bad_encoding_of_texts_by_hand() -> None:
-    import torch
-    from torch import nn
-
-    class Reader(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.embed = nn.Embedding(50, 8)
-            self.places = nn.Parameter(torch.randn(64, 1, 8), requires_grad=False)
-            layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
-            self.encoder = nn.TransformerEncoder(layer, 1)
-            self.head = nn.Linear(8, 2)
-
-        def forward(self, tokens):
-            x = self.embed(tokens)
-            x = x + self.places[: x.size(0)]  # <- AD608
-            return self.head(self.encoder(x).mean(1))
-
-    torch.manual_seed(0)
-    model = Reader()
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-    for _ in range(6):
-        tokens = torch.randint(0, 50, (32, 6))
-        loss = nn.functional.cross_entropy(model(tokens), (tokens[:, 0] > 25).long())
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-
-
-def good_words_of_each_node() -> None:
-    import torch
-    from torch import nn
-
-    class Nodes(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.words, self.own = nn.EmbeddingBag(40, 8), nn.Parameter(torch.randn(32, 8))
-            self.head = nn.Linear(8, 3)
-
-        def forward(self, words):
-            return self.head(torch.tanh(self.words(words) + self.own))
-
-    torch.manual_seed(0)
-    model = Nodes()
-    words, kinds = torch.randint(0, 40, (32, 5)), torch.randint(0, 3, (32,))
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-    for _ in range(6):
-        loss = nn.functional.cross_entropy(model(words), kinds)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-
-
-def good_embedding_of_each_node() -> None:
-    import torch
-    from torch import nn
-
-    class Roads(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.own = nn.Embedding(20, 8)
-            self.past, self.next = nn.Linear(12, 8), nn.Linear(8, 3)
-
-        def forward(self, flow):
-            return self.next(torch.relu(self.past(flow) + self.own.weight))
-
-    torch.manual_seed(0)
-    model = Roads()
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-    for _ in range(10):
-        flow = torch.rand(20, 12)
-        loss = nn.functional.mse_loss(model(flow), flow[:, -3:])
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-
-
 def good() -> None:
     import torch
     from torch import nn
@@ -393,8 +316,8 @@ RULE = Rule(
     "given with its edges, and attention within a batch on purpose, which is told as `info`.",
     needs=(BatchLeakJudged, ModuleSeen),
     examine=examine,
-    bad=(bad, bad_attention_weights, bad_encoding_along_the_batch, bad_encoding_of_texts_by_hand),
-    good=(good, good_time_first, good_similarities, good_embedding_of_each_node, good_words_of_each_node),
+    bad=(bad, bad_attention_weights, bad_encoding_along_the_batch),
+    good=(good, good_time_first, good_similarities),
     tunables={"relative_change": 1e-4},
     about="axes",
 )

@@ -195,37 +195,6 @@ def bad_scores_of_a_teacher() -> None:
         optimizer.step()
 
 
-def bad_one_score() -> None:
-    import torch
-    from torch import nn
-
-    torch.manual_seed(0)
-    model, criterion = nn.Linear(6, 1), nn.CrossEntropyLoss()
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-    for _ in range(10):
-        x = torch.randn(32, 6)
-        label = (x.sum(1) > 0).float()
-        loss = criterion(model(x).squeeze(1), label)  # <- AD611
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-
-
-def bad_labels_that_hold_together() -> None:
-    import torch
-    from torch import nn
-
-    torch.manual_seed(0)
-    model = nn.Linear(6, 4)
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-    for _ in range(10):
-        x = torch.randn(32, 6)
-        loss = nn.functional.cross_entropy(model(x), (x[:, :4] > 0).float())  # <- AD611
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-
-
 def good() -> None:
     import torch
     from torch import nn
@@ -301,7 +270,7 @@ RULE = Rule(
     "are weighted or left out before the mean. Advantages of the actions that were taken.",
     needs=(BackwardRan, LossComputed, OperationFailed, ProgramRaised),
     examine=examine,
-    bad=(bad, bad_scores, bad_scores_of_a_teacher, bad_one_score, bad_labels_that_hold_together),
+    bad=(bad, bad_scores, bad_scores_of_a_teacher),
     good=(good, good_policy, good_shared_rows),
     tunables={"slack": 0.25},
     folds=("AD116", "AD401", "AD402", "AD405", "AD406", "AD409", "AD410", "AD412", "AD599", "AD609"),

@@ -244,101 +244,6 @@ def good_branches_of_any_rank() -> None:
         optimizer.step()
 
 
-def good_branch_from_zero() -> None:
-    import torch
-    from torch import nn
-
-    class Branch(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.old = nn.Linear(16, 2).requires_grad_(False)
-            self.down, self.up = nn.Linear(16, 4, bias=False), nn.Linear(4, 2, bias=False)
-            nn.init.zeros_(self.up.weight)
-
-        def forward(self, x):
-            return self.old(x) + self.up(self.down(x))
-
-    torch.manual_seed(0)
-    model = Branch()
-    optimizer = torch.optim.Adam([*model.down.parameters(), *model.up.parameters()], lr=0.01)
-    for _ in range(10):
-        x = torch.randn(32, 16)
-        loss = nn.functional.cross_entropy(model(x), (x.sum(1) > 0).long())
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-
-
-def good_embedding_used_twice() -> None:
-    import torch
-    from torch import nn
-
-    class Net(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.trunk, self.embed, self.head = nn.Linear(8, 32), nn.Linear(32, 16), nn.Linear(16, 4)
-
-        def forward(self, x):
-            code = self.embed(torch.relu(self.trunk(x)))
-            return self.head(code), nn.functional.normalize(code, dim=1)
-
-    torch.manual_seed(0)
-    model = Net()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    for _ in range(10):
-        x = torch.randn(32, 8)
-        scores, near = model(x)
-        loss = nn.functional.cross_entropy(scores, x[:, :4].argmax(1)) + (near[1:] * near[:-1]).sum(1).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-
-
-def good_two_models() -> None:
-    import torch
-    from torch import nn
-
-    torch.manual_seed(0)
-    features, head = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 8)), nn.Linear(8, 2)
-    optimizer = torch.optim.SGD([*features.parameters(), *head.parameters()], lr=0.05)
-    for _ in range(10):
-        x = torch.randn(32, 8)
-        code = features(x)
-        loss = nn.functional.cross_entropy(head(code), (x[:, 0] > 0).long())
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-
-
-def good_attention() -> None:
-    import torch
-    from torch import nn
-
-    class Attention(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.embed = nn.Linear(6, 16)
-            self.query, self.key, self.value = nn.Linear(16, 16), nn.Linear(16, 16), nn.Linear(16, 16)
-            self.out = nn.Linear(16, 16)
-            self.head = nn.Linear(16, 1)
-
-        def forward(self, x):
-            x = self.embed(x)
-            scores = self.query(x) @ self.key(x).transpose(1, 2) / 4
-            x = x + self.out(scores.softmax(2) @ self.value(x))
-            return self.head(torch.relu(x).mean(1))
-
-    torch.manual_seed(0)
-    model = Attention()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    for _ in range(10):
-        x = torch.randn(16, 5, 6)
-        loss = nn.functional.mse_loss(model(x), x.abs().mean((1, 2)).unsqueeze(1))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-
-
 RULE = Rule(
     code="AD610",
     name="missing-nonlinearity",
@@ -354,13 +259,5 @@ RULE = Rule(
     needs=(BackwardRan, LayersChained, LayerUsedOtherwise, ParameterSeen),
     examine=examine,
     bad=(bad, bad_sequential, bad_result_dropped),
-    good=(
-        good,
-        good_low_rank,
-        good_branches_of_any_rank,
-        good_branch_from_zero,
-        good_embedding_used_twice,
-        good_two_models,
-        good_attention,
-    ),
+    good=(good, good_low_rank, good_branches_of_any_rank),
 )

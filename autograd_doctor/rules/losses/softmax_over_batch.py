@@ -195,61 +195,6 @@ def bad_over_time() -> None:
         optimizer.step()
 
 
-def bad_one_hot() -> None:
-    import torch
-    from torch import nn
-
-    torch.manual_seed(0)
-    model = nn.Linear(8, 4)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    for _ in range(10):
-        x = torch.randn(32, 8)
-        wanted = nn.functional.one_hot(x[:, :4].argmax(1), 4).float()
-        given = torch.softmax(model(x), 0)  # <- AD605
-        loss = nn.functional.mse_loss(given, wanted)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-
-
-def bad_attention() -> None:
-    import torch
-    from torch import nn
-
-    torch.manual_seed(0)
-    query, key, value, head = nn.Linear(8, 16), nn.Linear(8, 16), nn.Linear(8, 16), nn.Linear(16, 3)
-    layers = nn.ModuleList([query, key, value, head])
-    optimizer = torch.optim.Adam(layers.parameters(), lr=0.01)
-    for _ in range(10):
-        x = torch.randn(12, 5, 8)
-        q, k, v = (layer(x).view(12, 5, 4, 4).transpose(1, 2) for layer in (query, key, value))
-        weights = torch.softmax(q @ k.transpose(-2, -1) / 2, dim=1)  # <- AD605
-        scores = head((weights @ v).transpose(1, 2).flatten(2).mean(1))
-        loss = nn.functional.cross_entropy(scores, x.mean((1, 2)).gt(0).long())
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-
-
-def bad_attention_over_samples() -> None:
-    import torch
-    from torch import nn
-
-    torch.manual_seed(0)
-    query, key, value, head = nn.Linear(8, 16), nn.Linear(8, 16), nn.Linear(8, 16), nn.Linear(16, 3)
-    layers, drop = nn.ModuleList([query, key, value, head]), nn.Dropout(0.1)
-    optimizer = torch.optim.Adam(layers.parameters(), lr=0.01)
-    for _ in range(10):
-        x = torch.randn(12, 5, 8)
-        scores = torch.einsum("bqd,bkd->bqk", query(x), key(x))
-        weights = drop(torch.softmax(scores, 0))  # <- AD605
-        summary = torch.einsum("bqk,bkd->bqd", weights, value(x)).mean(1)
-        loss = nn.functional.cross_entropy(head(summary), x.mean((1, 2)).gt(0).long())
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-
-
 def bad_mixture() -> None:
     import torch
     from torch import nn
@@ -304,24 +249,6 @@ def good_both_ways() -> None:
         optimizer.step()
 
 
-def good_attention_over_rows() -> None:
-    import torch
-    from torch import nn
-
-    torch.manual_seed(0)
-    attention, head, pick = nn.Linear(8, 1), nn.Linear(8, 3), nn.Linear(8, 1)
-    optimizer = torch.optim.Adam([*attention.parameters(), *head.parameters(), *pick.parameters()], lr=0.01)
-    for number in range(10):
-        bag = torch.randn(16, 8)
-        weights = torch.softmax(attention(bag), dim=0)
-        loss = nn.functional.cross_entropy(head((weights * bag).sum(0, keepdim=True)), torch.tensor([number % 3]))
-        chosen = nn.functional.one_hot(bag[:, 0].argmax(), 16).float().unsqueeze(1)
-        loss = loss + nn.functional.binary_cross_entropy(torch.softmax(pick(bag), dim=0), chosen)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-
-
 def good_mixtures() -> None:
     import torch
     from torch import nn
@@ -345,28 +272,6 @@ def good_mixtures() -> None:
         optimizer.step()
 
 
-def good_weights_of_products() -> None:
-    import torch
-    from torch import nn
-
-    torch.manual_seed(0)
-    query, key, value, assign, head = (nn.Linear(8, size) for size in (16, 16, 16, 3, 3))
-    layers, mix = nn.ModuleList([query, key, value, assign, head]), nn.Linear(48, 8)
-    optimizer = torch.optim.Adam([*layers.parameters(), *mix.parameters()], lr=0.01)
-    for _ in range(10):
-        x = torch.randn(12, 5, 8)
-        q, k, v = (layer(x).view(12, 5, 4, 4).transpose(1, 2) for layer in (query, key, value))
-        attended = (torch.softmax(q @ k.transpose(-2, -1) / 2, dim=-1) @ v).transpose(1, 2).flatten(2)
-        clusters = torch.softmax(assign(x), dim=2)
-        pooled = clusters.transpose(1, 2) @ attended
-        slots = torch.einsum("bnc,bnd->bcd", torch.softmax(assign(x), dim=1), attended)
-        scores = head(mix((pooled + slots).flatten(1)))
-        loss = nn.functional.cross_entropy(scores, x.mean((1, 2)).gt(0).long())
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-
-
 RULE = Rule(
     code="AD605",
     name="softmax-over-batch",
@@ -383,8 +288,8 @@ RULE = Rule(
     fine="Attention, losses that take each row for a class of its own, and targets that are shared out likewise.",
     needs=(BackwardRan, LossComputed, WeightsApart),
     examine=examine,
-    bad=(bad, bad_over_time, bad_one_hot, bad_attention, bad_attention_over_samples, bad_mixture),
-    good=(good, good_both_ways, good_attention_over_rows, good_mixtures, good_weights_of_products),
+    bad=(bad, bad_over_time, bad_mixture),
+    good=(good, good_both_ways, good_mixtures),
     folds=("AD116", "AD407", "AD409", "AD410", "AD412", "AD608", "AD614"),
     about="axes",
 )

@@ -1,0 +1,15 @@
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+saved = {f"net.{key}": value for key, value in nn.Linear(8, 1).state_dict().items()}
+model = nn.Linear(8, 1)
+known = model.state_dict()
+model.load_state_dict({key: value for key, value in saved.items() if key in known}, strict=False)  # expect: AD710
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+for _ in range(10):
+    x = torch.randn(16, 8)
+    loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()

@@ -1,0 +1,17 @@
+import torch
+from torch import nn
+
+def log(loss, seen=[]):
+    seen.append(loss)  # expect: AD301
+    return len(seen)
+
+torch.manual_seed(0)
+model = nn.Linear(8, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+for _ in range(12):
+    x = torch.randn(16, 8)
+    loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    log(loss)

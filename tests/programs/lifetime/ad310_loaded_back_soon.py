@@ -1,0 +1,18 @@
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Linear(8, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+best, best_weights = float("inf"), model.state_dict()
+for step in range(12):
+    x = torch.randn(16, 8)
+    loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    validation = (step - 10) ** 2
+    if validation < best:
+        best = validation
+        best_weights = model.state_dict()  # expect: AD310
+model.load_state_dict(best_weights)

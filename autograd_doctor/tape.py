@@ -94,13 +94,13 @@ class Op(ABC):
         """The line of the user's program."""
 
     def made(self, *outputs: Value) -> None:
-        """Let operands and outputs know of it; it has not made what it gives back, nor a parameter that it fills."""
+        """Let operands and outputs know of it; what it gives back as it was given, it has not made."""
         self.outputs = outputs
         given = self.values
         for value in given:
             value.uses.append(self)
         for output in outputs:
-            if output.by is None and output not in given and not output.is_parameter:
+            if output.by is None and output not in given:
                 output.by = self
 
     def forget(self) -> None:
@@ -170,14 +170,17 @@ def numbers_in(bits: int) -> list[int]:
 
 
 def behind(roots: Iterable[Value], *, live: bool = True) -> list[Op]:
-    """The operations that computed these values, in their order; live: only those that a gradient goes through."""
+    """The operations that computed these values, in their order; live: only those that a gradient goes through.
+
+    What was written to a parameter did not make it.
+    """
     met: dict[int, Op] = {}
     pending = [root.by for root in roots]
     while pending:
         op = pending.pop()
         if op is not None and op.number not in met:
             met[op.number] = op
-            pending += [each.by for each in (op.live if live else op.values)]
+            pending += [each.by for each in (op.live if live else op.values) if not each.is_parameter]
     return [met[number] for number in sorted(met)]
 
 

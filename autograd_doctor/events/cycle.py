@@ -113,3 +113,15 @@ class SchedulerIdle(Event, frozen=True):
     kind: str
     optimizer: int
     location: Location | None
+
+
+class AverageWeighed(Event, frozen=True):
+    """A step put a weighted sum of itself and of a parameter into what no optimizer holds.
+
+    own, new: the weights of what it was, and of the parameter. parameters: those of all such sums of the line.
+    """
+
+    location: Location | None
+    parameters: list[int]
+    own: float
+    new: float

@@ -1,0 +1,78 @@
+"""Averages of weights that a program keeps up to date: what was there, and a parameter, each with its weight."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from autograd_doctor.events.cycle import AverageWeighed
+from autograd_doctor.events.event import Event
+from autograd_doctor.findings import Location
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.optimizers import Optimizers
+from autograd_doctor.instruments.spine.tape import Tape
+from autograd_doctor.reading.weighted_sums import weights_in
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
+from autograd_doctor.tape import Op, Value, numbers_in
+
+_MOST_STEPS = 8
+"""To be told of, for each line."""
+_Weights = tuple[float, float]
+
+
+class Averages(Instrument):
+    """Looks at what is written in place, in steps that are looked at closely.
+
+    It tells of what became of the value when the step is over: an average may be written in two operations.
+    """
+
+    emits: ClassVar[tuple[type[Event], ...]] = (AverageWeighed,)
+
+    def __init__(self, site: Site, course: Course, tape: Tape, optimizers: Optimizers) -> None:
+        super().__init__(site)
+        self._course = course
+        self._tape = tape
+        self._optimizers = optimizers
+        self._sums: dict[Value, tuple[Op, int, _Weights]] = {}
+        self._steps: dict[Location | None, int] = {}
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(self._tape.recorded, self._written, names=frozenset({"add", "copy", "div", "lerp", "mul", "sub"}))
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
+
+    def _written(self, op: Op) -> None:
+        if not op.in_place or not op.output.is_floating or op.output.learns or not op.output.shape:
+            return
+        weights = weights_in(op.output)
+        before = _before(op)
+        taught = [value for value in weights if value is not before and self._is_taught(value)]
+        if len(weights) == 2 and before in weights and len(taught) == 1 and not self._is_taught(before):
+            self._sums[before] = op, taught[0].values, (weights[before], weights[taught[0]])
+
+    def _is_taught(self, value: Value) -> bool:
+        """Whether it is what an optimizer teaches, which is no average."""
+        return value.by is None and value.is_parameter and not value.values & ~self._optimizers.held
+
+    def _step_taken(self, course: Course) -> None:
+        lines: dict[tuple[Location | None, _Weights], int] = {}
+        for op, parameters, weights in self._sums.values():
+            key = op.location, weights
+            lines[key] = lines.get(key, 0) | parameters
+        self._sums.clear()
+        for (location, (own, new)), parameters in lines.items():
+            self._steps[location] = self._steps.get(location, 0) + 1
+            if self._steps[location] <= _MOST_STEPS:
+                self.emit(
+                    AverageWeighed(
+                        step=course.steps, location=location, parameters=numbers_in(parameters), own=own, new=new
+                    )
+                )
+
+
+def _before(op: Op) -> Value:
+    """What was there before this step first wrote to it."""
+    value = op.values[0]
+    while value.by is not None and (value.by.in_place or value.by.name in ("data", "detach")) and value.by.values:
+        value = value.by.values[0]
+    return value

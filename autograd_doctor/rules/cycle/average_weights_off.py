@@ -1,0 +1,171 @@
+"""AD121 average-weights-off: a moving average of weights is no average, for its own weights do not add up to one."""
+
+# mypy: allow-untyped-defs, allow-untyped-calls
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_doctor.events.cycle import AverageWeighed
+from autograd_doctor.findings import Finding
+from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.trace import Trace
+from autograd_doctor.views.lines import in_several_steps
+
+
+def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    off = [event for event in trace.of(AverageWeighed) if _is_off(event, tunables["rounding"])]
+    for events in in_several_steps(trace, off, lambda event: event.location, tunables["steps"]):
+        yield _finding(trace, events)
+
+
+def _is_off(event: AverageWeighed, rounding: float) -> bool:
+    """Weights that add up to one average, unless one is negative; what is added to a whole one is a sum."""
+    if event.own == 1.0 and event.new > 0:
+        return False
+    return abs(event.own + event.new - 1.0) > rounding or min(event.own, event.new) < -rounding
+
+
+def _finding(trace: Trace, events: list[AverageWeighed]) -> Finding:
+    first, steps = events[0], len({event.step for event in events})
+    leaves = first.own > 1.0 and first.new < 0.0
+    names = trace.parameter_names(first.parameters)
+    if leaves:
+        becomes = f"moves away from {names}, further with each step"
+    elif abs(first.own) < 1.0:
+        becomes = f"comes to {first.new / (1.0 - first.own):.3g} times {names}"
+    else:
+        becomes = f"is no average of {names}, and grows"
+    return RULE.finding(
+        f"each update keeps {first.own:.6g} of the average and adds {first.new:.6g} of the new weights: it {becomes}",
+        subject=trace.parameter_name(first.parameters[0]),
+        location=first.location,
+        severity="error" if leaves else "warning",
+        confidence="high" if leaves else "medium",
+        help="let the two add up to 1, none below 0: `average.mul_(decay).add_(weights, alpha=1 - decay)`, or "
+        "`average.lerp_(weights, 1 - decay)`",
+        evidence={
+            "kept": first.own,
+            "added": first.new,
+            "parameters": [trace.parameter_name(parameter) for parameter in first.parameters[:20]],
+            "number_of_parameters": len(first.parameters),
+            "steps": steps,
+        },
+        step_first=first.step + 1,
+        step_count=steps,
+        parameters=first.parameters,
+    )
+
+
+def bad() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+    average = copy.deepcopy(model)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(8):
+        x = torch.randn(32, 8)
+        loss = nn.functional.mse_loss(model(x), x.sum(dim=1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        with torch.no_grad():
+            for kept, new in zip(average.parameters(), model.parameters(), strict=True):
+                kept.add_(0.01 * (kept - new))  # <- AD121
+    average(x)
+
+
+def bad_weights_of_two_decays() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+    target = copy.deepcopy(model).requires_grad_(False)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(8):
+        x = torch.randn(32, 8)
+        goal = x.sum(dim=1, keepdim=True) + 0.9 * target(x)
+        loss = nn.functional.mse_loss(model(x), goal)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        for kept, new in zip(target.parameters(), model.parameters(), strict=True):
+            kept.data.mul_(0.99).add_(new.data, alpha=0.1)  # <- AD121
+
+
+def good() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+    average = copy.deepcopy(model)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for step in range(8):
+        x = torch.randn(32, 8)
+        loss = nn.functional.mse_loss(model(x), x.sum(dim=1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        decay = min(0.99, (1 + step) / (10 + step))
+        with torch.no_grad():
+            for kept, new in zip(average.parameters(), model.parameters(), strict=True):
+                kept.sub_((1 - decay) * (kept - new))
+    average(x)
+
+
+def good_sum_of_snapshots() -> None:
+    """Weights are added up, and divided by their number at the end."""
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+    total = [torch.zeros_like(weight) for weight in model.parameters()]
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(8):
+        x = torch.randn(32, 8)
+        loss = nn.functional.mse_loss(model(x), x.sum(dim=1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        with torch.no_grad():
+            for kept, new in zip(total, model.parameters(), strict=True):
+                kept.add_(new)
+    soup = copy.deepcopy(model)
+    with torch.no_grad():
+        for weight, kept in zip(soup.parameters(), total, strict=True):
+            weight.copy_(kept / 8)
+    soup(x)
+
+
+RULE = Rule(
+    code="AD121",
+    name="average-weights-off",
+    severity="error",
+    title="a moving average of weights is no average",
+    observes="What is written in place to tensors that no optimizer holds, step after step: how much of what was there "
+    "stays, and how much of a trained parameter is added.",
+    why="An exponential moving average keeps a share of itself and takes the rest from the new weights. With a sign "
+    "turned it runs away from them; with shares that do not add up to 1 it settles at a multiple of them. Whatever is "
+    "evaluated, or taken as a target, is not the model that was trained.",
+    fix="Let both shares add up to 1: `average.lerp_(weights, 1 - decay)`.",
+    fine="Sums of weights that are divided by their number later, and copies.",
+    needs=(AverageWeighed,),
+    examine=examine,
+    bad=(bad, bad_weights_of_two_decays),
+    good=(good, good_sum_of_snapshots),
+    tunables={"steps": 2, "rounding": 0.001},
+    about="loop",
+    references=("https://docs.pytorch.org/docs/stable/optim.html#weight-averaging-swa-and-ema",),
+)

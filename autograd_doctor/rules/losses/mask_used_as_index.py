@@ -4,60 +4,82 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from autograd_doctor.events.tapes import TapeSealed
 from autograd_doctor.findings import Finding, Location
+from autograd_doctor.operations import MOVES
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.tape import Op, Tape, Value
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.tapes import Seen, seen_in_steps
 
+_YES_AND_NO = MOVES | {"float", "int", "long", "mul", "short", "sub", "to", "type", "type_as", "where"}
+
+
+class _Pick(NamedTuple):
+    """with_partner: the same index also picks from something else, as a mask does from predictions and targets."""
+
+    mask: Value
+    with_partner: bool
+
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for seen in seen_in_steps(trace, _masks, tunables["steps"]):
-        if seen.found.count >= tunables["rows"]:
+        if seen.found.mask.count >= tunables["rows"]:
             yield _finding(seen)
 
 
-def _finding(seen: Seen[Value]) -> Finding:
-    rows = seen.found.count
+def _finding(seen: Seen[_Pick]) -> Finding:
+    rows = seen.found.mask.count
     return RULE.finding(
-        f"all {rows} numbers of this index are 0 or 1, and were truth values before: as whole numbers they pick row 0 "
-        f"or row 1, {rows} times, where a mask would choose among {rows} rows",
+        f"all {rows} numbers of this index are 0 or 1: as whole numbers they pick entry 0 or entry 1, {rows} times, "
+        f"where a mask would choose among {rows}; nothing else of what they pick from reaches the loss",
         subject="index",
         location=seen.location,
-        help="index with the truth values themselves: `x[mask.bool()]`, or leave out the cast to whole numbers",
-        evidence={"rows": rows, "steps": seen.steps},
+        severity="error" if seen.found.with_partner else "warning",
+        confidence="high" if seen.found.with_partner else "medium",
+        help="index with truth values: `x[mask.bool()]`, or leave out the cast to whole numbers",
+        evidence={"numbers": rows, "steps": seen.steps},
         step_first=seen.step + 1,
         step_count=seen.steps,
     )
 
 
-def _masks(tape: Tape) -> Iterator[tuple[Location | None, Value]]:
-    """Whole numbers 0 and 1, of truth values, one for each row of what they pick from, which has learned."""
+def _masks(tape: Tape) -> Iterator[tuple[Location | None, _Pick]]:
+    """Whole numbers 0 and 1, one for each entry of what they pick from, which has learned and is not used otherwise."""
     for op in tape.named("__getitem__", "index_select"):
-        if len(op.values) == 2 and op.values[0].learns and _picks_for_each_row(op):
-            index = op.values[1]
-            if index.kind == "int" and index.span is not None and _is_zero_or_one(*index.span) and _was_truth(index):
-                yield op.location, index
+        if len(op.values) != 2 or not op.values[0].learns or not _picks_for_each_entry(op):
+            continue
+        source, index = op.values
+        others = [use for use in source.uses if index not in use.values]
+        partners = [use for use in index.uses if use.name == op.name and use.values[0] is not source]
+        if index.kind == "int" and index.span == (0, 1) and not others:
+            if partners and (index.by is None or _was_truth(index)):
+                yield op.location, _Pick(index, with_partner=True)
+            elif _was_truth(index):
+                yield op.location, _Pick(index, with_partner=False)
 
 
-def _picks_for_each_row(op: Op) -> bool:
-    """Whether the index has as many numbers as one axis of what it picks from, so that the shape stays."""
+def _picks_for_each_entry(op: Op) -> bool:
+    """Whether the index has as many numbers as one axis of what it picks from, or as its first ones."""
     source, index = op.values
-    return len(index.shape) == 1 and index.count in source.shape and op.output.shape == source.shape
+    if len(index.shape) == 1:
+        return index.count in source.shape and op.output.shape == source.shape
+    first = source.shape[: len(index.shape)]
+    return index.shape == first and op.output.shape == (*index.shape, *source.shape[1:])
 
 
-def _is_zero_or_one(low: float, high: float) -> bool:
-    return low >= 0 and high <= 1
-
-
-def _was_truth(index: Value) -> bool:
-    """Whether it was a comparison, or another mask, before it was cast to whole numbers."""
-    value: Value | None = index
-    while value is not None and value.kind == "int":
-        value = value.by.values[0] if value.by is not None and value.by.values else None
-    return value is not None and value.kind == "bool"
+def _was_truth(value: Value) -> bool:
+    """Whether it says yes and no: a comparison, or what only casts, products and complements have made of some."""
+    if value.kind == "bool":
+        return True
+    op = value.by
+    if op is None or not op.values or op.name not in _YES_AND_NO:
+        return False
+    if op.name == "where":
+        return op.values[0].kind == "bool" and set(op.numbers) <= {0, 1} and len(op.values) == 1
+    return set(op.numbers) <= {1} and all(_was_truth(each) for each in op.values)
 
 
 def bad() -> None:
@@ -136,12 +158,14 @@ RULE = Rule(
     name="mask-used-as-index",
     severity="error",
     title="a mask of whole numbers is used as an index",
-    observes="What is picked by an index from values that have learned: whether all its numbers are 0 or 1, were truth "
-    "values before, and are as many as the axis that they pick from has entries.",
+    observes="What is picked by an index from values that have learned, of which nothing else reaches the loss: "
+    "whether the numbers of the index are 0 and 1, as many as there are entries to choose among, and either were truth "
+    "values before or pick from something else as well, as a mask does from predictions and targets.",
     why="Truth values choose among rows; whole numbers name them. As `long`, the mask `True, False, True` picks the "
     "rows 1, 0, 1. The shape is as before, nothing fails, and all but two samples of a batch teach nothing.",
     fix="Keep a mask as `bool`: `scores[tags >= 0]`, or `scores[mask.bool()]` where it comes as whole numbers.",
-    fine="An index of zeros and ones into a table of two rows or two columns, and permutations.",
+    fine="An index of zeros and ones into a table of two rows or two columns, into rows that are used in other ways as "
+    "well, positions that were counted or accumulated, and permutations.",
     needs=(TapeSealed,),
     examine=examine,
     bad=(bad,),

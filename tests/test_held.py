@@ -14,7 +14,7 @@ from torch import nn
 
 from autograd_doctor.events.errors import FunctionJudged
 from autograd_doctor.instruments.errors.functions import Functions
-from autograd_doctor.reading.held import held, is_still
+from autograd_doctor.reading.held import doubled, held, is_still
 from tests.watching import watching
 
 
@@ -128,3 +128,9 @@ def test_objects_stay_the_same_until_something_but_a_count_changes() -> None:
         assert not is_still(copied, {**value, name: changed})
     value["grid"].points[0] = 1
     assert not is_still(copied, value)
+
+
+def test_copies_lie_in_one_piece_so_that_elements_can_be_moved() -> None:
+    transposed = torch.arange(6.0).reshape(2, 3).T
+    assert doubled(transposed).is_contiguous()
+    assert torch.equal(doubled(transposed), transposed.double())

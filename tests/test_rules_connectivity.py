@@ -10,6 +10,7 @@ from autograd_doctor.events.connectivity import (
     ForwardsWithoutBackward,
     GradModeLeftOff,
     IdleForwardUsed,
+    IdleOutputSeen,
     LeafCollected,
     LeafUsed,
     LossDropped,
@@ -18,6 +19,7 @@ from autograd_doctor.events.connectivity import (
     SamplesUsed,
     TermIdle,
     TermUsed,
+    WritesTakenBack,
 )
 from autograd_doctor.events.errors import OperationFailed
 from autograd_doctor.events.event import Event
@@ -795,6 +797,34 @@ def test_statistics_adapted_outside_of_training_steps_are_silent() -> None:
     assert examined(frozen_statistics_move.RULE, *norm(frozen=True), later, steps(4, {1: 1.0})) == []
 
 
+def previewed(*, compared: bool = False, borrowed: bool = False, line: int = 7) -> IdleOutputSeen:
+    return IdleOutputSeen(step=2, module=0, location=at(line), compared=compared, borrowed=borrowed)
+
+
+@pytest.mark.parametrize(
+    ("more", "is_fault"),
+    [
+        ((previewed(),), False),
+        ((previewed(compared=True, borrowed=True),), False),
+        ((), True),
+        ((previewed(line=8),), True),
+        ((previewed(), previewed(compared=True)), True),
+        ((previewed(), forward(1, training=False, grad_enabled=False)), True),
+    ],
+    ids=["shown", "of adapted weights", "not followed", "elsewhere", "compared as well", "in eval mode as well"],
+)
+def test_what_is_only_shown_may_use_batch_statistics(more: tuple[Event, ...], is_fault: bool) -> None:
+    who = (module(0, ENCODER), steps(8, {ENCODER: 1.0}), *(forward(step, training=True) for step in range(8)))
+    idle = forward(3, training=True, grad_enabled=False, in_train=["norm"], statistics_moved=["norm"], line=7)
+    assert bool(examined(evaluation_in_train_mode.RULE, *who, idle, *more)) is is_fault
+
+
+def test_dropout_has_no_statistics_to_show() -> None:
+    who = (module(0, ENCODER), steps(8, {ENCODER: 1.0}), *(forward(step, training=True) for step in range(8)))
+    idle = forward(3, training=True, grad_enabled=False, in_train=["drop"], line=7)
+    assert examined(evaluation_in_train_mode.RULE, *who, idle, previewed())
+
+
 # ----------------------------------------------------------------------------------------------------------- AD215
 
 
@@ -810,6 +840,14 @@ def test_undone_parameter_is_an_error_and_a_projected_one_a_warning() -> None:
     assert (line(finding), finding.severity, finding.confidence) == (7, "error", "high")
     (finding,) = examined(parameter_written_in_forward.RULE, WHO, writing(), steps(4, {0: 1.0}))
     assert (finding.severity, finding.confidence) == ("warning", "low")
+
+
+def test_what_is_taken_back_before_each_step_is_lent() -> None:
+    undone = writing(undone_parameters=[ENCODER])
+    back = WritesTakenBack(step=1, parameters=[ENCODER])
+    assert examined(parameter_written_in_forward.RULE, WHO, undone, back, steps(4, {0: 1.0})) == []
+    left = WritesTakenBack(step=2, parameters=[], left=[ENCODER])
+    assert examined(parameter_written_in_forward.RULE, WHO, undone, back, left, steps(4, {0: 1.0}))
 
 
 def test_average_that_no_gradient_reaches_may_be_written() -> None:

@@ -214,6 +214,20 @@ def test_gradient_where_the_forward_is_flat_is_less_sure() -> None:
     assert finding.confidence == "medium"
 
 
+def test_what_may_be_an_estimator_is_a_warning_unless_somebody_asked() -> None:
+    cosine = {
+        "input": 0,
+        "error": 1.0,
+        "expected": 1.0,
+        "found": 2.0,
+        "reason": "its direction agrees to 0.90 (cosine)",
+    }
+    (finding,) = findings("AD507", judged("differs", **cosine))
+    assert (finding.severity, finding.confidence, finding.notes) == ("warning", "medium", (cosine["reason"],))
+    (finding,) = findings("AD507", judged("differs", requested=True, **cosine))
+    assert (finding.severity, finding.confidence) == ("error", "high")
+
+
 def test_a_surrogate_is_named_to_who_asked_about_it() -> None:
     (finding,) = findings("AD507", judged("surrogate", reason="it is what it is", requested=True))
     assert finding.severity == "info"

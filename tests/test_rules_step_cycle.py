@@ -781,18 +781,31 @@ def test_parameters_that_may_rest(step: Callable[[int], Event]) -> None:
     assert not judge(parameters_unchanged.RULE, repeat(5, lambda i: [step(i)], *seen("w", "b"), built()))
 
 
-def rounded(shares: Sequence[float], *, moved: Sequence[int] = (1, 2, 3), rate: float = 0.1) -> list[Event]:
-    """Steps that leave these shares of the values of four parameters as they are."""
+def rounded(
+    shares: Sequence[float],
+    *,
+    moved: Sequence[int] = (1, 2, 3),
+    rate: float = 0.1,
+    steps: int = 5,
+    arrived: float | None = None,
+) -> list[Event]:
+    """Steps that leave these shares of the values of four parameters as they are; `arrived`: moved in the end."""
     four = list(range(4))
 
     def iteration(i: int) -> list[Event]:
         history = GradientUse(parameters=four, backwards=[i], norms=[1.0] * 4)
         sizes = UpdatesMeasured(
-            step=i, optimizer=0, parameters=four, weights=[1.0] * 4, updates=[0.1] * 4, still=dict(enumerate(shares))
+            step=i,
+            optimizer=0,
+            parameters=four,
+            weights=[1.0] * 4,
+            updates=[0.1] * 4,
+            still=dict(enumerate(shares)),
+            arrived={} if arrived is None else dict.fromkeys(four, arrived),
         )
         return [stepped(i, history, moved=list(moved), learning_rates=[rate]), sizes]
 
-    return repeat(5, iteration, *seen("w", "b", "c", "d", dtype="bfloat16"), built(parameters=four))
+    return repeat(steps, iteration, *seen("w", "b", "c", "d", dtype="bfloat16"), built(parameters=four))
 
 
 def test_updates_that_are_rounded_away_in_most_values() -> None:
@@ -817,6 +830,21 @@ def test_parameters_of_which_only_one_never_moves() -> None:
 )
 def test_values_of_16_bits_that_may_stay(events: list[Event]) -> None:
     assert not judge(parameters_unchanged.RULE, events)
+
+
+@pytest.mark.parametrize(
+    ("steps", "arrived", "is_lost"),
+    [(5, 0.08, True), (5, 0.1, False), (25, 0.15, True), (25, 0.2, False), (400, 0.45, True), (400, 0.5, False)],
+)
+@pytest.mark.parametrize("moved", [(1, 2, 3), ()], ids=["some values move", "none moved in those that were compared"])
+def test_what_steps_lose_may_arrive_later(steps: int, arrived: float, is_lost: bool, moved: Sequence[int]) -> None:
+    events = rounded([0.97, 0.965, 0.97, 0.97], steps=steps, arrived=arrived, moved=moved)
+    assert bool(judge(parameters_unchanged.RULE, events)) is is_lost
+
+
+def test_what_never_moved_has_not_arrived() -> None:
+    assert judge(parameters_unchanged.RULE, rounded([1.0] * 4, steps=40, arrived=0.01))
+    assert not judge(parameters_unchanged.RULE, rounded([1.0] * 4, steps=40, arrived=0.02))
 
 
 def test_steps_that_are_undone() -> None:

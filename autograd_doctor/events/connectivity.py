@@ -46,6 +46,16 @@ class FlagIgnored(Event, frozen=True):
     location: Location | None
 
 
+class WritesTakenBack(Event, frozen=True):
+    """Parameters that a forward had written to held again, when an optimizer began its step, what they had held before.
+
+    `left` did not. Said when it becomes so.
+    """
+
+    parameters: list[int]
+    left: list[int] = []
+
+
 class ForwardsWithoutBackward(Event, frozen=True):
     """Forward passes of a root module in one step built graphs that no backward ever used.
 
@@ -60,6 +70,19 @@ class ForwardsWithoutBackward(Event, frozen=True):
     bytes_held: int
     seconds: float = 0.0
     called_from: Location | None = None
+
+
+class IdleOutputSeen(Event, frozen=True):
+    """What a root module gave in train mode without gradients was followed until the next step.
+
+    compared: with data that it was not made of, as a score is, or it left torch where it may have been. borrowed: the
+    module ran with other weights in the place of its own. Said once of each line and answer.
+    """
+
+    module: int
+    location: Location | None
+    compared: bool
+    borrowed: bool = False
 
 
 class IdleForwardUsed(Event, frozen=True):

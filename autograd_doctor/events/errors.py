@@ -64,16 +64,16 @@ class OperationFailed(Event, frozen=True):
 class FunctionJudged(Event, frozen=True):
     """A custom `autograd.Function` was put through gradcheck on the inputs it met, cut to a small size.
 
-    verdict: "right", "wrong", "surrogate" (forward piecewise constant, or a straight-through gradient by design),
-    "not judged" (with `reason`). input: position of the worst input, error: largest absolute difference.
-    double: gradgradcheck was run instead. judged_on: the tensors that it was called with, under the names of the
-    parameters of its forward. requested: the run was for its sake (`doctor gradcheck`).
+    verdict: "right", "wrong" (`reason` says by what a mistake shows), "differs" (it may be an estimator), "surrogate"
+    (an estimator by design), "not judged" (with `reason`). input: position of the worst input, error: largest absolute
+    difference. double: gradgradcheck was run instead. judged_on: the tensors that it was called with, under the names
+    of the parameters of its forward. requested: the run was for its sake (`doctor gradcheck`).
     """
 
     function: str
     location: Location | None
     applied_at: Location | None
-    verdict: Literal["right", "wrong", "surrogate", "not judged"]
+    verdict: Literal["right", "wrong", "differs", "surrogate", "not judged"]
     reason: str = ""
     input: int | None = None
     error: float | None = None

@@ -48,6 +48,13 @@ class ParameterCopied(Event, frozen=True):
     location: Location | None
 
 
+class ValuesShared(Event, frozen=True):
+    """The values of a parameter that no optimizer holds lie within one that this optimizer steps."""
+
+    parameter: int
+    optimizer: int
+
+
 class ParameterFrozen(Event, frozen=True):
     """A parameter was told to require no gradient; said once for each line that does it, unknown if in a light step.
 

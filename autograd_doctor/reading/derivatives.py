@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
 from torch.autograd import gradcheck, gradgradcheck
 
+from autograd_doctor.reading.estimators import estimated
 from autograd_doctor.reading.held import doubled
-from autograd_doctor.reading.slopes import Case, Slopes, near, slopes
+from autograd_doctor.reading.iterates import held_slopes
+from autograd_doctor.reading.slips import slip
+from autograd_doctor.reading.slopes import Case, Slopes, slopes
 from autograd_doctor.reading.surrogates import purpose
+from autograd_doctor.reading.trials import alone
 
 _MOST_CUT, _MOST_WHOLE = 160, 512
 """Elements of all inputs together: each costs four forwards; a cut function is judged in a tenth of a second."""
@@ -26,6 +30,8 @@ _DIRECTIONS, _ALONG = 3, 1e-6
 _AGREE_RELATIVE, _AGREE_OF_NORM = 1e-2, 1e-3
 """As for single entries (`slopes.near`)."""
 _FINE_STEPS, _STEP = 8, 1e-5
+_PARTIAL = "the derivative through the last rounds of the forward's loop"
+
 _COARSE, _BENT = 1e-9, 1e-4
 """A smooth forward bends by the square of the step; one that bends by more than these parts of its values and of its
 rise computes more coarsely than in float64."""
@@ -33,9 +39,12 @@ rise computes more coarsely than in float64."""
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came out; `input` counts from 0, `expected` is the difference quotient, `found` what backward returned."""
+    """What came out; `input` counts from 0, `expected` is the difference quotient, `found` what backward returned.
 
-    verdict: Literal["right", "wrong", "surrogate", "not judged"]
+    "wrong" where `reason` says by what a mistake shows, "differs" where it may be an estimator.
+    """
+
+    verdict: Literal["right", "wrong", "differs", "surrogate", "not judged"]
     reason: str = ""
     input: int | None = None
     error: float | None = None
@@ -57,10 +66,35 @@ def judge(case: Case) -> Verdict:
     if not wrong:
         unclear = not all(bool(slope.reliable.any()) for slope in found)
         return Verdict("not judged", "its forward is too coarse to measure") if unclear else Verdict("right")
-    reason = purpose(case, leaves, found, wrong)
-    if not reason and any(_is_coarse(case, leaves, index, found[index]) for index in wrong):
+    if reason := purpose(case, leaves, found, wrong):
+        return Verdict("surrogate", reason)
+    if any(_is_coarse(case, leaves, index, found[index]) for index in wrong):
         return Verdict("not judged", "it computes more coarsely than its inputs allow")
-    return Verdict("surrogate", reason) if reason else _worst(found, wrong, case.wanted)
+    if reason := estimated(case, leaves, found, wrong):
+        return Verdict("surrogate", reason)
+    with alone():
+        is_partial, mistake = _through_last_rounds(case, leaves, found, wrong)
+    if is_partial:
+        return Verdict("surrogate", f"it is {_PARTIAL} alone")
+    return _worst(
+        found, wrong, case.wanted, mistake or slip([leaf.shape for leaf in leaves], found, wrong, case.wanted)
+    )
+
+
+def _through_last_rounds(
+    case: Case, leaves: Sequence[torch.Tensor], found: Sequence[Slopes], wrong: Sequence[int]
+) -> tuple[bool, str]:
+    """Whether it is the derivative of a part of the forward's loop, and what else is wrong with it if it is no more."""
+    mistakes = []
+    for partial in held_slopes(case, leaves, found):
+        still_wrong = [index for index in wrong if bool(partial[index].wrong.any())]
+        is_explained = any(bool(partial[index].returned.any()) for index in set(wrong) - set(still_wrong))
+        if not still_wrong and is_explained:
+            return True, ""
+        mistake = slip([leaf.shape for leaf in leaves], partial, still_wrong, case.wanted) if still_wrong else ""
+        if mistake or is_explained:
+            mistakes.append(f"beside {_PARTIAL}, {mistake or 'some inputs have another'}")
+    return False, next(iter(mistakes), "")
 
 
 def judge_twice(case: Case) -> Verdict:
@@ -108,18 +142,23 @@ def _agrees_through(
     return abs(slope - measured) <= room
 
 
-def _worst(found: Sequence[Slopes], wrong: Sequence[int], wanted: Sequence[int]) -> Verdict:
+def _worst(found: Sequence[Slopes], wrong: Sequence[int], wanted: Sequence[int], mistake: str) -> Verdict:
     index = max(wrong, key=lambda i: float(_errors(found[i]).max()))
     errors = _errors(found[index])
     at = int(errors.argmax())
-    verdict = Verdict(
-        "wrong",
+    return Verdict(
+        "wrong" if mistake else "differs",
+        reason=mistake or f"its direction agrees with that of the derivative to {_cosine(found[index]):.2f} (cosine)",
         input=wanted[index],
         error=float(errors.reshape(-1)[at]),
         expected=float(found[index].measured.reshape(-1)[at]),
         found=float(found[index].returned.reshape(-1)[at]),
     )
-    return replace(verdict, reason=_swapped(found, wrong, wanted) or _scaled(found[index]))
+
+
+def _cosine(slope: Slopes) -> float:
+    returned, measured = slope.returned * slope.reliable, slope.measured * slope.reliable
+    return float((returned * measured).sum() / (returned.norm() * measured.norm()))
 
 
 def _is_coarse(case: Case, leaves: Sequence[torch.Tensor], index: int, slope: Slopes) -> bool:
@@ -138,28 +177,6 @@ def _is_coarse(case: Case, leaves: Sequence[torch.Tensor], index: int, slope: Sl
 
 def _errors(slope: Slopes) -> torch.Tensor:
     return (slope.returned - slope.measured).abs() * slope.wrong
-
-
-def _swapped(found: Sequence[Slopes], wrong: Sequence[int], wanted: Sequence[int]) -> str:
-    for left in wrong:
-        for right in wrong:
-            fits = left < right and found[left].returned.shape == found[right].measured.shape
-            if fits and _agree(found[left], found[right]) and _agree(found[right], found[left]):
-                return f"the gradients of inputs {wanted[left] + 1} and {wanted[right] + 1} are swapped"
-    return ""
-
-
-def _agree(returned: Slopes, measured: Slopes) -> bool:
-    return bool(near(returned.returned, measured.measured)[measured.reliable].all())
-
-
-def _scaled(slope: Slopes) -> str:
-    """Whether all of the gradient is off by one factor."""
-    size = float((slope.measured**2 * slope.reliable).sum())
-    factor = float((slope.returned * slope.measured * slope.reliable).sum()) / size if size else 0.0
-    if factor and bool(near(slope.returned, factor * slope.measured)[slope.reliable].all()):
-        return f"all of it is {factor:.4g} times the derivative"
-    return ""
 
 
 # --------------------------------------------------------------------------------------------------------- cutting down

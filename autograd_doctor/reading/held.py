@@ -68,11 +68,13 @@ def is_still(copied: Any, thing: Any) -> bool:
 
 
 def doubled(tensor: torch.Tensor) -> torch.Tensor:
-    """A copy without a graph, in double precision if it holds no integers."""
-    values = tensor.detach()
+    """A copy without a graph, in one piece, in double precision if it holds no integers."""
+    values = tensor.detach().clone()
+    if values.layout is torch.strided:
+        values = values.contiguous()
     if values.is_complex():
-        return values.to(torch.complex128, copy=True)
-    return values.to(torch.float64, copy=True) if values.is_floating_point() else values.clone()
+        return values.to(torch.complex128)
+    return values.to(torch.float64) if values.is_floating_point() else values
 
 
 def _things_in(thing: Any) -> Iterator[Any]:

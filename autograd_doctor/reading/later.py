@@ -193,7 +193,7 @@ def sees_itself(module: nn.Module, args: Any, kwargs: Any, tokens: torch.Tensor)
 
 
 def heeds(module: nn.Module, args: Any, kwargs: Any, tokens: torch.Tensor) -> bool:
-    """Whether what a copy returns for some place depends on these tokens of what it is given."""
+    """Whether what a copy returns for some place depends on these tokens of what it is given. Raises `Undecided`."""
 
     def called() -> list[torch.Tensor]:
         with alone():
@@ -201,6 +201,8 @@ def heeds(module: nn.Module, args: Any, kwargs: Any, tokens: torch.Tensor) -> bo
         return [each.clone() for each in _by_time(tensors_in([output], EVERYTHING), tokens.shape, 1)]
 
     before = called()
+    if _difference(before, called()) > 0:
+        raise Undecided("what it returns is another each time")
     with _changed(tokens, 1, 0):
         after = called()
     return bool(before) and _difference(before, after) > TOLERANCE

@@ -99,7 +99,11 @@ def near(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
 
 def slopes(case: Case, leaves: Sequence[torch.Tensor], index: int) -> Slopes:
     """The slopes of all outputs with respect to one leaf."""
-    returned = jacobian(case, leaves, index)
+    return against(jacobian(case, leaves, index), case, leaves, index)
+
+
+def against(returned: torch.Tensor, case: Case, leaves: Sequence[torch.Tensor], index: int) -> Slopes:
+    """What was returned for one leaf, beside the difference quotients of a call."""
     here = case.values(leaves)
     fine, coarse = (_quotients(case, leaves, index, here, step) for step in _STEPS)
     smooth = near(*fine) & near(*coarse)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from autograd_doctor.events.steps import BackwardRan, ForwardRan, OptimizerStepped
-from autograd_doctor.events.subjects import ParameterFrozen
+from autograd_doctor.events.subjects import ParameterFrozen, ValuesShared
 from autograd_doctor.trace import Trace
 
 
@@ -31,6 +31,7 @@ def left_out(trace: Trace, minimum: int) -> set[int]:
         {leaf for leaf, count in written.items() if count >= minimum}
         - (trace.optimized - let_go.keys())
         - by_hand
+        - {event.parameter for event in trace.of(ValuesShared)}
         - {leaf for event in trace.of(ForwardRan) for leaf in event.written_parameters}
     )
 

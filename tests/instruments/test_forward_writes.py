@@ -9,6 +9,7 @@ import torch
 from torch import nn
 from torch.optim import SGD
 
+from autograd_doctor.events.connectivity import WritesTakenBack
 from autograd_doctor.instruments.connectivity import forward_writes as module
 from autograd_doctor.instruments.connectivity.forward_writes import ForwardWrites
 from autograd_doctor.reading.operation_kinds import Kind
@@ -194,3 +195,73 @@ def test_tensors_of_inference_mode_have_no_versions():
             run.number(parameter)
         run.find(ForwardWrites).begin(model, 0, trains=True)
         assert run.find(ForwardWrites).end(0) == module._NOTHING
+
+
+@pytest.mark.parametrize(
+    ("put_back", "is_back"),
+    [
+        (lambda weight, before: weight.copy_(before), True),
+        (lambda weight, before: weight.copy_(before + 1e-6), True),
+        (lambda weight, before: weight.copy_(before + 1e-2), False),
+        (lambda weight, before: None, False),
+        (lambda weight, before: weight.set_(torch.cat([before, before])), None),
+    ],
+    ids=["to the bit", "but for rounding", "nearly", "not", "another shape"],
+)
+@pytest.mark.parametrize("in_closure", [False, True])
+def test_what_a_forward_wrote_may_be_taken_back_before_the_step(put_back, is_back, in_closure):
+    with inventing(ForwardWrites) as run:
+        model, writes = known(run), run.find(ForwardWrites)
+        sgd = SGD(model.parameters(), lr=0.1)
+        for _ in range(4):
+            writes.begin(model, 0, trains=True)
+            before = model.weight.detach().clone()
+            with torch.no_grad():
+                model.weight.add_(0.5)
+            writes.end(run.steps)
+            with torch.no_grad():
+                put_back(model.weight, before)
+            with run.step(sgd, closure=in_closure) as call:
+                if in_closure:
+                    assert run.of(WritesTakenBack)[1:] == []
+                    with run.closure(call):
+                        pass
+        said = [(event.parameters, event.left) for event in run.of(WritesTakenBack)]
+        assert said == {True: [([0], [])], False: [([], [0])], None: []}[is_back]
+
+
+def test_it_is_said_again_when_it_changes_and_looked_at_by_the_optimizer_concerned():
+    with inventing(ForwardWrites) as run:
+        model, writes = known(run), run.find(ForwardWrites)
+        mine, other = SGD(model.parameters(), lr=0.1), SGD([nn.Parameter(torch.ones(1))], lr=0.1)
+        for takes_back in (True, True, False, True):
+            writes.begin(model, 0, trains=True)
+            with torch.no_grad():
+                model.weight.add_(0.5)
+            writes.end(run.steps)
+            run.train(other)
+            if takes_back:
+                with torch.no_grad():
+                    model.weight.sub_(0.5)
+            run.train(mine)
+        assert [(event.parameters, event.left) for event in run.of(WritesTakenBack)] == [
+            ([0], []),
+            ([], [0]),
+            ([0], []),
+        ]
+
+
+def test_what_a_later_forward_of_the_same_step_finds_is_not_what_was_there_before():
+    with inventing(ForwardWrites) as run:
+        model, writes = known(run), run.find(ForwardWrites)
+        sgd = SGD(model.parameters(), lr=0.1)
+        for _ in range(3):
+            for _ in range(2):
+                writes.begin(model, 0, trains=True)
+                with torch.no_grad():
+                    model.weight.add_(0.5)
+                writes.end(run.steps)
+            with torch.no_grad():
+                model.weight.sub_(1.0)
+            run.train(sgd)
+        assert [(event.parameters, event.left) for event in run.of(WritesTakenBack)] == [([0], [])]

@@ -416,6 +416,43 @@ def test_writes_to_a_parameter_are_updates_by_hand():
             assert run.find(Tensors).get(a) is None
 
 
+def test_writes_to_a_vector_update_the_parameters_that_are_slices_of_it():
+    flat = torch.ones(9)
+    a, b, other = (nn.Parameter(torch.ones(3)) for _ in range(3))
+    with inventing(Lineage) as run:
+        run.operated("sub_", flat, flat, grad_enabled=False)
+        numbers = [run.number(each) for each in (a, b, other)]
+        for each, values in ((a, flat[:3]), (b, flat[3:6])):
+            each.data = values
+            run.operated("data.__set__", None, each, values)
+        for target, moved in ((flat, [a, b]), (flat[2:4], [a, b]), (flat[4:], [b]), (flat[6:], [])):
+            with run.backward(torch.ones(())):
+                for each in (a, b, other):
+                    each.grad = torch.ones(3)
+            before = len(run.of(OptimizerStepped))
+            run.operated("sub_", target, target, grad_enabled=False)
+            run.find(Ledger).catch_up()
+            said = run.of(OptimizerStepped)[before:]
+            assert [event.moved for event in said] == ([[run.number(each) for each in moved]] if moved else [])
+        assert numbers == [0, 1, 2]
+
+
+def test_a_vector_that_holds_all_values_is_no_copy_of_other_parameters():
+    a, b = nn.Parameter(torch.ones(3)), nn.Parameter(torch.ones(3))
+    with inventing(Lineage) as run:
+        for each in (a, b):
+            run.number(each)
+        for fresh in (True, False):
+            with run.backward(torch.ones(())):
+                if fresh:
+                    a.grad, b.grad = torch.ones(3), torch.ones(3)
+            vector = run.operated("cat", torch.ones(6), [a.detach(), b.detach()], grad_enabled=False)
+            run.find(Tensors).put(vector, run.find(Tensors).derive(Provenance("cat", None, 0), [a, b]))
+            run.operated("data.__set__", None, a, vector)
+            run.find(Ledger).catch_up()
+            assert (len(run.of(OptimizerStepped)), len(run.of(ParameterCopied))) == (1, int(not fresh))
+
+
 def test_a_graph_that_grows_ends_an_update_by_hand():
     a = weight()
     with inventing(Lineage) as run:

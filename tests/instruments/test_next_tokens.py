@@ -14,7 +14,8 @@ from torch import nn
 from autograd_doctor.events.losses import LookAheadJudged, TargetsAhead
 from autograd_doctor.instruments.losses import next_tokens
 from autograd_doctor.instruments.losses.next_tokens import NextTokens
-from autograd_doctor.reading.later import Shift, is_answer, reads_on, shift_of
+from autograd_doctor.reading.later import Shift, heeds, is_answer, reads_on, shift_of
+from autograd_doctor.reading.trials import Undecided
 from tests.watching import Recorded, watching
 
 
@@ -174,6 +175,20 @@ def test_what_reads_tokens_one_after_the_other(compute: Callable[[torch.Tensor],
     kept = tokens.clone()
     assert reads_on(Reads(compute), (tokens,), {}, tokens) == reads
     assert torch.equal(tokens, kept)
+
+
+@pytest.mark.parametrize(("compute", "expected"), [(lambda x: x, True), (torch.zeros_like, False)])
+def test_what_heeds_tokens(compute: Callable[[torch.Tensor], torch.Tensor], expected: bool) -> None:
+    torch.manual_seed(0)
+    tokens = torch.randint(0, 12, (5, 7))
+    assert heeds(Reads(compute), (tokens,), {}, tokens) is expected
+
+
+def test_noise_of_its_own_is_not_taken_for_heed() -> None:
+    noise = torch.Generator().manual_seed(0)
+    tokens = torch.randint(0, 12, (5, 7))
+    with pytest.raises(Undecided, match="another each time"):
+        heeds(Reads(lambda x: torch.randn(x.shape, generator=noise)), (tokens,), {}, tokens)
 
 
 def test_a_model_that_is_given_its_targets_is_told() -> None:

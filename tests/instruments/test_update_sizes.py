@@ -113,3 +113,19 @@ def test_values_of_16_bits_that_a_step_leaves_as_they_are() -> None:
         (event,) = run.of(UpdatesMeasured)
     assert list(event.still.values()) == [pytest.approx(1 / 3)]
     assert list(event.still) == event.parameters[:1]
+
+
+def test_values_of_16_bits_that_have_moved_since_the_first_step() -> None:
+    weight = nn.Parameter(torch.ones(4, dtype=torch.bfloat16))
+    weight.grad = torch.tensor([1.0, 1.0, 1.0, 0.0], dtype=torch.bfloat16)
+    optimizer = SGD([weight], lr=0.0)
+    with inventing(UpdateSizes) as run:
+        for moved in ([0], [0], [1], []):
+            with run.step(optimizer):
+                weight.data[moved] += 1
+        with run.step(optimizer):
+            weight.data.fill_(1.0)
+        weight.data, weight.grad = torch.ones(2, dtype=torch.bfloat16), torch.ones(2, dtype=torch.bfloat16)
+        stepped(run, optimizer)
+        arrived = [next(iter(event.arrived.values())) for event in run.of(UpdatesMeasured)]
+    assert arrived == pytest.approx([1 / 3, 1 / 3, 2 / 3, 2 / 3, 2 / 3, 0])

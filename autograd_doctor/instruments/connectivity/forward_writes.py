@@ -1,26 +1,33 @@
-"""Which parameters a forward pass wrote to, where, and whether that undid what an optimizer had learned."""
+"""Which parameters a forward pass wrote to, where, and whether that undid what an optimizer had learned, or was itself
+taken back before the next step."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import nn
 
+from autograd_doctor.events.connectivity import WritesTakenBack
+from autograd_doctor.events.event import Event
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.reading.module_tree import modules_in, parameters_in, parameters_of
 from autograd_doctor.reading.operation_kinds import writes
+from autograd_doctor.reading.optimizer_groups import parameters_of as held_by
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.regions import region_of
 from autograd_doctor.reading.subclasses import storage_address
-from autograd_doctor.reading.tensor_facts import fingerprints
+from autograd_doctor.reading.tensor_facts import fingerprints, read_together
 from autograd_doctor.reading.without_running import attributes, is_a
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.operations import Operation
+from autograd_doctor.signals.optimizers import StepCall
 
 _STEPS = 2
 """Steps in which operations are listened to although nothing was written: a write in a forward is in every forward,
@@ -28,6 +35,9 @@ and one that comes later is found by its version, and its line in the next call.
 _VALUES = 1_000_000
 """Of a parameter that is compared bit for bit in every call that wrote to it, which reads all of it; what a forward
 sets back (a clamp, a norm, a codebook) is seldom larger."""
+_BACK = 1e-3
+"""The part of what a forward changed by which a value that is taken back may be off: noise that was added is taken off
+again with the rounding of both."""
 
 Numbered = list[tuple[int, torch.Tensor]]
 
@@ -59,8 +69,11 @@ class _Armed:
 class ForwardWrites(Instrument):
     """In the first steps every operation is looked at, which finds `.data` too; later only when a version moved.
 
-    The version counter alone does not see `.data`, and does not know the line.
+    The version counter alone does not see `.data`, and does not know the line. What was written once is copied before
+    the next forward, and compared when an optimizer begins: a forward that is undone by then takes nothing from it.
     """
+
+    emits: ClassVar[tuple[type[Event], ...]] = (WritesTakenBack,)
 
     def __init__(self, site: Site, course: Course, parameters: Parameters) -> None:
         super().__init__(site)
@@ -70,6 +83,13 @@ class ForwardWrites(Instrument):
         self._suspects: set[int] = set()
         self._left: dict[int, tuple[int, int | None]] = {}
         self._armed: _Armed | None = None
+        self._before: dict[int, torch.Tensor] = {}
+        self._changes: dict[int, torch.Tensor] = {}
+        self._taken_back: dict[int, bool] = {}
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(signals.steps.began, self._step_began, attention=Attention.LIGHT)
+        self.listen(signals.steps.closure_ended, self._look_at_values, attention=Attention.LIGHT)
 
     def begin(self, module: nn.Module, number: int, *, trains: bool) -> None:
         """A forward begins: remember versions, and listen to operations where they could be the ones that write."""
@@ -77,10 +97,19 @@ class ForwardWrites(Instrument):
         numbers = ((self._parameters.get(parameter), parameter) for _, parameter in parameters_in(module))
         known: Numbered = [(number, parameter) for number, parameter in numbers if number is not None]
         self._armed = _Armed(module, number, self._course.steps, known, _versions(known))
+        self._copy_before(known)
         if known and trains and (self._course.steps < _STEPS or number in self._suspects):
             addresses = {storage_address(parameter): number for number, parameter in known}
             self._armed.addresses = {address: number for address, number in addresses.items() if address}
             self.listen(self._operations.began, self._operation_began)
+
+    def _copy_before(self, parameters: Numbered) -> None:
+        """What was written in an earlier step, and not yet in this one."""
+        for number, parameter in parameters:
+            written_in, _ = self._left.get(number, (self._course.steps, None))
+            is_readable = parameter.layout is torch.strided and parameter.numel() > 0
+            if written_in < self._course.steps and number not in self._before and is_readable:
+                self._before[number] = parameter.detach().clone()
 
     def end(self, step: int) -> Written:
         """The forward that began in this step is over: what it wrote, if no optimizer stepped meanwhile."""
@@ -96,8 +125,34 @@ class ForwardWrites(Instrument):
         if not written:
             return _NOTHING
         self._suspects.add(armed.module)
+        self._note_changes(armed.parameters)
         where = next((place for number, place in armed.found.items() if number in written), None)
         return Written(sorted(written), locate(where), self._undone(armed, written))
+
+    def _note_changes(self, parameters: Numbered) -> None:
+        for number, parameter in parameters:
+            before = self._before.get(number)
+            if before is not None and before.shape == parameter.shape:
+                self._changes[number] = _furthest(parameter, before)
+
+    def _step_began(self, call: StepCall) -> None:
+        if not call.closure:
+            self._look_at_values(call)
+
+    def _look_at_values(self, call: StepCall) -> None:
+        """Of parameters that the last forward wrote to, whether they hold again what they held before it."""
+        numbered = ((self._parameters.get(each), each) for each in held_by(call.optimizer))
+        known = {number: parameter for number, parameter in numbered if number in self._before}
+        before = {number: self._before.pop(number) for number in known}
+        changes = {number: self._changes.pop(number) for number in known if number in self._changes}
+        numbers = [number for number in changes if known[number].shape == before[number].shape]
+        off = [_furthest(known[number], before[number]) <= _BACK * changes[number] for number in numbers]
+        now = dict(zip(numbers, read_together(off), strict=True))
+        news = {n: is_back for n, is_back in now.items() if self._taken_back.get(n) is not is_back}
+        self._taken_back |= news
+        if news:
+            back = sorted(n for n, is_back in news.items() if is_back)
+            self.emit(WritesTakenBack(step=self._course.steps, parameters=back, left=sorted(news.keys() - set(back))))
 
     def _disarm(self) -> None:
         self.unlisten(self._operations.began, self._operation_began)
@@ -124,6 +179,11 @@ class ForwardWrites(Instrument):
                     undone.append(number)
                 self._left[number] = (armed.step, now)
         return sorted(undone)
+
+
+def _furthest(values: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
+    """The largest difference, left where the tensors are."""
+    return (values.detach() - others).abs().max().double()
 
 
 def _keeps_values(operation: Operation) -> bool:

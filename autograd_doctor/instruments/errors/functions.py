@@ -54,6 +54,7 @@ _CALLS_LOOKED_AT = 3
 """The first call may come with inputs or attributes that are not typical."""
 _REFUSED = ("returned an incorrect number of gradients", "returned an invalid gradient")
 _ONCE = "differentiate twice"
+_FAULTS = ("wrong", "differs")
 
 
 @dataclass
@@ -279,7 +280,7 @@ def _judged(cls: Any, met: _Met, how: Callable[[Case, type], Verdict]) -> Verdic
                 failed = "it failed" if met.asked_about else "it does not accept smaller inputs"
                 obstacle = f"{failed}: {type(error).__name__}: {first_line(str(error)).rstrip('.')}"
                 continue
-        cut = how is judge_first and verdict.verdict == "wrong" and not _is_whole(inputs, met)
+        cut = how is judge_first and verdict.verdict in _FAULTS and not _is_whole(inputs, met)
         return _confirmed(verdict, cls, met) if cut else verdict
     if how is judge_first and not met.obstacle and _agrees_whole(cls, met):
         return Verdict("right")
@@ -288,7 +289,7 @@ def _judged(cls: Any, met: _Met, how: Callable[[Case, type], Verdict]) -> Verdic
 
 def _unless_moved(verdict: Verdict, met: _Met) -> Verdict:
     """What looks wrong with an object held fixed may be right for one that is made anew of what is learned."""
-    if verdict.verdict != "wrong" or verdict.input is None or not met.holds or met.still or met.asked_about:
+    if verdict.verdict not in _FAULTS or verdict.input is None or not met.holds or met.still or met.asked_about:
         return verdict
     objects = " and ".join(f"`{type(each).__name__}`" for each in met.holds.values())
     how = "was seen in one step only" if met.still is None else "changes from step to step"

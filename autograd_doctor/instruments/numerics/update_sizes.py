@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import torch
 
@@ -14,12 +14,20 @@ from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.reading.low_precision import is_low
+from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.spread import copies, differences, root_mean_squares, spread
 from autograd_doctor.reading.tensor_facts import read_together
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.optimizers import StepCall
+
+
+class _Shares(NamedTuple):
+    """Of the values of a parameter that have a gradient: left as they were by a step, and moved since the first one."""
+
+    still: float
+    moved: float
 
 
 class UpdateSizes(Instrument):
@@ -35,6 +43,7 @@ class UpdateSizes(Instrument):
         self._parameters = parameters
         self._optimizers = optimizers
         self._before: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}
+        self._first: IdentityTable[tuple[torch.Tensor, torch.Tensor]] = IdentityTable()
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.steps.began, self._began, attention=Attention.FULL)
@@ -59,6 +68,7 @@ class UpdateSizes(Instrument):
         both = [(p, old, new) for (p, old), new in pairs if new is not None and new.shape == old.shape]
         weights, after = [old for _, old, _ in both], [new for _, _, new in both]
         sizes = root_mean_squares([*weights, *differences(after, weights)])
+        shares = {self._parameters.number(parameter): share for parameter, share in self._shares(both)}
         self.emit(
             UpdatesMeasured(
                 step=self._course.steps,
@@ -66,23 +76,32 @@ class UpdateSizes(Instrument):
                 parameters=[self._parameters.number(parameter) for parameter, _, _ in both],
                 weights=sizes[: len(both)],
                 updates=sizes[len(both) :],
-                still={self._parameters.number(parameter): share for parameter, share in _still(both)},
+                still={number: share.still for number, share in shares.items()},
+                arrived={number: share.moved for number, share in shares.items()},
             )
         )
 
+    def _shares(
+        self, both: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]
+    ) -> list[tuple[torch.Tensor, _Shares]]:
+        """Of parameters of 16 bits. both: each with some of its values, before and after the step."""
+        low: list[torch.Tensor] = []
+        counts: list[torch.Tensor] = []
+        for parameter, old, new in both:
+            gradient = spread(parameter.grad) if is_low(new) and parameter.grad is not None else None
+            if gradient is not None and gradient.shape == new.shape:
+                low.append(parameter)
+                pushed, moved = gradient != 0, self._moved(parameter, old, new)
+                counts.append(torch.stack([(pushed & (old == new)).sum(), (pushed & moved).sum(), pushed.sum()]))
+        found = read_together(counts) if counts else []
+        pairs = zip(low, found, strict=True)
+        return [(parameter, _Shares(s / pushed, m / pushed)) for parameter, (s, m, pushed) in pairs if pushed]
 
-def _still(both: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]) -> list[tuple[torch.Tensor, float]]:
-    """Of parameters of 16 bits, the share of values with a gradient that are what they were before the step.
-
-    both: each with some of its values, before and after.
-    """
-    low: list[torch.Tensor] = []
-    counts: list[torch.Tensor] = []
-    for parameter, old, new in both:
-        gradient = spread(parameter.grad) if is_low(new) and parameter.grad is not None else None
-        if gradient is not None and gradient.shape == new.shape:
-            low.append(parameter)
-            pushed = gradient != 0
-            counts.append(torch.stack([(pushed & (old == new)).sum(), pushed.sum()]))
-    shares = read_together(counts) if counts else []
-    return [(parameter, still / pushed) for parameter, (still, pushed) in zip(low, shares, strict=True) if pushed]
+    def _moved(self, parameter: torch.Tensor, old: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
+        """Which values have been seen to differ from what they were when they were measured first."""
+        first, moved = self._first.get(parameter) or (old, torch.zeros_like(old, dtype=torch.bool))
+        if first.shape != new.shape:
+            first, moved = old, torch.zeros_like(old, dtype=torch.bool)
+        moved = moved | (new != first)
+        self._first.put(parameter, (first, moved))
+        return moved

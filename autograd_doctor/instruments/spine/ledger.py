@@ -146,6 +146,10 @@ class Ledger(Instrument):
         """Whether the program was handed its gradient, which `backward()` does not do, and has not updated since."""
         return parameter in self._given
 
+    def is_by_hand(self, parameter: int) -> bool:
+        """Whether it has a gradient, in whichever way, that no step has used, and no optimizer that could."""
+        return (self.fresh(parameter) or self.is_given(parameter)) and not self._optimizers.holds(parameter)
+
     # -------------------------------------------------------------------------------------------- between seams
 
     def forget(self, parameter: int) -> None:
@@ -157,11 +161,9 @@ class Ledger(Instrument):
 
         Its gradient lies in `.grad`, or was handed to the program by `torch.autograd.grad`.
         """
-        is_fresh = self.fresh(parameter)
-        if is_fresh:
+        if self.fresh(parameter):
             self._gradients[parameter].moved = True
-        given = is_fresh or self.is_given(parameter)
-        if parameter in self._written or not given or self._optimizers.holds(parameter):
+        if parameter in self._written or not self.is_by_hand(parameter):
             return
         living = dict(self._parameters.living())
         self._written[parameter] = location, self.uses([(parameter, living[parameter])], scale=1.0)

@@ -6,6 +6,7 @@ autograd's back. Backward nodes are marked with the lineage of their outputs, wh
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -28,13 +29,15 @@ from autograd_doctor.reading.places import Place, locate, stack
 from autograd_doctor.reading.places import place as user_place
 from autograd_doctor.reading.provenance import CutPoint, Provenance, address, has_graph, next_order
 from autograd_doctor.reading.python_values import PythonValues
-from autograd_doctor.reading.regions import indexed, region_of
+from autograd_doctor.reading.regions import Region, indexed, region_of
+from autograd_doctor.reading.subclasses import storage_address
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.custom_functions import FunctionCall
 from autograd_doctor.signals.operations import Operation, Operations
 from autograd_doctor.signals.signal import NamedSignal, Signal
+from autograd_doctor.tape import numbers_in
 
 _WORK_ON_DATA = 1000
 """Outputs in a row that no parameter flows into: more than any model makes before its first layer."""
@@ -101,6 +104,9 @@ class Lineage(Instrument):
         self._frozen: set[int] = set()
         self._learns: dict[int, bool] = {}
         self._told_frozen: set[tuple[int, Place | None]] = set()
+        self._storages: dict[int, list[tuple[int, Region | None]]] | None = None
+        """The parameters in each storage, until another one comes, or one may have moved."""
+        self._looked_up = 0
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.operations.ended, self._operation_ended)
@@ -123,6 +129,7 @@ class Lineage(Instrument):
 
     def _step_taken(self, course: Course) -> None:
         self._since = next_order()
+        self._storages = None
         if not self._operations.in_place:
             self.limited("the program took the function mode that sees operations off its stack")
 
@@ -282,6 +289,7 @@ class Lineage(Instrument):
 
     def _replaced(self, target: torch.Tensor, made: Provenance) -> None:
         """The program assigned to `.data`."""
+        self._storages = None
         known = self._tensors.get(target)
         if known is not None:
             known.absorb(self._hidden_from_autograd(made), connected=False)
@@ -312,6 +320,9 @@ class Lineage(Instrument):
                 self._tensors.written[made.alias_of] = self._hidden_from_autograd(made)
             else:
                 self._parameter_written(made.alias_of, made)
+        elif not has_graph(target):
+            for number in (within := self._within(target)):
+                self._parameter_written(number, made, own=sum(1 << each for each in within))
         base = target._base
         if base is not None:
             whole = self._tensors.get(base) or Provenance(name, place, self._course.steps)
@@ -319,6 +330,16 @@ class Lineage(Instrument):
             whole.change(name, place, base)
             if whole.reference is None:
                 self._tensors.put(base, whole)
+
+    def _within(self, target: torch.Tensor) -> list[int]:
+        """Parameters of which the values lie in a tensor that is none: slices of one vector that holds them all."""
+        if self._storages is None or self._looked_up != self._parameters.count:
+            self._storages, self._looked_up = defaultdict(list), self._parameters.count
+            for number, parameter in self._parameters.living():
+                self._storages[storage_address(parameter)].append((number, region_of(parameter)))
+        near = self._storages.get(storage_address(target), ())
+        written = region_of(target) if near else None
+        return [number for number, region in near if written and region and region.overlaps(written)]
 
     def _written_by_hand(self, target: torch.Tensor, made: Provenance) -> None:
         number = self._parameters.get(target)
@@ -345,13 +366,17 @@ class Lineage(Instrument):
                     )
                 )
 
-    def _parameter_written(self, number: int, made: Provenance) -> None:
-        """A parameter was given values that may be an update, or those of other parameters, as a target network is."""
+    def _parameter_written(self, number: int, made: Provenance, own: int = 0) -> None:
+        """A parameter was given values that may be an update, or those of other parameters, as a target network is.
+
+        own: those whose values are written at once.
+        """
         is_moved = made.operation == "data" and bool(made.values >> number & 1)  # as `module.to(device)` does
         if self._course.steps == 0 and not (is_moved and number in self.filled):
             self.filled[number] = made.place
-        others = made.values & ~made.guessed & ~(1 << number)
-        if made.of_gradient or not others:
+        others = made.values & ~made.guessed & ~(own | 1 << number)
+        together = bool(made.values >> number & 1) and all(map(self._ledger.is_by_hand, [number, *numbers_in(others)]))
+        if made.of_gradient or not others or together:
             self._ledger.written_by_hand(number, locate(made.place))
         elif number not in self._copied:
             self._copied.add(number)

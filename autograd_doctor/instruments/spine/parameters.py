@@ -88,6 +88,11 @@ class Parameters(Instrument):
                 name = variable_name(tensor) or (attribute[2] if attribute is not None else "")
                 self._introduce(number, tensor, name, attribute)
 
+    @property
+    def count(self) -> int:
+        """How many are alive."""
+        return len(self._numbers)
+
     def living(self) -> Iterator[tuple[int, torch.Tensor]]:
         return self._numbers.living()
 

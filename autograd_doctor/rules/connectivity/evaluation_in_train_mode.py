@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events.connectivity import ForwardsWithoutBackward, IdleForwardUsed, ModeNotHeeded, ModeSet
+from autograd_doctor.events.connectivity import (
+    ForwardsWithoutBackward,
+    IdleForwardUsed,
+    IdleOutputSeen,
+    ModeNotHeeded,
+    ModeSet,
+)
 from autograd_doctor.events.steps import BackwardRan, ForwardRan, OptimizerStepped
 from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Finding, Location
@@ -18,7 +24,11 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         if not event.grad_enabled and event.training and (event.in_train or event.statistics_moved):
             by_place.setdefault((event.module, event.location), []).append(event)
     for (module, _), passes in by_place.items():
-        if _trained(trace, module) and not _on_purpose(trace, module, passes):
+        if (
+            _trained(trace, module)
+            and not _on_purpose(trace, module, passes)
+            and not _only_shown(trace, module, passes)
+        ):
             yield _finding(trace, module, passes)
     heedless: dict[Location | None, ModeNotHeeded] = {}
     idle = _idle_in_eval_mode(trace)
@@ -51,6 +61,22 @@ def _on_purpose(trace: Trace, module: int, passes: list[ForwardRan]) -> bool:
     """Whether a `train()` of its own put the module in this mode, as for Monte-Carlo dropout and recalibration."""
     by_training = {event.mode_set_at for event in _training_passes(trace, module)}
     return all(event.mode_set_at is not None and event.mode_set_at not in by_training for event in passes)
+
+
+def _only_shown(trace: Trace, module: int, passes: list[ForwardRan]) -> bool:
+    """Whether batch statistics are those of all that the module does, and nothing scores what it gives.
+
+    So are previews of a generator drawn, whose samples are made in train mode throughout. A score of weights that were
+    adapted to a few samples needs these, too: running statistics are those of no such weights.
+    """
+    if any(event.module == module and not event.training for event in trace.of(ForwardRan)):
+        return False
+    if any(set(event.in_train) - set(event.statistics_moved) for event in passes):
+        return False
+    seen = [event for event in trace.of(IdleOutputSeen) if event.module == module]
+    places = {event.location for event in seen}
+    scored = any(event.compared and not event.borrowed for event in seen)
+    return all(event.location in places for event in passes) and not scored
 
 
 def _finding(trace: Trace, module: int, passes: list[ForwardRan]) -> Finding:
@@ -265,12 +291,15 @@ RULE = Rule(
     "statistics that the model keeps.",
     fix="Call `model.eval()` before evaluation and `model.train()` after it; hand the mode on to functions.",
     fine="Monte-Carlo dropout and recalibration of batch-norm, for which the mode is set on purpose, target networks, "
-    "and networks without such layers. A pass in nearly every training step is only an `info`.",
+    "and networks without such layers. Previews of a network that uses batch statistics everywhere: it is never in "
+    "eval mode, and what it gives is compared with nothing, or made with weights that were adapted for it. A pass in "
+    "nearly every training step is only an `info`.",
     needs=(
         BackwardRan,
         ForwardRan,
         ForwardsWithoutBackward,
         IdleForwardUsed,
+        IdleOutputSeen,
         ModeNotHeeded,
         ModeSet,
         ModuleSeen,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from autograd_doctor.events.connectivity import LeafCollected, LeafUsed
 from autograd_doctor.events.run import RunEnded
 from autograd_doctor.events.steps import BackwardRan, ForwardRan, OptimizerStepped
-from autograd_doctor.events.subjects import ModuleSeen, OptimizerBuilt
+from autograd_doctor.events.subjects import ModuleSeen, OptimizerBuilt, ValuesShared
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
@@ -214,7 +214,17 @@ RULE = Rule(
     fine="Saliency, adversarial examples and penalties on slopes, which ask for the gradient; leaves that are updated "
     "by hand, carry a hook, are the input of a checkpoint, or are made anew in every step. Where the run was stopped "
     "before the end of the program, which may read `.grad` there, this is an `info`.",
-    needs=(BackwardRan, ForwardRan, LeafCollected, LeafUsed, ModuleSeen, OptimizerBuilt, OptimizerStepped, RunEnded),
+    needs=(
+        BackwardRan,
+        ForwardRan,
+        LeafCollected,
+        LeafUsed,
+        ModuleSeen,
+        OptimizerBuilt,
+        OptimizerStepped,
+        RunEnded,
+        ValuesShared,
+    ),
     examine=examine,
     bad=(bad, bad_weights_of_a_loss),
     good=(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from math import prod
 
 from autograd_doctor.events.steps import BackwardRan, ForwardRan, OptimizerStepped
-from autograd_doctor.events.subjects import ModuleSeen, OptimizerBuilt, ParameterCopied, ParameterFrozen
+from autograd_doctor.events.subjects import ModuleSeen, OptimizerBuilt, ParameterCopied, ParameterFrozen, ValuesShared
 from autograd_doctor.findings import Evidence, Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
@@ -234,10 +234,19 @@ RULE = Rule(
     "no optimizer and are not updated by hand either.",
     why="They keep their initial values, their gradients are computed for nothing and add up in `.grad` for ever.",
     fix="Pass them to the optimizer (a list that names modules one by one forgets easily), or freeze them.",
-    fine="Optimising an input, probing a model, the other network of a GAN. It is an `info`, because freezing would "
-    "save time and memory, when the optimizer holds an adapter, or what was left out runs in eval mode or comes before "
-    "all that the optimizer holds.",
-    needs=(BackwardRan, ForwardRan, ModuleSeen, OptimizerBuilt, OptimizerStepped, ParameterCopied, ParameterFrozen),
+    fine="Optimising an input, probing a model, the other network of a GAN, slices of a vector that is stepped. It is "
+    "an `info`, because freezing would save time and memory, when the optimizer holds an adapter, or what was left out "
+    "runs in eval mode or comes before all that the optimizer holds.",
+    needs=(
+        BackwardRan,
+        ForwardRan,
+        ModuleSeen,
+        OptimizerBuilt,
+        OptimizerStepped,
+        ParameterCopied,
+        ParameterFrozen,
+        ValuesShared,
+    ),
     examine=examine,
     bad=(bad, bad_late_layer, bad_backbone_that_is_not_frozen),
     good=(good, good_input_optimization, good_alternating),

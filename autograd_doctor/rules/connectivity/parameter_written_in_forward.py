@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from autograd_doctor.events.connectivity import WritesTakenBack
 from autograd_doctor.events.steps import BackwardRan, ForwardRan, OptimizerStepped
 from autograd_doctor.events.subjects import ModuleSeen, OptimizerBuilt
 from autograd_doctor.findings import Finding, Location, Related
@@ -12,7 +13,7 @@ from autograd_doctor.trace import Trace
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    learned = trace.learning & trace.optimized
+    learned = (trace.learning & trace.optimized) - _taken_back(trace)
     by_place: dict[tuple[int, Location | None], list[ForwardRan]] = {}
     for event in trace.of(ForwardRan):
         if event.grad_enabled and learned.intersection(event.written_parameters):
@@ -20,6 +21,12 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for passes in by_place.values():
         if len({event.step for event in passes}) >= tunables["minimum_steps"]:
             yield _finding(trace, passes, learned)
+
+
+def _taken_back(trace: Trace) -> set[int]:
+    """What each forward lends to its parameters, such as their signs, and gives back before the optimizer steps."""
+    events = trace.of(WritesTakenBack)
+    return {p for event in events for p in event.parameters} - {p for event in events for p in event.left}
 
 
 def _finding(trace: Trace, passes: list[ForwardRan], learned: frozenset[int]) -> Finding:
@@ -158,9 +165,10 @@ RULE = Rule(
     fix="Initialise once, in `__init__`; derive masked or scaled weights as new tensors, or with "
     "`torch.nn.utils.parametrize`.",
     fine="Weight and spectral normalisation, embeddings with a `max_norm`, constraints applied after the step, "
-    "copies that follow an average. Where the values do not come back bit for bit (a projection in `forward`) it is a "
-    "warning.",
-    needs=(ForwardRan, ModuleSeen, BackwardRan, OptimizerBuilt, OptimizerStepped),
+    "copies that follow an average; and values that are back before the optimizer steps, as in BinaryConnect, where a "
+    "forward works with the signs of its weights. Where what was written does not come back bit for bit (a projection "
+    "in `forward`) it is a warning.",
+    needs=(ForwardRan, ModuleSeen, BackwardRan, OptimizerBuilt, OptimizerStepped, WritesTakenBack),
     examine=examine,
     bad=(bad,),
     good=(good, good_spectral_norm, good_max_norm, good_constraint),

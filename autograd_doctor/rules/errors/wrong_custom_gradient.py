@@ -16,7 +16,7 @@ from autograd_doctor.views.crash import Crash, died_of
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     judged = [event for event in trace.of(FunctionJudged) if not event.double]
     for event in judged:
-        if event.verdict == "wrong":
+        if event.verdict in ("wrong", "differs"):
             yield _wrong(event)
         elif event.verdict == "surrogate" and event.requested:
             yield _surrogate(event)
@@ -33,6 +33,8 @@ def left_open(trace: Trace) -> Iterator[str]:
 
 
 def _wrong(event: FunctionJudged) -> Finding:
+    """An error where a mistake shows, or where somebody asked; otherwise it may be an estimator."""
+    is_open = event.verdict == "differs" and not event.requested
     which = f" for input {event.input + 1}" if event.input is not None else ""
     numbers = ""
     if event.expected is not None and event.found is not None:
@@ -47,10 +49,11 @@ def _wrong(event: FunctionJudged) -> Finding:
         subject=event.function,
         location=event.location or event.applied_at,
         help="compare `backward` with the derivative of `forward`: one gradient per input, in the order of the inputs, "
-        "each multiplied by the incoming gradient",
+        "each multiplied by the incoming gradient" + ("; an estimator that is meant so may stay" if is_open else ""),
         evidence={name: value for name, value in evidence.items() if value is not None},
         related=_applied(event),
-        confidence="medium" if event.expected == 0 else "high",
+        severity="warning" if is_open else None,
+        confidence="medium" if is_open or event.expected == 0 else "high",
         notes=(event.reason,) if event.reason and event.input is not None else (),
         step_first=event.step,
     )
@@ -252,13 +255,18 @@ RULE = Rule(
     title="a custom function's backward is not the derivative of its forward",
     observes="every `autograd.Function` of the program, on the inputs it met, cut to a small size and in float64: its "
     "gradients against difference quotients (`gradcheck`). Objects that it takes besides tensors, such as a grid or "
-    "a configuration, are copied and held fixed",
+    "a configuration, are copied and held fixed. It is an error where a mistake shows: a factor or a sign, one for "
+    "each element (a chain factor forgotten), zero where there is a slope, inputs swapped, a transposition, or some "
+    "elements wrong and others right. What merely differs may be an estimator: a warning, with the cosine of the two",
     why="autograd believes what a custom backward returns: training runs, in a wrong direction",
     fix="return the derivative of the forward, one gradient per input and in their order",
-    fine="surrogate gradients, told by the numbers alone: the forward is a step, the identity, or held to a bound, or "
-    "only incoming gradients of some sign or size are changed (`doctor gradcheck` names them); functions with "
-    "randomness or side effects, and of objects that other steps bring with other values, as a matrix assembled from "
-    "what is learned: what cannot be judged is listed as not checked",
+    fine="estimators, told by the numbers alone (`doctor gradcheck` names them): the forward is a step, the identity, "
+    "or held to a bound; it is a loop, and the gradient goes through its last rounds, as through one application at a "
+    "fixed point; the gradient is drawn at random, does not grow in proportion to what comes in (rounded, clipped), "
+    "depends on an argument that the forward leaves alone (feedback weights), is the derivative held to a bound or but "
+    "for a few percent, or smooths the bends of a forward of straight pieces. Also functions with randomness or side "
+    "effects, and of objects that other steps bring with other values, as a matrix assembled from what is learned: "
+    "what cannot be judged is listed as not checked",
     needs=(FunctionJudged, ProgramRaised),
     examine=examine,
     left_open=left_open,

@@ -1,0 +1,165 @@
+"""What becomes of the outputs of passes in train mode without gradients: are they compared with anything?
+
+A score compares them with labels or targets. A preview, such as of a generator, is only looked at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import nn
+
+from autograd_doctor.events.connectivity import IdleOutputSeen
+from autograd_doctor.events.event import Event
+from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.detail import Detail
+from autograd_doctor.instruments.spine.lineage import Lineage, Recorded
+from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
+from autograd_doctor.instruments.spine.tensors import Tensors
+from autograd_doctor.operations import CATALOGUE
+from autograd_doctor.reading.module_tree import modules_in, parameters_of
+from autograd_doctor.reading.operation_kinds import Kind
+from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.subclasses import is_parameter
+from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
+from autograd_doctor.signals.modules import ModuleCall
+from autograd_doctor.signals.operations import Operation
+
+_COMPARISONS = frozenset(CATALOGUE) | {
+    "__eq__", "__ge__", "__getitem__", "__gt__", "__le__", "__lt__", "__ne__", "__rsub__", "__sub__", "cdist",
+    "cosine_similarity", "eq", "gather", "ge", "gt", "index_select", "isclose", "le", "lt", "ne", "rsub", "sub",
+    "take_along_dim",
+}  # fmt: skip
+_CONSTANTS = frozenset(
+    {"full", "full_like", "new_full", "new_ones", "new_zeros", "ones", "ones_like", "zeros", "zeros_like"}
+)
+_DRAWS = frozenset({"normal", "normal_", "rand", "rand_like", "randint", "randn", "randn_like", "uniform_"})
+
+
+@dataclass(eq=False)
+class _Pass:
+    """One whose outputs are followed. `drawn`: all that went in is noise; `borrowed`: it ran with other weights."""
+
+    module: int
+    where: Place | None
+    drawn: bool
+    borrowed: bool
+    compared: bool = False
+
+
+class IdleOutputs(Instrument):
+    """Follows them in steps that are looked at closely."""
+
+    emits: ClassVar[tuple[type[Event], ...]] = (IdleOutputSeen,)
+
+    def __init__(
+        self,
+        site: Site,
+        course: Course,
+        detail: Detail,
+        lineage: Lineage,
+        module_calls: ModuleCalls,
+        tensors: Tensors,
+    ) -> None:
+        super().__init__(site)
+        self._course = course
+        self._detail = detail
+        self._focused_in = -1
+        self._lineage = lineage
+        self._module_calls = module_calls
+        self._tensors = tensors
+        self._running: tuple[nn.Module, _Pass] | None = None
+        self._passes: list[_Pass] = []
+        self._followed = self.value_table()
+        self._said: set[tuple[int, Place | None, bool, bool]] = set()
+
+    def connect(self, signals: Signals) -> None:
+        self.listen(self._module_calls.root_began, self._root_began, attention=Attention.CLOSE)
+        self.listen(signals.modules.ended, self._ended, attention=Attention.CLOSE)
+        self.listen(self._lineage.recorded, self._recorded)
+        self.listen(self._lineage.operated, self._operated)
+        self.listen(self._course.step_taken, self._step_taken)
+        self.listen(self._detail.focused, self._focused)
+
+    def finish(self) -> None:
+        self._tell()
+
+    def _focused(self, detail: Detail) -> None:
+        """What was made earlier in this step is not known."""
+        self._focused_in = self._course.steps
+
+    def _root_began(self, began: RootBegan) -> None:
+        call = began.call
+        made = [self._tensors.get(tensor) for tensor in began.given]
+        is_unknown = None in made and self._focused_in == self._course.steps
+        if not call.grad_enabled and call.module.training and not is_unknown:
+            drawn = all(each is not None and each.created_by in _DRAWS for each in made)
+            borrowed = any(map(_is_borrowed, modules_in(call.module)))
+            self._running = call.module, _Pass(began.module, began.where, drawn, borrowed)
+
+    def _ended(self, call: ModuleCall) -> None:
+        if self._running is None or call.module is not self._running[0]:
+            return
+        _, idle = self._running
+        self._running = None
+        if not call.raised:
+            self._passes.append(idle)
+            for output in tensors_in([call.output], EVERYTHING):
+                self._followed.put(output, idle)
+
+    def _recorded(self, recorded: Recorded) -> None:
+        if not self._passes or self._running is not None:
+            return
+        found = [idle for each in recorded.inputs if (idle := self._followed.get(each)) is not None]
+        if not found:
+            return
+        self._followed.put(recorded.output, found[0])
+        if recorded.name in _COMPARISONS and any(map(self._is_data, recorded.inputs)):
+            found[0].compared = True
+
+    def _is_data(self, tensor: torch.Tensor) -> bool:
+        """Whether a tensor comes from elsewhere, and is neither learned nor the same number everywhere."""
+        if self._followed.get(tensor) is not None or is_parameter(tensor):
+            return False
+        made = self._tensors.get(tensor)
+        return made is None or made.created_by not in _CONSTANTS
+
+    def _operated(self, operation: Operation) -> None:
+        """Values that leave torch, as arrays or as choices, may be compared there."""
+        if not self._passes or operation.kind is not Kind.ESCAPE:
+            return
+        for tensor in tensors_in(operation.args):
+            idle = self._followed.get(tensor)
+            is_number = tensor.numel() == 1 and tensor.is_floating_point()
+            if idle is not None and not idle.drawn and not is_number:
+                idle.compared = True
+
+    def _step_taken(self, course: Course) -> None:
+        self._tell()
+
+    def _tell(self) -> None:
+        passes, self._passes, self._running = self._passes, [], None
+        self._followed.clear()
+        for idle in passes:
+            key = idle.module, idle.where, idle.compared, idle.borrowed
+            if key not in self._said:
+                self._said.add(key)
+                self.emit(
+                    IdleOutputSeen(
+                        step=self._course.steps,
+                        module=idle.module,
+                        location=locate(idle.where),
+                        compared=idle.compared,
+                        borrowed=idle.borrowed,
+                    )
+                )
+
+
+def _is_borrowed(named: tuple[str, nn.Module]) -> bool:
+    """Whether a module has tensors in the place of its parameters, as `torch.func.functional_call` puts them there."""
+    return not all(map(is_parameter, parameters_of(named[1]).values()))

@@ -1,0 +1,133 @@
+"""Gradients that stand in for the derivative: what they do shows that they were never meant to be it.
+
+They are drawn at random, grow out of proportion to what comes in, depend on an argument that the forward leaves alone,
+are held to a bound, smooth the bends of the forward, or come close everywhere and are exact nowhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import starmap
+from typing import Any
+
+import torch
+
+from autograd_doctor.reading.slips import factor_of
+from autograd_doctor.reading.slopes import Case, Slopes, jacobian, near, slopes
+
+_INCOMING = (1.375, 2.0**10, 2.0**-20)
+"""Gradients that come in beside 1. The first is no power of two: rounding to fewer digits commutes with those."""
+
+_CEILING = 2.0
+"""How much larger than at 1, in proportion, a gradient may be where a large one comes in: rounding may have lost it."""
+
+_CLOSE = 0.1
+"""The part of the derivative of an output by which all of its gradient may be off: eight bits, or an inner solve."""
+
+_BOUND = 1e-3
+_VARIED = 0.05
+"""How nearly equal slopes are that are held to a bound, and how far one is from it that is not."""
+
+_STRETCHED, _FAR = 1.25, 2.0**16
+_STRAIGHT = 0.75
+"""Of a forward of straight pieces, most slopes stay as they are when inputs are stretched by a quarter; stretched by
+the larger number, all inputs lie far from where the pieces meet."""
+
+_RANDOM = "its gradient is drawn at random"
+_DISPROPORTIONATE = "its gradient does not grow in proportion to what comes in"
+_STEERED = "its gradient depends on an argument that its forward leaves alone"
+_HELD = "it is the derivative, held to a bound"
+_SMOOTHED = "its forward consists of straight pieces, and its gradient smooths the bends between them"
+_NEARLY = "it is the derivative but for a few percent"
+
+
+def estimated(case: Case, leaves: Sequence[torch.Tensor], found: Sequence[Slopes], wrong: Sequence[int]) -> str:
+    """How the gradients of the `wrong` leaves stand in for the derivative, "" if that does not show."""
+    returned = [jacobian(case, leaves, index) for index in wrong]
+    slopes_of = [found[index] for index in wrong]
+    if not all(_alike(each, slope.returned) for each, slope in zip(returned, slopes_of, strict=True)):
+        return _RANDOM
+    if all(_is_disproportionate(case, leaves, found[index], index) for index in wrong):
+        return _DISPROPORTIONATE
+    if any(_is_steered(case, leaves, slopes_of, wrong, position) for position in range(len(case.arguments))):
+        return _STEERED
+    if all(map(_is_held, slopes_of)):
+        return _HELD
+    if _smooths(case, leaves, slopes_of, wrong):
+        return _SMOOTHED
+    return _NEARLY if all(map(_is_close, slopes_of)) else ""
+
+
+def _alike(left: torch.Tensor, right: torch.Tensor) -> bool:
+    return bool(near(left, right).all())
+
+
+def _is_disproportionate(case: Case, leaves: Sequence[torch.Tensor], slope: Slopes, index: int) -> bool:
+    """Unless it is not zero for nothing, grows faster, or grows so while gradients are small and is wrong there."""
+    if bool(jacobian(case, leaves, index, 0.0).isinf().any()):  # per unit of nothing
+        return False
+    others = [jacobian(case, leaves, index, incoming) for incoming in _INCOMING]
+    if all(_alike(other, slope.returned) for other in others):
+        return False
+    largest = float(torch.maximum(slope.returned.abs(), slope.measured.abs()).max())
+    small, smaller = others[-1], jacobian(case, leaves, index, _INCOMING[-1] / _INCOMING[0])
+    grows = float(others[1].abs().max()) > _CEILING * largest
+    return not grows and (not _alike(small, smaller) or not bool(small.any()))
+
+
+def _is_steered(
+    case: Case, leaves: Sequence[torch.Tensor], found: Sequence[Slopes], wrong: Sequence[int], position: int
+) -> bool:
+    """Whether another value of an argument leaves the forward as it is, and changes all gradients that are wrong."""
+    other = _another(case.arguments[position])
+    if other is None or position in case.wanted:
+        return False
+    changed = replace(case, arguments=(*case.arguments[:position], other, *case.arguments[position + 1 :]))
+    with contextlib.suppress(Exception):  # a value may be refused
+        return torch.equal(changed.values(leaves), case.values(leaves)) and not any(
+            _alike(jacobian(changed, leaves, index), slope.returned) for index, slope in zip(wrong, found, strict=True)
+        )
+    return False
+
+
+def _another(argument: Any) -> Any:
+    is_number = type(argument) is float or (isinstance(argument, torch.Tensor) and argument.is_floating_point())
+    return 1.5 * argument + 0.25 if is_number else None
+
+
+def _is_held(slope: Slopes) -> bool:
+    """Whether all that is wrong has one size, which the derivative passes there and nowhere else."""
+    returned, measured = slope.returned.abs(), slope.measured.abs()
+    bound = returned[slope.wrong]
+    level = float(bound.mean())
+    if level == 0 or bool(((bound - level).abs() > _BOUND * level).any()):
+        return False
+    within = measured[slope.reliable & ~slope.wrong & (measured != 0)]
+    if not bool(((within - level).abs() > _VARIED * level).any()):
+        return False
+    above, below = measured[slope.wrong] > level, within <= level * (1 + _VARIED)
+    under, over = measured[slope.wrong] < level, within >= level * (1 - _VARIED)
+    return bool((above.all() and below.all()) or (under.all() and over.all()))
+
+
+def _smooths(case: Case, leaves: Sequence[torch.Tensor], found: Sequence[Slopes], wrong: Sequence[int]) -> bool:
+    def stretched(by: float) -> list[Slopes]:
+        moved = [leaf.detach() * (by if i in wrong else 1) for i, leaf in enumerate(leaves)]
+        return [slopes(case, [leaf.requires_grad_() for leaf in moved], index) for index in wrong]
+
+    is_straight = all(starmap(_keeps_most, zip(found, stretched(_STRETCHED), strict=True)))
+    return is_straight and not any(bool(slope.wrong.any()) for slope in stretched(_FAR))
+
+
+def _keeps_most(before: Slopes, after: Slopes) -> bool:
+    counting = before.reliable & after.reliable & (before.measured != 0)
+    kept = counting & near(before.measured, after.measured)
+    return bool(counting.any()) and int(kept.sum()) >= _STRAIGHT * int(counting.sum())
+
+
+def _is_close(slope: Slopes) -> bool:
+    """Not where one factor explains it: the wrong number is seldom far from the right one."""
+    off = ((slope.returned - slope.measured) * slope.reliable).norm(dim=1)
+    return not factor_of(slope) and bool((off <= _CLOSE * (slope.measured * slope.reliable).norm(dim=1)).all())

@@ -1,0 +1,115 @@
+"""Gradients that stand in for the derivative, and those that are merely wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch.nn import functional
+
+from autograd_doctor.reading.derivatives import judge
+from tests.cases import case, custom, row
+
+X = torch.randn(6, 7, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+W = 0.4 * torch.randn(5, 7, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+
+
+def slope_of_tanh(x: torch.Tensor) -> torch.Tensor:
+    return 1 - torch.tanh(x) ** 2
+
+
+def slope_of_sigmoid(x: torch.Tensor) -> torch.Tensor:
+    return torch.sigmoid(x) * torch.sigmoid(-x)
+
+
+def linear(towards_x: Callable[[torch.Tensor], torch.Tensor]) -> Callable[..., Any]:
+    """A linear map whose gradient goes back to its input through other weights than it came."""
+    return custom(lambda x, w: x @ w.T, lambda x, w, gradient: (gradient @ towards_x(w), gradient.T @ x))
+
+
+def in_eight_bits(w: torch.Tensor) -> torch.Tensor:
+    step = w.abs().max() / 127
+    return (w / step).round() * step
+
+
+def in_float8(x: torch.Tensor) -> torch.Tensor:
+    return x.to(torch.float8_e4m3fn).double()
+
+
+@pytest.mark.parametrize(
+    ("apply", "arguments", "reason"),
+    [
+        (custom(torch.tanh, lambda x, g: g * slope_of_tanh(x) * (1 + torch.randn_like(g))), (X,), "drawn at random"),
+        (custom(torch.tanh, lambda x, g: (g * slope_of_tanh(x)).sign()), (X,), "in proportion"),
+        (custom(lambda x, w: x @ w.T, lambda x, w, g: (in_float8(g @ w), in_float8(g.T @ x))), (X, W), "in proportion"),
+        (custom(lambda x: 3 * x, lambda x, g: (20 * g).round() / 10), (X,), "in proportion"),
+        (custom(torch.sigmoid, lambda x, g: g * slope_of_sigmoid(x).clamp(min=0.2)), (X,), "held to a bound"),
+        (custom(torch.exp, lambda x, g: g * torch.exp(x).clamp(max=1.5)), (X,), "held to a bound"),
+        (custom(torch.relu, lambda x, g: g * torch.sigmoid(4 * x)), (X,), "smooths the bends"),
+        (custom(functional.hardtanh, lambda x, g: g * slope_of_tanh(x)), (X,), "smooths the bends"),
+        (custom(lambda x: x.amax(1), lambda x, g: g[:, None] * torch.softmax(3 * x, 1)), (X,), "smooths the bends"),
+        (linear(in_eight_bits), (X, W), "but for a few percent"),
+    ],
+)
+def test_what_stands_in_for_the_derivative_is_told(apply: Any, arguments: Any, reason: str) -> None:
+    found = judge(case(apply, *arguments))
+    assert found.verdict == "surrogate"
+    assert reason in found.reason
+
+
+class Feedback(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor, back: Any) -> torch.Tensor:
+        ctx.save_for_backward(x, w)
+        ctx.back = back
+        return x @ w.T
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> Any:
+        x, w = ctx.saved_tensors
+        through = ctx.back if isinstance(ctx.back, torch.Tensor) else ctx.back * w
+        return gradient @ through, gradient.T @ x, None
+
+
+@pytest.mark.parametrize("back", [W.roll(2, 1), 0.25], ids=["matrix", "number"])
+def test_an_argument_for_the_backward_alone_shows_what_is_meant(back: Any) -> None:
+    call = case(Feedback.apply, X, W, back)
+    found = judge(type(call)(call.apply, call.arguments, (0, 1), call.patience))
+    assert (found.verdict, "argument that its forward leaves alone" in found.reason) == ("surrogate", True)
+
+
+@pytest.mark.parametrize(
+    "apply",
+    [
+        linear(torch.sign),
+        linear(lambda w: W.roll(2, 1)),
+        linear(lambda w: w + 0.3),
+    ],
+    ids=["signs", "feedback", "another"],
+)
+def test_what_may_be_an_estimator_differs_with_what_was_measured(apply: Any) -> None:
+    found = judge(case(apply, X, W))
+    assert (found.verdict, found.input) == ("differs", 0)
+    assert "(cosine)" in found.reason
+
+
+def test_one_that_hands_on_what_comes_in_may_be_an_estimator() -> None:
+    found = judge(case(custom(torch.tanh, lambda x, g: g), row(0.5, -1.5, 2)))
+    assert found.verdict == "differs"
+
+
+@pytest.mark.parametrize(
+    "apply",
+    [
+        custom(torch.sin, lambda x, g: g + x.cos()),
+        custom(torch.sin, lambda x, g: g**2 * x),
+        custom(lambda x: 3 * x, lambda x, g: (4 * g * x).clamp(-0.5, 0.5)),
+        custom(torch.relu, lambda x, g: g * x),
+        custom(lambda x: x.std(1), lambda x, g: g[:, None] * (x - x.mean(1, True)) / x.std(1, keepdim=True) / 7),
+    ],
+    ids=["added", "squared", "wrong before it is clipped", "not the mask", "off by one in a count"],
+)
+def test_nothing_excuses_a_mistake(apply: Any) -> None:
+    assert judge(case(apply, X)).verdict in ("wrong", "differs")

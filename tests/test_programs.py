@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from autograd_doctor.rules import all_rules
-from tests.harness import PROGRAMS, assert_findings, assert_healthy, check_program, guarded, marks, programs
+from tests.harness import PROGRAMS, assert_findings, assert_healthy, check_program, guarded, marks, programs, summary
 
 EARLY = programs()
 LATE = programs(late=True)
@@ -39,6 +39,13 @@ def test_verdict_on_program(program: Path) -> None:
 @pytest.mark.parametrize("program", parameters(LATE))
 def test_verdict_on_program_that_is_seen_to_its_end(program: Path) -> None:
     assert_verdict(program, steps=10_000, batches_per_epoch=0)
+
+
+@pytest.mark.parametrize("program", programs([path for path in LATE if path.stem.startswith("healthy_")]))
+def test_a_program_that_was_left_too_early_is_not_called_sick(program: Path) -> None:
+    """What the rest of it shows to be right may be hinted at before, and is no error."""
+    report = check_program(program)
+    assert not [finding for finding in report.findings if finding.severity == "error"], summary(report)
 
 
 def assert_verdict(program: Path, **plan: object) -> None:

@@ -25,10 +25,11 @@ from autograd_doctor.events.errors import OperationFailed
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.facts import TensorFacts
 from autograd_doctor.events.run import DetailTurned, ProgramRaised, RunEnded, StackFrame
-from autograd_doctor.events.steps import Cut
+from autograd_doctor.events.steps import BatchDrawn, Cut
 from autograd_doctor.events.subjects import ParameterCopied, ParameterFrozen
 from autograd_doctor.findings import Finding
 from autograd_doctor.judging.consequences import cases
+from autograd_doctor.rules import SO_FAR
 from autograd_doctor.rules.connectivity import (
     evaluation_builds_graph,
     evaluation_in_train_mode,
@@ -51,6 +52,7 @@ from autograd_doctor.rules.connectivity import (
 )
 
 ENCODER, HEAD = 0, 1
+FINISHED = RunEnded(reason="finished")
 WHO = (seen(ENCODER, "encoder.weight"), seen(HEAD, "head.weight"), built(ENCODER, HEAD))
 
 
@@ -84,6 +86,29 @@ def test_later_cut_on_the_same_way_is_only_related() -> None:
     (finding,) = examined(graph_cut.RULE, WHO, cut_steps(3, cut(), cut("numpy", where=16)))
     assert line(finding) == 15
     assert 16 in [related.location.line for related in finding.related]
+
+
+@pytest.mark.parametrize(
+    ("conditional", "end", "severity"),
+    [
+        (True, RunEnded(reason="steps"), "warning"),
+        (True, FINISHED, "error"),
+        (False, RunEnded(reason="steps"), "error"),
+    ],
+    ids=["may come later", "never came", "the same in every step"],
+)
+def test_cut_behind_a_condition_is_an_error_once_the_program_has_ended(
+    conditional: bool, end: RunEnded, severity: str
+) -> None:
+    happened = cut_steps(6, cut(conditional=conditional))
+    (finding,) = examined(graph_cut.RULE, WHO, happened, end)
+    assert (finding.severity, SO_FAR in finding.notes) == (severity, severity == "warning")
+
+
+def test_a_program_whose_passes_were_cut_has_not_ended() -> None:
+    drawn = BatchDrawn(loader=0, name="loader", location=at(9), pass_number=0, batches=10, ended=True, cut=True)
+    (finding,) = examined(graph_cut.RULE, WHO, cut_steps(6, cut(conditional=True)), drawn, FINISHED)
+    assert finding.severity == "warning"
 
 
 def test_cut_of_parameters_with_another_path_is_silent() -> None:
@@ -340,8 +365,13 @@ def idle_steps(count: int) -> list[Event]:
 
 
 def test_unused_parameter_is_reported_at_its_optimizer() -> None:
-    (finding,) = examined(unused_parameter.RULE, WHO, idle_steps(5))
+    (finding,) = examined(unused_parameter.RULE, WHO, idle_steps(5), FINISHED)
     assert (line(finding), finding.severity, finding.parameters) == (5, "warning", (ENCODER,))
+
+
+def test_unused_parameter_may_be_used_by_a_later_stage_of_a_run_that_was_stopped() -> None:
+    (finding,) = examined(unused_parameter.RULE, WHO, idle_steps(5), RunEnded(reason="steps"))
+    assert (finding.severity, finding.notes) == ("info", (SO_FAR,))
 
 
 def test_unused_parameter_with_a_loss_of_its_own_is_told_that_this_never_goes_backward() -> None:
@@ -413,8 +443,13 @@ def left_out(count: int = 4, *, behind: bool = True, **sizes: tuple[int, ...]) -
 
 
 def test_parameter_that_no_optimizer_holds_is_an_error() -> None:
-    (finding,) = examined(parameter_not_optimized.RULE, *left_out(), forward())
+    (finding,) = examined(parameter_not_optimized.RULE, *left_out(), forward(), FINISHED)
     assert (line(finding), finding.severity, finding.parameters) == (5, "error", (ENCODER,))
+
+
+def test_an_optimizer_may_get_them_later_in_a_run_that_was_stopped() -> None:
+    (finding,) = examined(parameter_not_optimized.RULE, *left_out(), forward(), RunEnded(reason="time"))
+    assert (finding.severity, finding.confidence) == ("warning", "medium")
 
 
 def test_two_steps_prove_nothing_about_the_optimizer() -> None:
@@ -430,7 +465,7 @@ def test_part_that_stands_beside_what_is_optimized_is_an_error() -> None:
     who = (seen(ENCODER, "actor.weight"), seen(HEAD, "critic.weight"), built(HEAD))
     both = [ENCODER, HEAD]
     happened = steps(4, {HEAD: 1.0}, backward={"wrote": both, "reached": both})
-    (finding,) = examined(parameter_not_optimized.RULE, who, happened, forward())
+    (finding,) = examined(parameter_not_optimized.RULE, who, happened, forward(), FINISHED)
     assert (finding.severity, finding.notes) == ("error", ())
 
 
@@ -671,6 +706,54 @@ def test_eval_mode_that_freezing_does_not_explain_is_an_error(passes: tuple[obje
     assert finding.severity == "error"
 
 
+def new_stage(*between: Event, evaluated_before: bool = False, line: int = 30, anew: bool = True) -> list[Event]:
+    """Two steps in train mode, then three in eval mode, with what comes between; `anew`: by another optimizer."""
+
+    def step(number: int, event: Event, *, optimizer: int, line: int) -> list[Event]:
+        facts = {"values": [ENCODER], "reached": [ENCODER], "wrote": [ENCODER], "line": line}
+        return [event, backward(number, **facts), stepped(number, {ENCODER: 1.0}, optimizer=optimizer)]
+
+    helper = [ModeSet(step=1, module=0, training=False, location=at(50))] * evaluated_before
+    who = [seen(ENCODER, "encoder.weight"), module(0, ENCODER, mode_dependent=["dropout"]), built(ENCODER)]
+    first = [event for number in (0, 1) for event in step(number, forward(number), optimizer=0, line=20)]
+    second = [event for number in (2, 3, 4) for event in step(number, in_eval(number), optimizer=int(anew), line=line)]
+    return in_order(who, first[:3], helper, first[3:], between, second)
+
+
+SWITCHED = ModeSet(step=2, module=0, training=False, location=at(50))
+BUILT = built(ENCODER, optimizer=1)
+MEASURED = in_eval(2, grad_enabled=False, builds_graph=False)
+
+
+@pytest.mark.parametrize(
+    "happened",
+    [
+        new_stage(SWITCHED, BUILT),
+        new_stage(SWITCHED, BUILT, MEASURED),
+        new_stage(BUILT, SWITCHED),
+        new_stage(SWITCHED, anew=False),
+    ],
+    ids=["with its optimizer", "that acts before it learns", "after its optimizer", "with a loss of its own"],
+)
+def test_a_stage_may_begin_with_a_switch_to_eval_mode(happened: list[Event]) -> None:
+    assert examined(training_in_eval_mode.RULE, happened) == []
+
+
+@pytest.mark.parametrize(
+    "happened",
+    [
+        new_stage(SWITCHED, MEASURED, BUILT),
+        new_stage(BUILT, SWITCHED, MEASURED),
+        new_stage(BUILT),
+        new_stage(SWITCHED, BUILT, evaluated_before=True),
+        new_stage(SWITCHED, anew=False, line=20),
+    ],
+    ids=["measured before", "measured with the new one", "no switch", "as every evaluation does", "no new stage"],
+)
+def test_a_switch_for_an_evaluation_is_not_meant_for_a_new_stage(happened: list[Event]) -> None:
+    assert [finding.severity for finding in examined(training_in_eval_mode.RULE, happened)] == ["error"]
+
+
 def test_training_in_eval_mode_from_the_start_is_a_warning() -> None:
     (finding,) = examined(training_in_eval_mode.RULE, *modes(*(in_eval(step) for step in range(4))))
     assert (finding.severity, finding.confidence) == ("warning", "medium")
@@ -907,7 +990,6 @@ def test_sample_of_a_backward_that_is_not_in_the_trace_is_silent() -> None:
 # --------------------------------------------------------------------------------------------- AD220 leaf-not-optimized
 
 FIRST, SECOND = 7, 8
-FINISHED = RunEnded(reason="finished")
 
 
 def collecting(count: int, *leaves: int) -> list[Event]:

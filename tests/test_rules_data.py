@@ -247,6 +247,7 @@ def test_what_is_shared_with_training() -> None:
     assert [each.confidence for each in (part, all_of_it)] == ["high", "medium"]
     assert examined(rule, compared(complete=False)) == []
     assert examined(rule, compared(tells_apart=False)) == []
+    assert examined(rule, compared(passed_on=True)) == []
     assert examined(rule, compared(shared=3)) == []
     assert examined(rule, compared(evaluated=300, shared=190)) == [], "it is evaluated on all that there is"
     assert examined(rule, compared(shared=40, own_loader=False)) == []

@@ -376,6 +376,13 @@ def test_context_attribute_is_reported_once_with_its_largest_call() -> None:
     assert "hold each other" in finding.message
 
 
+def test_a_view_that_is_read_in_every_step_is_meant() -> None:
+    assert findings(AD310, snapshot(10, read_in_a_row=3)) == []
+    assert len(findings(AD310, snapshot(10, read_in_a_row=2))) == 1
+    (finding,) = findings(AD310, snapshot(10, read_in_a_row=9, loaded_back=True))
+    assert finding.severity == "error"
+
+
 def snapshot(step: int, **more: Any) -> SnapshotKept:
     return SnapshotKept(step=step, holder="best", location=at(16), taken_in_step=2, parameters=[0], **more)
 

@@ -11,7 +11,7 @@ from autograd_doctor.events.cycle import ScalerUsed
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.facts import TensorFacts
 from autograd_doctor.events.numerics import NonFiniteInput, NonFiniteProduced, SumStoodStill
-from autograd_doctor.events.run import LightStepsCounted
+from autograd_doctor.events.run import LightStepsCounted, RunEnded
 from autograd_doctor.events.steps import BatchDrawn, Cut, NonFiniteGradient, Zeroing
 from autograd_doctor.rules.numerics import (
     gradients_died,
@@ -182,6 +182,7 @@ def test_spoiled_weights_are_no_input(happened: tuple[Event, ...]) -> None:
 
 WHO = (seen(0, "model.0.weight"), seen(1, "model.2.weight"), seen(2, "model.0.bias", shape=(4,)), built(0, 1, 2))
 RELU = Zeroing(operation="relu", location=at(11), parameters=[0, 2])
+FINISHED = RunEnded(reason="finished")
 
 
 def dead(count: int = 6, zeroing: Zeroing = RELU, **more: object) -> list[Event]:
@@ -189,9 +190,24 @@ def dead(count: int = 6, zeroing: Zeroing = RELU, **more: object) -> list[Event]
 
 
 def test_zero_gradients_are_reported_once_at_the_operation() -> None:
-    (finding,) = examined(zero_gradients.RULE, WHO, dead())
+    (finding,) = examined(zero_gradients.RULE, WHO, dead(), FINISHED)
     assert (finding.location, finding.severity, finding.parameters) == (at(11), "error", (0, 2))
     assert "in all of 6 steps" in finding.message
+
+
+def test_zero_gradients_may_pass_by_in_a_run_that_was_stopped_unless_both_factors_are_zero() -> None:
+    (finding,) = examined(zero_gradients.RULE, WHO, dead(), RunEnded(reason="steps"))
+    assert (finding.severity, finding.confidence) == ("warning", "medium")
+    for_good = Zeroing("matmul", at(11), [0, 2], zero_factors=2)
+    (finding,) = examined(zero_gradients.RULE, WHO, dead(zeroing=for_good), RunEnded(reason="steps"))
+    assert finding.severity == "error"
+
+
+def test_where_nothing_learns_there_is_no_stage_to_wait_for() -> None:
+    facts = {"zeroings": [RELU], "loss": 2.0}
+    nothing = steps(6, {0: 0.0, 2: 0.0}, backward=facts)
+    (finding,) = examined(zero_gradients.RULE, WHO, nothing, RunEnded(reason="steps"))
+    assert finding.severity == "error"
 
 
 def test_weights_that_are_fed_zeros_belong_to_the_same_cause() -> None:
@@ -201,12 +217,12 @@ def test_weights_that_are_fed_zeros_belong_to_the_same_cause() -> None:
 
 
 def test_zero_gradients_without_an_operation_are_a_warning_at_the_optimizer() -> None:
-    (finding,) = examined(zero_gradients.RULE, WHO, dead(zeroings=[]))
+    (finding,) = examined(zero_gradients.RULE, WHO, dead(zeroings=[]), FINISHED)
     assert (finding.location, finding.severity) == (at(5), "warning")
 
 
 def test_term_weighted_with_zero_beside_a_loss_that_trains_is_a_warning() -> None:
-    (finding,) = examined(zero_gradients.RULE, WHO, dead(zeroing=Zeroing("mul", at(13), [0, 2])))
+    (finding,) = examined(zero_gradients.RULE, WHO, dead(zeroing=Zeroing("mul", at(13), [0, 2])), FINISHED)
     assert finding.severity == "warning"
 
 

@@ -389,6 +389,12 @@ def joint(i: int, *, clear: bool) -> list[Event]:
     return [*clearing, ran(i, step=i, wrote=[W, B, 5]), stepped(i, use(i, parameters=[5]), optimizer=1)]
 
 
+def test_the_other_of_two_optimizers_may_begin_later() -> None:
+    events = [built(), built(1, parameters=[5]), RunEnded(reason="steps")]
+    (finding,) = judge(missing_optimizer_step.RULE, repeat(5, lambda i: joint(i, clear=True), *events))
+    assert (finding.severity, finding.confidence) == ("warning", "medium")
+
+
 def test_one_of_two_optimizers_is_missed_where_the_program_clears_for_it() -> None:
     events = [built(), built(1, parameters=[5]), RunEnded(reason="finished")]
     assert judge(missing_optimizer_step.RULE, repeat(5, lambda i: joint(i, clear=True), *events))
@@ -700,10 +706,16 @@ def test_a_rate_of_zero_in_every_step() -> None:
 def test_a_group_held_at_zero_beside_others_is_a_warning() -> None:
     groups = [ParameterGroup(parameters=[W], lr=0.0), ParameterGroup(parameters=[B], lr=0.1)]
     optimizer = OptimizerBuilt(optimizer=0, name="optimizer", kind="SGD", location=line(BUILD), groups=groups)
-    (finding,) = judge(
-        learning_rate_zero.RULE, repeat(5, lambda i: [stepped(i, use(i), learning_rates=[0.0, 0.1])], optimizer)
-    )
-    assert (finding.severity, finding.parameters) == ("warning", (W,))
+    happened = repeat(5, lambda i: [stepped(i, use(i), learning_rates=[0.0, 0.1])], optimizer)
+    for reason, severity in (("finished", "warning"), ("steps", "info")):
+        (finding,) = judge(learning_rate_zero.RULE, [*happened, RunEnded(reason=reason)])  # type: ignore[arg-type]
+        assert (finding.severity, finding.parameters) == (severity, (W,))
+
+
+def test_no_schedule_holds_everything_at_zero() -> None:
+    happened = repeat(5, lambda i: [stepped(i, use(i), learning_rates=[0.0])], built())
+    (finding,) = judge(learning_rate_zero.RULE, [*happened, RunEnded(reason="steps")])
+    assert (finding.severity, finding.notes) == ("error", ())
 
 
 def test_warm_ups_from_zero() -> None:

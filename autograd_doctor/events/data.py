@@ -164,6 +164,8 @@ class RowsCompared(Event, frozen=True):
     a reason. first, last: the steps after which it was evaluated on them. again: how many of them are among others that
     the same line evaluated before. alike: the share of the samples of a first pass over training data that equal one
     before them. teaches: what it returned here flowed into a root of a backward, as targets of another model do.
+    passed_on: samples that the module had been evaluated on came among those of training later, when training had gone
+    through all of its own.
     """
 
     module: int
@@ -180,6 +182,7 @@ class RowsCompared(Event, frozen=True):
     again: int = 0
     alike: float = 0.0
     teaches: bool = False
+    passed_on: bool = False
 
 
 class InputsAlike(Event, frozen=True):

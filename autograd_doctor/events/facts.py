@@ -13,13 +13,15 @@ class GradSwitch(Struct, frozen=True):
     """What switched gradients off.
 
     `form` tells how: a `with` block, a decorator (then `function` names the decorated function), a bare call
-    (`set_grad_enabled(False)`, never undone by a block), or a framework that did it by itself.
+    (`set_grad_enabled(False)`, never undone by a block), or a framework that did it by itself. `conditional`: a choice
+    of the program's lies on the way to it, as a flag or a counter of steps, which may be made otherwise later.
     """
 
     kind: Literal["no_grad", "inference_mode", "set_grad_enabled"]
     form: Literal["block", "decorator", "call", "framework"]
     location: Location | None
     function: str = ""
+    conditional: bool = False
 
 
 class TensorFacts(Struct, frozen=True, omit_defaults=True):

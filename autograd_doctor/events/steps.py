@@ -45,7 +45,8 @@ class Cut(Struct, frozen=True):
     `reason`: "operation" (detach, item, argmax, a cast …), "grad-mode" (gradients were off; see `switch`), "function"
     (a custom function without a gradient for it), "zero-derivative" (round, sign, floor: gradient zero everywhere).
     `tensor` is the user's variable that was cut. `guessed`: it took values out of torch, and which values came back was
-    not seen; never so with "zero-derivative", which the graph itself shows.
+    not seen; never so with "zero-derivative", which the graph itself shows. `conditional`: a choice of the program's
+    lies on the way to it, as with a switch of the grad mode.
     """
 
     operation: str
@@ -55,6 +56,7 @@ class Cut(Struct, frozen=True):
     tensor: str = ""
     switch: GradSwitch | None = None
     guessed: bool = False
+    conditional: bool = False
 
 
 class Zeroing(Struct, frozen=True):

@@ -15,6 +15,7 @@ from torch.autograd.function import BackwardCFunction
 from autograd_doctor.events.facts import TensorFacts
 from autograd_doctor.events.steps import Cut, NonFiniteGradient, Zeroing
 from autograd_doctor.findings import Location
+from autograd_doctor.reading.conditions import depends_on_a_choice
 from autograd_doctor.reading.graph_structure import nodes_of
 from autograd_doctor.reading.low_precision import FINITE_SLOPES, is_low, overflows_only_by_range
 from autograd_doctor.reading.own_backward import OwnBackward, Spoiling, is_own
@@ -421,9 +422,9 @@ def zeroing_events(
         if not numbers:
             continue
         if node_name(node) in _ZERO_BY_DEFINITION:
-            cuts.append(Cut(operation=operation, location=location, parameters=numbers, reason="zero-derivative"))
+            cuts.append(_cut(node, walk, numbers, "zero-derivative"))
         elif id(node) in gradients.without_answer and isinstance(node, BackwardCFunction):
-            cuts.append(Cut(operation=operation, location=location, parameters=numbers, reason="function"))
+            cuts.append(_cut(node, walk, numbers, "function"))
         else:
             factors = gradients.zero_factors.get(id(node), 0)
             zeroed.append(Zeroing(operation=operation, location=location, parameters=numbers, zero_factors=factors))
@@ -433,6 +434,13 @@ def zeroing_events(
         if numbers:
             zeroed.append(Zeroing(operation=operation, location=location, parameters=numbers, cancels=True))
     return cuts, zeroed
+
+
+def _cut(node: Node, walk: GraphWalk, numbers: list[int], reason: Literal["function", "zero-derivative"]) -> Cut:
+    made = walk.made.get(id(node))
+    operation, location = _called(node, made)
+    conditional = depends_on_a_choice(made.place if made is not None else None)
+    return Cut(operation=operation, location=location, parameters=numbers, reason=reason, conditional=conditional)
 
 
 def _called(node: Node, made: Provenance | None) -> tuple[str, Location | None]:

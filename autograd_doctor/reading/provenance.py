@@ -14,6 +14,7 @@ import torch
 
 from autograd_doctor.events.facts import GradSwitch
 from autograd_doctor.events.steps import Cut
+from autograd_doctor.reading.conditions import depends_on_a_choice
 from autograd_doctor.reading.origin import Origin
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.subclasses import dispatches, node_of, version_of
@@ -32,6 +33,7 @@ class CutPoint(NamedTuple):
 
     `choice`: the values went on as whole numbers or truth values only, which carry no gradient in any case.
     `guessed`: that the values went on from there was not seen, only that others like them came back into torch.
+    `conditional`: a choice of the program's lies on the way to it.
     """
 
     operation: str
@@ -40,6 +42,7 @@ class CutPoint(NamedTuple):
     switch: GradSwitch | None
     choice: bool = False
     guessed: bool = False
+    conditional: bool = False
 
     def event(self, parameters: list[int]) -> Cut:
         return Cut(
@@ -49,7 +52,13 @@ class CutPoint(NamedTuple):
             reason=self.reason,  # type: ignore[arg-type]
             switch=self.switch,
             guessed=self.guessed,
+            conditional=self.conditional,
         )
+
+
+def cut_here(operation: str, place: Place | None, reason: str = "operation") -> CutPoint:
+    """The point at which the running line cuts a path."""
+    return CutPoint(operation, place, reason, None, conditional=depends_on_a_choice())
 
 
 Cuts = dict[CutPoint, int]

@@ -14,7 +14,7 @@ from typing import Any
 
 from autograd_doctor.reading.operation_kinds import FROM_DATA
 from autograd_doctor.reading.places import locate
-from autograd_doctor.reading.provenance import CutPoint, Provenance
+from autograd_doctor.reading.provenance import Provenance, cut_here
 from autograd_doctor.reading.without_running import is_a
 
 _MOST_REMEMBERED = 256
@@ -36,7 +36,7 @@ class PythonValues:
         if not made.values:
             return
         if made.connected:
-            made.add_cut(CutPoint(made.operation, made.place, "operation", None), made.connected)
+            made.add_cut(cut_here(made.operation, made.place), made.connected)
             made.connected = 0
         self.last = made
         if len(self._numbers) > _MOST_REMEMBERED or len(self._arrays) > _MOST_REMEMBERED:

@@ -39,6 +39,10 @@ _HUNDREDS = {
 
 _REPORTED: dict[Severity, str] = {"error": "an error", "warning": "a warning", "info": "as information"}
 
+_UNTIL_ITS_END = (
+    "Before the program has come to its end in all its steps, what a later stage of it may still change is reported as "
+    "seen so far, one severity lower."
+)
 _TYPE_REMARK = re.compile(r"  # type: ignore\[[^\]]*\]")
 
 
@@ -59,7 +63,7 @@ def sections(rule: Rule) -> list[Section]:
         Section("Evidence", _sentence(rule.observes)),
         Section("Example", "The marked line is where the finding points to.", rule.bad[0]),
         Section("Use instead", _sentence(rule.fix), rule.good[0]),
-        Section("When this is fine", _sentence(rule.fine)),
+        Section("When this is fine", _fine(rule)),
         Section("Options", _options(rule)),
         Section("How to silence it", _silencing(rule)),
         Section("Other examples", _others(rule)),
@@ -144,7 +148,7 @@ def _page(rule: Rule) -> Page:
         observes=rule.observes,
         why=rule.why,
         fix=rule.fix,
-        fine=rule.fine,
+        fine=_fine(rule),
         needs=[event.__name__ for event in rule.needs],
         folds=rule.folds,
         bad=[example_source(example) for example in rule.bad],
@@ -191,6 +195,10 @@ def _sentence(text: str) -> str:
     """Prose of a rule file that begins in lower case and has no full stop, as a sentence."""
     text = inspect.cleandoc(text)
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+
+
+def _fine(rule: Rule) -> str:
+    return f"{_sentence(rule.fine)} {_UNTIL_ITS_END}" if rule.lasting else _sentence(rule.fine)
 
 
 def _options(rule: Rule) -> str:

@@ -12,14 +12,27 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from autograd_doctor.events.event import Event
-from autograd_doctor.findings import SEVERITIES, Confidence, Evidence, Finding, Fix, Location, Number, Related, Severity
+from autograd_doctor.findings import (
+    CONFIDENCES,
+    SEVERITIES,
+    Confidence,
+    Evidence,
+    Finding,
+    Fix,
+    Location,
+    Number,
+    Related,
+    Severity,
+)
 from autograd_doctor.trace import Trace
 
 Tunables = Mapping[str, Number]
 Example = Callable[[], None]
+Word = TypeVar("Word", Severity, Confidence)
+SO_FAR = "seen so far: the program was still running when the check ended, and may do otherwise later"
 Part = Literal["model", "data", "loss", "loop", "axes"]
 """Of a training: the model, the data, the loss, the loop with its optimizers, and which axis of data is which."""
 
@@ -34,7 +47,8 @@ class Rule:
     mere consequences of this fault: the engine turns such findings into notes of this one. `about` is what of a
     training the rule judges: what the doctor made up itself, to train a bare model, is not judged. `references` are
     addresses of what others say of the fault. `left_open` tells what it could not judge although all that it
-    needs had watched: then it is not counted among those that found nothing.
+    needs had watched: then it is not counted among those that found nothing. `lasting`: it says that something never
+    happens, or always, which a later stage of the program may refute (see `views/so_far.py`).
     """
 
     code: str
@@ -55,6 +69,7 @@ class Rule:
     about: Part = "model"
     references: tuple[str, ...] = ()
     left_open: Callable[[Trace], Iterator[str]] | None = None
+    lasting: bool = False
 
     def finding(
         self,
@@ -66,6 +81,7 @@ class Rule:
         confidence: Confidence = "high",
         severity: Severity | None = None,
         guessed: bool = False,
+        so_far: bool = False,
         evidence: Evidence | None = None,
         related: tuple[Related, ...] = (),
         notes: tuple[str, ...] = (),
@@ -76,14 +92,20 @@ class Rule:
     ) -> Finding:
         """A finding of this rule, with the rule's own severity unless the evidence calls for another.
 
-        One that rests on a guess alone is a warning at most, of low confidence.
+        One that rests on a guess alone is a warning at most, of low confidence. One of which only the end of the
+        program can tell, or a later step (see `views/so_far.py`), is one severity lower, and of medium confidence.
         """
         severity = severity or self.severity
+        if guessed:
+            severity, confidence = _lesser(SEVERITIES, severity, "warning"), "low"
+        if so_far:
+            severity = SEVERITIES[min(SEVERITIES.index(severity) + 1, len(SEVERITIES) - 1)]
+            confidence = _lesser(CONFIDENCES, confidence, "medium")
         return Finding(
             code=self.code,
             name=self.name,
-            severity=max(severity, "warning", key=SEVERITIES.index) if guessed else severity,
-            confidence="low" if guessed else confidence,
+            severity=severity,
+            confidence=confidence,
             title=self.title,
             message=message,
             subject=subject,
@@ -92,11 +114,16 @@ class Rule:
             fix=fix,
             evidence=evidence or {},
             related=related,
-            notes=notes,
+            notes=(*notes, SO_FAR) if so_far else notes,
             step_first=step_first,
             step_count=step_count,
             parameters=tuple(parameters),
         )
+
+
+def _lesser(scale: tuple[Word, ...], one: Word, other: Word) -> Word:
+    """Of two words of a scale that begins with the strongest."""
+    return max(one, other, key=scale.index)
 
 
 @cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 from autograd_doctor.events.cycle import ParametersCompared, ScalerUsed, SchedulerStepped
 from autograd_doctor.events.steps import OptimizerStepped
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.so_far import has_ended
 from autograd_doctor.wording import plural
 
 
@@ -35,7 +36,7 @@ def awaited(trace: Trace) -> str:
     """What was seen to hold learning up for a while only, "" if nothing was: then the run was too short to judge it."""
     if not trace.steps:
         return _all_skipped(trace)
-    if unchanged(trace) and not _came_to_its_end(trace) and all(_may_rise(trace, step) for step in trace.steps):
+    if unchanged(trace) and not has_ended(trace) and all(_may_rise(trace, step) for step in trace.steps):
         return f"a schedule held the learning rate at 0 in all {plural(len(trace.steps), 'step')} seen"
     return ""
 
@@ -46,10 +47,6 @@ def _all_skipped(trace: Trace) -> str:
     return f"the gradient scaler skipped {plural(skipped, 'step')}, and no other was seen" if skipped else ""
 
 
-def _came_to_its_end(trace: Trace) -> bool:
-    return trace.end is not None and trace.end.reason in ("finished", "exited")
-
-
 def _may_rise(trace: Trace, step: OptimizerStepped) -> bool:
     return all(rate == 0 for rate in step.learning_rates) and may_rise(trace, step.optimizer)
 
@@ -58,6 +55,6 @@ def may_rise(trace: Trace, optimizer: int | None) -> bool:
     """Whether a warm-up from 0 has not got going: a scheduler is there that has not stepped twice, or has just raised
     the rate; a program that came to its end has had its chance."""
     calls = [call for call in trace.of(SchedulerStepped) if call.optimizer == optimizer]
-    if not calls or _came_to_its_end(trace):
+    if not calls or has_ended(trace):
         return False
     return sum(not call.first for call in calls) < 2 or any(calls[-1].learning_rates[:1])

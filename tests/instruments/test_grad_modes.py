@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from types import FrameType
 from typing import Any
@@ -14,7 +14,9 @@ import torch
 from torch import nn
 
 from autograd_doctor.events.facts import GradSwitch
+from autograd_doctor.instruments.connectivity import grad_modes as module
 from autograd_doctor.instruments.connectivity.grad_modes import GradModes
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.grad_modes import GradSwitched
 from tests.inventing import Invented, inventing
 from tests.watching import watching
@@ -191,3 +193,51 @@ def test_a_block_on_a_stack_of_blocks_is_where_it_is_entered() -> None:
         switch = inside(run.find(GradModes))
         assert switch.location is not None
         assert (switch.form, switch.location.line) == ("block", line)
+
+
+@pytest.mark.parametrize(
+    ("block", "conditional"),
+    [
+        ("with manager:\n        pass", True),
+        ("with make():\n        pass", False),
+        ("if flag:\n        with make():\n            pass", True),
+        ("with make() if flag else other():\n        pass", True),
+    ],
+)
+def test_whether_a_choice_leads_to_a_block(block: str, conditional: bool):
+    with inventing(GradModes) as run:
+        modes, found = run.find(GradModes), []
+
+        class Manager:
+            def __enter__(self) -> None:
+                switch(run, "entered", manager(), frame=sys._getframe(1))
+                assert modes.switch is not None
+                found.append(modes.switch.conditional)
+
+            def __exit__(self, *_: object) -> None:
+                pass
+
+        names = {"manager": Manager(), "make": Manager, "other": Manager, "flag": True}
+        exec(compile(f"for _ in range(2):\n    {block}", "<string>", "exec"), names)
+        assert found == [conditional, conditional]
+
+
+@contextmanager
+def with_switch(run: Invented) -> Any:
+    """A block at this very line."""
+    block = manager()
+    run.signals.grad_modes.entered.send(GradSwitched(block, False, sys._getframe(0)))
+    yield run.find(GradModes).switch
+    run.signals.grad_modes.exited.send(GradSwitched(block, True, sys._getframe(0)))
+
+
+def test_in_light_steps_it_is_as_it_was_seen_to_be(monkeypatch):
+    asked = iter([True, False])
+    monkeypatch.setattr(module, "depends_on_a_choice", lambda: next(asked))
+    with inventing(GradModes) as run:
+        told = []
+        for attention in (Attention.LIGHT, Attention.LIGHT, Attention.FULL):
+            run.signals.guard.attend(attention)
+            with with_switch(run) as switched:
+                told.append(switched.conditional)
+    assert told == [True, True, False]

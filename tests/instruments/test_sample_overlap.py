@@ -47,6 +47,20 @@ def test_what_was_trained_on_before_it_was_evaluated():
     assert (event.complete, event.tells_apart, event.own_loader, event.loader) == (True, True, False, "")
 
 
+@pytest.mark.parametrize("tested", [True, False])
+def test_samples_that_are_trained_on_once_they_have_been_evaluated(tested: bool) -> None:
+    with inventing(SampleOverlap) as run:
+        model, x, others = nn.Linear(4, 1), data(40), data(6)
+        for _ in range(3):
+            for rows in torch.arange(40).split(8):
+                trained(run, model, x[rows])
+        evaluated(run, model, others if tested else x[:5])
+        trained(run, model, others)
+        run.find(SampleOverlap).finish()
+        (event,) = run.of(RowsCompared)
+    assert event.passed_on is tested
+
+
 @pytest.mark.parametrize(
     ("held_out", "sets"),
     [(slice(40, 60), [(20, 0), (10, 10)]), (slice(30, 60), [(40, 20)])],

@@ -208,3 +208,38 @@ def test_sparse_parameters_have_no_address():
         step(run, model[1])
         assert [event.parameters for event in run.of(SnapshotKept)] == [[run.number(model[1])]]
         assert best
+
+
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [
+        ("average", lambda entry, weight: (torch.zeros(1, 1), entry)),
+        ("average with the weights", lambda entry, weight: (weight, entry)),
+        ("layer", lambda entry, weight: (torch.zeros(3, 1), entry)),
+        ("write", lambda entry, weight: (entry, torch.zeros(1, 1))),
+    ],
+)
+def test_what_takes_in_the_weights_of_a_view_in_every_step(name: str, read: Any):
+    """Only an average does: a layer computes, and what meets the weights themselves was meant to be apart."""
+    model = nn.Sequential(nn.Linear(1, 1))
+    with inventing(Snapshots) as run:
+        view = take(run, model)
+        for _ in range(4):
+            step(run, model[0].weight)
+            given = read(view["0.weight"], model[0].weight)
+            result = given[0] @ given[1].T if name == "layer" else given[0]
+            run.operated("matmul" if name == "layer" else "add_", result, *given)
+        step(run, model[0].weight)
+        assert run.of(SnapshotKept)[-1].read_in_a_row == (4 if name == "average" else 0)
+
+
+def test_reading_now_and_then_is_not_reading_in_every_step():
+    model = nn.Sequential(nn.Linear(1, 1))
+    with inventing(Snapshots) as run:
+        view = take(run, model)
+        for number in range(6):
+            step(run, model[0].weight)
+            if number % 2:
+                run.operated("add_", torch.zeros(1, 1), torch.zeros(1, 1), view["0.weight"])
+        step(run, model[0].weight)
+        assert run.of(SnapshotKept)[-1].read_in_a_row == 1

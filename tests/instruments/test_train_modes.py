@@ -9,6 +9,7 @@ from torch import nn
 
 from autograd_doctor.events.connectivity import ModeSet
 from autograd_doctor.instruments.connectivity.train_modes import TrainModes
+from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.signals.modules import TrainCall
 from tests.inventing import Invented, inventing
 
@@ -34,6 +35,17 @@ def test_a_root_is_announced_with_each_switch():
         switch(run, model, True)
         assert [event.training for event in run.of(ModeSet)] == [False, True]
         assert modes.changes == 2
+
+
+def test_in_light_steps_only_a_new_line_is_told():
+    model = nn.Linear(1, 1)
+    with inventing(TrainModes, Detail) as run:
+        run.find(TrainModes).became_root(model, 0)
+        switch(run, model, True)
+        run.find(Detail)._turn(full=False)
+        for _ in range(2):
+            switch(run, model, False)
+        assert [event.training for event in run.of(ModeSet)] == [True, False]
 
 
 def test_a_module_whose_mode_was_set_before_is_announced_when_it_becomes_a_root():

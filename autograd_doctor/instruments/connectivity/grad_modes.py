@@ -16,11 +16,13 @@ from torch.utils import _contextlib
 from autograd_doctor.events.facts import GradSwitch
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.reading.conditions import depends_on_a_choice, is_chosen
 from autograd_doctor.reading.frame_locals import local_variables
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, here, is_own, locate, place
 from autograd_doctor.reading.without_running import is_a, unwrapped
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.grad_modes import GradDecorated, GradSwitched
 from autograd_doctor.signals.signal import Signal
 
@@ -42,6 +44,8 @@ class GradModes(Instrument):
         self._thread = threading.local()
         self._decorated: dict[tuple[CodeType, str], Place | None] = {}
         """Where each function was put under a manager of a kind: the line of the decorator, or that of a call."""
+        self._guard = site.signals.guard
+        self._conditional: dict[Place | CodeType, bool] = {}
         self._before: IdentityTable[GradSwitch | None] = IdentityTable()
 
     def connect(self, signals: Signals) -> None:
@@ -90,10 +94,18 @@ class GradModes(Instrument):
         if frame.f_code.co_filename == _contextlib.__file__:
             code = _code(local_variables(frame).get("func"))
             if code is not None and is_own(code.co_filename):
-                return _decorator(kind, code, self._decorated.get((code, kind)))
+                applied = self._decorated.get((code, kind))
+                return _decorator(kind, code, applied, conditional=self._is_conditional(code))
         elif is_own(frame.f_code.co_filename):
-            return _switch_at(kind, form, (frame.f_code, frame.f_lasti))
+            where = (frame.f_code, frame.f_lasti)
+            return _switch_at(kind, form, where, conditional=self._is_conditional(where))
         return GradSwitch(kind=kind, form="framework", location=here())
+
+    def _is_conditional(self, what: Place | CodeType) -> bool:
+        """Whether a choice leads to a block or a decorated function; in light steps, whether one did before."""
+        if what not in self._conditional or self._guard.attention >= Attention.FULL:
+            self._conditional[what] = depends_on_a_choice()
+        return self._conditional[what]
 
 
 def _code(function: object) -> CodeType | None:
@@ -103,13 +115,16 @@ def _code(function: object) -> CodeType | None:
 
 
 @cache
-def _switch_at(kind: Kind, form: Form, where: Place) -> GradSwitch:
-    return GradSwitch(kind=kind, form=form, location=locate(where))
+def _switch_at(kind: Kind, form: Form, where: Place, *, conditional: bool) -> GradSwitch:
+    conditional = conditional or is_chosen(*where, of_constants=kind == "set_grad_enabled")
+    return GradSwitch(kind=kind, form=form, location=locate(where), conditional=conditional)
 
 
 @cache
-def _decorator(kind: Kind, code: CodeType, applied: Place | None) -> GradSwitch:
+def _decorator(kind: Kind, code: CodeType, applied: Place | None, *, conditional: bool) -> GradSwitch:
     """A function under a decorator; one that was decorated unseen begins at its first decorator."""
     location = locate(applied) or Location(path=code.co_filename, line=code.co_firstlineno)
     location = structs.replace(location, function=code.co_qualname)
-    return GradSwitch(kind=kind, form="decorator", location=location, function=code.co_qualname)
+    return GradSwitch(
+        kind=kind, form="decorator", location=location, function=code.co_qualname, conditional=conditional
+    )

@@ -36,7 +36,7 @@ from autograd_doctor.reading.linear import is_linear, is_multiple
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.operation_kinds import FROM_DATA, Kind, changes_input
 from autograd_doctor.reading.places import Place, here, locate
-from autograd_doctor.reading.provenance import CutPoint, Provenance, address, has_graph, leaf_of, next_order
+from autograd_doctor.reading.provenance import Provenance, address, cut_here, has_graph, leaf_of, next_order
 from autograd_doctor.reading.subclasses import is_parameter
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.reading.tensors_in import tensors_in
@@ -238,7 +238,7 @@ class LossTerms(Instrument):
             return
         made = self._tensors.derive(Provenance(operation.name, operation.place, self._course.steps), [tensor])
         if made.connected:
-            made.add_cut(CutPoint(operation.name, operation.place, "operation", None), made.connected)
+            made.add_cut(cut_here(operation.name, operation.place), made.connected)
         if made.values:
             severed = self._addends(tensor) if has_graph(tensor) else _NONE
             self._numbers.append(_Constant(made, severed, value=value))

@@ -27,7 +27,10 @@ class _Setting(threading.local):
 
 
 class TrainModes(Instrument):
-    """`changes` counts the calls. A module that is not a root yet is announced when it becomes one."""
+    """`changes` counts the calls. A module that is not a root yet is announced when it becomes one.
+
+    In light steps, only what a new line does is stated.
+    """
 
     emits: ClassVar[tuple[type[Event], ...]] = (ModeSet,)
 
@@ -39,6 +42,7 @@ class TrainModes(Instrument):
         self._setting = _Setting()
         self._set_at: IdentityTable[Place | None] = IdentityTable()
         self._announced: IdentityTable[int] = IdentityTable()
+        self._told: set[tuple[int, Place | None, bool]] = set()
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.train_modes.began, self._began)
@@ -70,18 +74,15 @@ class TrainModes(Instrument):
             return
         self._set_at.put(call.module, self._setting.where)
         number = self._announced.get(call.module)
-        if number is not None and self._detail.full:
-            self._announce(call.module, number, call.training)
+        if number is not None:
+            is_news = (number, self._setting.where, call.training) not in self._told
+            if self._detail.full or is_news:
+                self._announce(call.module, number, call.training)
 
     def _announce(self, module: nn.Module, number: int, training: bool) -> None:
-        self.emit(
-            ModeSet(
-                step=self._course.steps,
-                module=number,
-                training=training,
-                location=locate(self._set_at.get(module)),
-            )
-        )
+        where = self._set_at.get(module)
+        self._told.add((number, where, training))
+        self.emit(ModeSet(step=self._course.steps, module=number, training=training, location=locate(where)))
 
 
 def _overrides(frame: FrameType, module: nn.Module) -> bool:

@@ -53,7 +53,7 @@ class _Training:
 
     tells_apart: samples that are equal are so for a reason. may_come_again: there is something to be learned of later
     batches. drawn, again: of the rows that loaders gave in the first pass, how many there were, and how many that had
-    come before.
+    come before. passed_on: samples of an evaluation became some of training when that had gone through all of its own.
     """
 
     samples: set[Sample] = field(default_factory=set)
@@ -64,6 +64,7 @@ class _Training:
     complete: bool = False
     drawn: int = 0
     again: int = 0
+    passed_on: bool = False
 
 
 @dataclass
@@ -245,6 +246,8 @@ class SampleOverlap(Instrument):
         if self.trained:
             news = _first_rows(keys, training.samples)
             self.trained.relay(RowsSeen(began.module, None, began.where, largest, keys, news))
+        if training.complete and not training.passed_on:
+            training.passed_on = self._were_evaluated(began.module, set(keys) - training.samples)
         training.samples.update(keys)
         if not before:
             training.tells_apart = tells_apart(largest)
@@ -258,6 +261,10 @@ class SampleOverlap(Instrument):
             training.drawn, training.again = training.drawn + len(keys), training.again + len(keys) - new
         if self._detail.full:
             self._compare(began, data, is_all=len(data) == len(began.given))
+
+    def _were_evaluated(self, module: int, samples: set[Sample]) -> bool:
+        found = (each for (number, _), each in self._evaluations.items() if number == module)
+        return bool(samples) and any(not samples.isdisjoint(each.samples) for each in found)
 
     def _is_drawn_now(self, tensor: torch.Tensor) -> bool:
         """Whether a batch was made of random numbers a moment ago, as none that comes later will be."""
@@ -380,6 +387,7 @@ class SampleOverlap(Instrument):
                 last=found.step,
                 again=again,
                 teaches=_line(module, found) in self._teaching,
+                passed_on=training.passed_on,
                 alike=training.again / training.drawn if training.drawn else 0.0,
             )
         )

@@ -22,10 +22,15 @@ from autograd_doctor.reading.frame_locals import variables
 from autograd_doctor.reading.holders import Holders
 from autograd_doctor.reading.looks import is_drawn
 from autograd_doctor.reading.module_tree import parameters_in
+from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.operation_kinds import traits
 from autograd_doctor.reading.places import Place, locate, own_frames, place
 from autograd_doctor.reading.subclasses import storage_address, version_of
+from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.without_running import attributes, is_a
 from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
+from autograd_doctor.signals.operations import Operation
 from autograd_doctor.signals.states import StateCall, StateLoad
 
 _REMEMBERED = 16
@@ -52,6 +57,7 @@ class _Snapshot:
     """One `state_dict()`: where it was taken, the storages of the parameters in it and their versions then.
 
     `hidden_in`: what holds it out of sight of the user's frames; empty if nothing was found, None before the search.
+    `read_in`: the last step in which it was read, the last of `in_a_row`.
     """
 
     where: Place | None
@@ -60,6 +66,16 @@ class _Snapshot:
     parameters: dict[int, tuple[weakref.ref[torch.Tensor], int]] = field(default_factory=dict)
     used_at_once: bool = False
     hidden_in: str | None = None
+    read_in: int = -1
+    in_a_row: int = 0
+    most_in_a_row: int = 0
+
+    def read(self, step: int) -> None:
+        """Something was computed from it in this step."""
+        if step > max(self.read_in, self.step):
+            self.in_a_row = self.in_a_row + 1 if step == self.read_in + 1 else 1
+            self.most_in_a_row = max(self.most_in_a_row, self.in_a_row)
+            self.read_in = step
 
     def changed(self) -> list[torch.Tensor]:
         """The parameters that have been written to since."""
@@ -81,11 +97,13 @@ class Snapshots(Instrument):
 
     def __init__(self, site: Site, course: Course, parameters: Parameters) -> None:
         super().__init__(site)
+        self._signals = site.signals
         self._course = course
         self._parameters = parameters
         self._snapshots: list[_Snapshot] = []
         self._taken_in: dict[Place | None, deque[int]] = {}
         self._used_at: set[Place | None] = set()
+        self._entries: IdentityTable[_Snapshot] = IdentityTable()
         self._owners: dict[int, tuple[weakref.ref[torch.Tensor], _Snapshot]] = {}
         self._depth = 0
         self._searches = 0
@@ -124,7 +142,29 @@ class Snapshots(Instrument):
         if snapshot.parameters:
             self._taken_in.setdefault(snapshot.where, deque(maxlen=_REGULAR)).append(snapshot.step)
             self._snapshots = [*self._snapshots, snapshot][-_REMEMBERED:]
+            for entry in result.values():
+                if storage_address(entry) in snapshot.parameters:
+                    self._entries.put(entry, snapshot)
             self.listen(self._course.step_taken, self._stepped)
+            self.listen(self._signals.operations.ended, self._operation_ended, attention=Attention.FULL)
+
+    def _operation_ended(self, operation: Operation) -> None:
+        """An average, a mirror or a copy is made weight by weight, in the shape of the entry; a teacher computes.
+
+        Where an entry meets the very weights in whose storage it lies, the two were meant to differ.
+        """
+        known = traits(operation.name)
+        if known.shape_only or known.is_alias or self._course.running is not None:
+            return
+        operands = tensors_in((*operation.args, *operation.kwargs.values()))
+        for entry in operands:
+            snapshot = self._entries.get(entry)
+            if snapshot is None:
+                continue
+            meets_itself = len([each for each in operands if storage_address(each) == storage_address(entry)]) > 1
+            made = tensors_in((operation.result,)) or operands
+            if not meets_itself and any(each.shape == entry.shape and each is not entry for each in made):
+                snapshot.read(self._course.steps)
 
     def _used(self, state: Any) -> None:
         """Saved, loaded, or overwritten with what was made of it: no concern of later steps, if in the very step."""
@@ -202,6 +242,7 @@ class Snapshots(Instrument):
                     loaded_back=loaded_back,
                     regular=self._is_regular(snapshot.where),
                     others_used=snapshot.where in self._used_at,
+                    read_in_a_row=snapshot.most_in_a_row,
                 )
             )
 

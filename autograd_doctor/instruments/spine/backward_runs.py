@@ -33,7 +33,7 @@ from autograd_doctor.reading.graph_walk import (
     zeroing_events,
 )
 from autograd_doctor.reading.places import Place, locate, place
-from autograd_doctor.reading.provenance import CutPoint, Provenance
+from autograd_doctor.reading.provenance import Provenance, cut_here
 from autograd_doctor.reading.tensor_facts import describe, norms
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
@@ -277,7 +277,7 @@ class BackwardRuns(Instrument):
             if run.made is not None:
                 made.absorb(run.made, connected=create)
                 if not create and run.made.connected:
-                    made.add_cut(CutPoint("grad", made.place, "operation", None), run.made.connected)
+                    made.add_cut(cut_here("grad", made.place), run.made.connected)
             mark(output, made)
             self._tensors.put(output, made)
 

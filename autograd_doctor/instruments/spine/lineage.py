@@ -27,7 +27,7 @@ from autograd_doctor.reading.graph_walk import mark
 from autograd_doctor.reading.operation_kinds import Kind, traits
 from autograd_doctor.reading.places import Place, locate, stack
 from autograd_doctor.reading.places import place as user_place
-from autograd_doctor.reading.provenance import CutPoint, Provenance, address, has_graph, next_order
+from autograd_doctor.reading.provenance import CutPoint, Provenance, address, cut_here, has_graph, next_order
 from autograd_doctor.reading.python_values import PythonValues
 from autograd_doctor.reading.regions import Region, indexed, region_of
 from autograd_doctor.reading.subclasses import storage_address
@@ -239,10 +239,11 @@ class Lineage(Instrument):
     def _cut_point(self, made: Provenance, gradients: bool) -> CutPoint:
         """Where a path ended: at this operation, or by the switch under which it and others ran."""
         if gradients:
-            return CutPoint(made.operation, made.place, "operation", None)
-        if self._grad_modes.switch is not None:
-            return CutPoint("", None, "grad-mode", self._grad_modes.switch)
-        return CutPoint(made.operation, made.place, "grad-mode", None)
+            return cut_here(made.operation, made.place)
+        switch = self._grad_modes.switch
+        if switch is not None:
+            return CutPoint("", None, "grad-mode", switch, conditional=switch.conditional)
+        return cut_here(made.operation, made.place, "grad-mode")
 
     def _wrote(self, operation: Operation) -> None:
         """An operation that returns nothing but changes its first argument."""
@@ -283,7 +284,7 @@ class Lineage(Instrument):
         hidden = Provenance("data", made.place, made.step)
         hidden.absorb(made, connected=True)
         if hidden.connected:
-            hidden.add_cut(CutPoint("data", made.place, "operation", None), hidden.connected)
+            hidden.add_cut(cut_here("data", made.place), hidden.connected)
             hidden.connected = 0
         return hidden
 
@@ -394,7 +395,7 @@ class Lineage(Instrument):
             if has_graph(output):
                 mark(output, made)
             elif made.connected:
-                made.add_cut(CutPoint(name, place, "function", None), made.connected)
+                made.add_cut(cut_here(name, place, "function"), made.connected)
                 made.connected = 0
             self._tensors.put(output, made)
             if self._detail.closely:
@@ -407,4 +408,4 @@ class Lineage(Instrument):
         hidden = inside.values & ~(inside.guessed | made.values | self._ledger.beside) if inside is not None else 0
         if hidden:
             made.take(hidden)
-            made.add_cut(CutPoint(made.operation, made.place, "function", None), hidden)
+            made.add_cut(cut_here(made.operation, made.place, "function"), hidden)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autograd_doctor.events.connectivity import LossExamined
+from autograd_doctor.events.run import RunEnded
 from autograd_doctor.events.steps import BackwardRan, Cut
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.cuts import called, described, help_for, is_comparison
 from autograd_doctor.views.loss_terms import LossTerm, steady_terms
+from autograd_doctor.views.so_far import may_be_undone
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -36,6 +38,7 @@ def _finding(trace: Trace, term: LossTerm) -> Finding:
         help=_help(term.cut),
         severity="warning" if term.seen.was_live else None,
         guessed=term.seen.guessed,
+        so_far=term.cut is not None and may_be_undone(trace, [term.cut]),
         evidence=term.evidence(trace),
         related=tuple(term.related()),
         step_first=term.backwards[0].step + 1,
@@ -225,7 +228,7 @@ RULE = Rule(
     fine="Factors, targets and baselines inside a term that has a gradient, straight-through estimators, losses added "
     "for the eye that go backward on their own, and terms that get a gradient later on. One that had a gradient before "
     "and never gets it back may be cut on purpose: a warning.",
-    needs=(BackwardRan, LossExamined),
+    needs=(BackwardRan, LossExamined, RunEnded),
     examine=examine,
     bad=(bad, bad_number, bad_slope),
     good=(good, good_halting, good_baseline_and_weight, good_straight_through, good_shown_total),

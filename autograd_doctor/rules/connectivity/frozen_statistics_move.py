@@ -10,6 +10,7 @@ from autograd_doctor.events.subjects import ModuleSeen, OptimizerBuilt, Paramete
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.so_far import has_ended
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -54,7 +55,7 @@ def _frozen(trace: Trace, seen: ModuleSeen, passes: list[ForwardRan]) -> tuple[d
 
 def _frozen_later(trace: Trace) -> dict[int, int]:
     """Parameters that were frozen for good once they had learned, with the steps that were taken before."""
-    if trace.end is None or trace.end.reason != "finished":
+    if not has_ended(trace):
         return {}
     learned = {parameter: event.step for event in trace.of(BackwardRan) for parameter in event.wrote}
     frozen = {event.parameter: event.step for event in trace.of(ParameterFrozen)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from autograd_doctor.events.run import RunEnded
 from autograd_doctor.events.steps import BackwardRan, Cut, ForwardRan, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding, Location, Related
@@ -13,6 +14,7 @@ from autograd_doctor.trace import Trace
 from autograd_doctor.views.connectivity import missed_by, seen_first
 from autograd_doctor.views.crash import lacks_graph
 from autograd_doctor.views.cuts import called, help_for
+from autograd_doctor.views.so_far import may_be_undone
 
 
 @dataclass
@@ -26,6 +28,7 @@ class _Found:
     guessed: bool = True
     parameters: set[int] = field(default_factory=set)
     backwards: list[BackwardRan] = field(default_factory=list)
+    cuts: list[Cut] = field(default_factory=list)
     others: dict[Location, Cut] = field(default_factory=dict)
 
 
@@ -74,6 +77,7 @@ def _gather(
             first.guessed &= cut.guessed
             first.parameters |= lost - blamed
             first.backwards.append(backward)
+            first.cuts.append(cut)
             blamed |= lost
         elif lost and first is not None and cut.location is not None and cut.location != first.cut.location:
             first.others[cut.location] = cut
@@ -119,6 +123,7 @@ def _finding(trace: Trace, one: _Found) -> Finding:
         location=cut.location or first.location,
         severity="warning" if is_late else None,
         guessed=one.guessed,
+        so_far=not lacks_graph(first) and may_be_undone(trace, one.cuts),
         help=help_for(cut),
         evidence={
             "operation": cut.operation,
@@ -268,8 +273,9 @@ RULE = Rule(
     fix="Keep the computation in the graph: remove `detach` or `.data`, stay with tensors instead of numbers and NumPy "
     "arrays, build losses on scores instead of decisions, use straight-through estimators for rounding.",
     fine="A stop-gradient that leaves every optimized parameter another path is how BYOL, VQ-VAE, TD learning, GANs "
-    "and truncated backpropagation work, and is not reported. Neither are parameters that no optimizer holds.",
-    needs=(BackwardRan, OptimizerBuilt, OptimizerStepped, ForwardRan),
+    "and truncated backpropagation work, and is not reported. Neither are parameters that no optimizer holds. What a "
+    "condition leads to, as in a warm-up, is a warning until the program has ended.",
+    needs=(BackwardRan, OptimizerBuilt, OptimizerStepped, ForwardRan, RunEnded),
     examine=examine,
     bad=(bad, bad_generator, bad_data),
     good=(good, good_byol, good_straight_through),

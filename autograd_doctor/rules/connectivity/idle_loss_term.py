@@ -12,6 +12,7 @@ from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.dropped_losses import ADVICE, Dropped, words
+from autograd_doctor.views.so_far import has_ended
 from autograd_doctor.wording import plural
 
 
@@ -43,7 +44,7 @@ def _learning(trace: Trace) -> set[int]:
 
 def _finding(trace: Trace, term: Dropped, learned: list[int], effect: str, steps: int) -> Finding:
     backward = _backward(trace, learned)
-    stopped = trace.end is None or trace.end.reason not in ("finished", "exited")
+    stopped = not has_ended(trace)
     related = [Related("it is computed here", term.location)] if term.named_at and term.location else []
     related += [Related("this backward does not come through it", backward)] if backward is not None else []
     return RULE.finding(

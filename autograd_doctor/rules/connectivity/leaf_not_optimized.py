@@ -12,6 +12,7 @@ from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.left_out import left_out, parameters_left_out
+from autograd_doctor.views.so_far import has_ended
 from autograd_doctor.wording import plural, shape
 
 
@@ -32,7 +33,7 @@ def _finding(trace: Trace, location: Location | None, leaves: list[int]) -> Find
     seen = [trace.parameters[leaf] for leaf in leaves if leaf in trace.parameters]
     filled_at = next((event.location for event in backwards if event.location is not None), None)
     one = len(leaves) == 1
-    stopped = trace.end is None or trace.end.reason not in ("finished", "exited")
+    stopped = not has_ended(trace)
     return RULE.finding(
         f"{trace.parameter_names(leaves)} got gradients from {plural(len(backwards), 'backward')}; no optimizer holds "
         f"{'it' if one else 'them'}, and nothing read {'its' if one else 'their'} `.grad`",

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from autograd_doctor.events.connectivity import GradModeLeftOff, LossExamined
 from autograd_doctor.events.facts import GradSwitch
+from autograd_doctor.events.run import RunEnded
 from autograd_doctor.events.steps import BackwardRan, ForwardRan, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding, Related
@@ -18,6 +19,7 @@ from autograd_doctor.views.connectivity import missed_by
 from autograd_doctor.views.crash import lacks_graph
 from autograd_doctor.views.cuts import described
 from autograd_doctor.views.loss_terms import LossTerm, steady_terms
+from autograd_doctor.views.so_far import may_be_undone
 
 
 @dataclass
@@ -136,6 +138,7 @@ def _finding(trace: Trace, switch: GradSwitch, deprived: _Deprived) -> Finding:
         severity=None if (whole or slip) and not trace.left_behind.keys() >= deprived.parameters else "warning",
         confidence="high" if whole and first.cuts else "medium",
         guessed=deprived.guessed,
+        so_far=not lacks_graph(first) and may_be_undone(trace, [switch]),
         evidence={
             "switched_off_by": switch.kind,
             "parameters_without_gradient": [trace.parameter_name(parameter) for parameter in parameters[:20]],
@@ -278,8 +281,9 @@ RULE = Rule(
     "the parameters that learn.",
     fine="Evaluation, target and teacher networks, pseudo labels, rollouts, moving averages and features from "
     "parts that no optimizer holds. A block around one part, "
-    "beside others that learn, is a warning.",
-    needs=(BackwardRan, ForwardRan, GradModeLeftOff, LossExamined, OptimizerBuilt, OptimizerStepped),
+    "beside others that learn, is a warning; a switch that a condition may leave on later is one severity lower until "
+    "the program has ended.",
+    needs=(BackwardRan, ForwardRan, GradModeLeftOff, LossExamined, OptimizerBuilt, OptimizerStepped, RunEnded),
     examine=examine,
     bad=(bad, bad_block, bad_flag),
     good=(good, good_frozen_features, good_pseudo_labels),

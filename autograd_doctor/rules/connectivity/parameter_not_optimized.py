@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from math import prod
 
+from autograd_doctor.events.run import RunEnded
 from autograd_doctor.events.steps import BackwardRan, ForwardRan, OptimizerStepped
 from autograd_doctor.events.subjects import ModuleSeen, OptimizerBuilt, ParameterCopied, ParameterFrozen, ValuesShared
 from autograd_doctor.findings import Evidence, Finding, Location, Related
@@ -12,6 +13,7 @@ from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.connectivity import registered
 from autograd_doctor.views.left_out import parameters_left_out, thawed, trained
+from autograd_doctor.views.so_far import may_learn_later
 from autograd_doctor.wording import plural
 
 
@@ -78,6 +80,7 @@ def _finding(trace: Trace, left_out: list[int], learning: set[int], ratio: float
         location=_optimizer_of(trace, backwards, learning),
         help=_help(trace, left_out, reason),
         severity="info" if reason else None,
+        so_far=may_learn_later(trace, left_out),
         confidence="medium" if reason else "high",
         evidence=_evidence(trace, left_out, learning, backwards),
         notes=(f"this may be meant: {reason}",) if reason else (),
@@ -102,6 +105,7 @@ def _thawed(trace: Trace, left_out: list[int], learning: set[int]) -> Finding:
         subject=trace.parameter_name(left_out[0]),
         location=_optimizer_of(trace, backwards, learning),
         help="give the optimizer all that is to learn sooner or later, or call `add_param_group` where they are thawed",
+        so_far=may_learn_later(trace, left_out),
         evidence=_evidence(trace, left_out, learning, backwards),
         related=registered(trace, left_out, *(Related("they were frozen here", place) for place in list(places)[:1])),
         step_first=backwards[0].step + 1,
@@ -245,6 +249,7 @@ RULE = Rule(
         OptimizerStepped,
         ParameterCopied,
         ParameterFrozen,
+        RunEnded,
         ValuesShared,
     ),
     examine=examine,
@@ -252,4 +257,5 @@ RULE = Rule(
     good=(good, good_input_optimization, good_alternating),
     # A head or an adapter is smaller than what it stands on; a forgotten layer usually is not that much larger.
     tunables={"minimum_steps": 3, "backbone_ratio": 2.0},
+    lasting=True,
 )

@@ -18,7 +18,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         resting = [event for event in passes if _all_in_eval(event, passes)]
         if len({event.step for event in resting}) < tunables["minimum_steps"]:
             continue
-        if not _normalisation_frozen(trace, resting[0]):
+        if not (_normalisation_frozen(trace, resting[0]) or _meant_for_a_stage(trace, resting[0], passes)):
             yield _finding(trace, resting, passes)
 
 
@@ -54,6 +54,44 @@ def _switched_by_evaluation(trace: Trace, event: ForwardRan) -> bool:
     before = trace.events[: trace.events.index(event)]
     own = [other for other in before if isinstance(other, ForwardRan) and other.module == event.module]
     return any(other.training or not other.grad_enabled for other in own)
+
+
+def _meant_for_a_stage(trace: Trace, first: ForwardRan, passes: list[ForwardRan]) -> bool:
+    """Whether a stage of the training was begun in eval mode, by a line that says so for it and for no evaluation.
+
+    The stage has an optimizer of its own, or its loss goes backward at a line of its own. An evaluation that ran
+    between this switch and the beginning of the stage may be what it was made for.
+    """
+    last = max((event.sequence for event in passes if event.training and event.sequence < first.sequence), default=None)
+    if last is None or first.mode_set_at is None:
+        return False
+    switches = [each for each in trace.of(ModeSet) if (each.module, each.location) == (first.module, first.mode_set_at)]
+    said = [each.sequence for each in switches if not each.training and each.sequence < first.sequence]
+    if not said or said[0] < last:  # what a helper for evaluations does is not said for this stage
+        return False
+    own = set(trace.module_parameters(first.module))
+    built = [sequence for sequence in _optimizers_built(trace, own) if last < sequence < first.sequence]
+    begins = next((sequence for sequence in built if sequence > said[-1]), first.sequence)
+    between = (event for event in trace.evaluations if said[-1] < event.sequence < begins)
+    if any(own.intersection(trace.module_parameters(event.module)) for event in between):
+        return False
+    return bool(built) or _has_a_loss_of_its_own(trace, first)
+
+
+def _optimizers_built(trace: Trace, own: set[int]) -> list[int]:
+    """Where in the trace optimizers over parameters of a module came into view, in order."""
+    first: dict[int, int] = {}
+    for event in trace.of(OptimizerBuilt):
+        if own.intersection(trace.optimizer_parameters[event.optimizer]):
+            first.setdefault(event.optimizer, event.sequence)
+    return sorted(first.values())
+
+
+def _has_a_loss_of_its_own(trace: Trace, first: ForwardRan) -> bool:
+    """Whether no loss had gone backward, before this pass, at the line at which its own does."""
+    backwards = [event for event in trace.of(BackwardRan) if event.location is not None]
+    own = next((event.location for event in backwards if event.sequence > first.sequence), None)
+    return own is not None and own not in {event.location for event in backwards if event.sequence < first.sequence}
 
 
 def _frozen_with_it(trace: Trace, passes: list[ForwardRan], first: ForwardRan) -> bool:
@@ -204,8 +242,9 @@ RULE = Rule(
     why="Dropout does nothing and batch-norm normalises by old statistics, which no longer move: the model trains "
     "differently after the first evaluation, without a word.",
     fix="Call `model.train()` at the start of every training phase.",
-    fine="Batch-norm frozen in fine-tuning, models without mode-dependent layers, frozen parts. A model that never was "
-    "in train mode and was not evaluated before is a warning.",
+    fine="Batch-norm frozen in fine-tuning, models without mode-dependent layers, frozen parts. A stage with an "
+    "optimizer or a loss of its own that begins with a switch to eval mode, and with no evaluation. A model that never "
+    "was in train mode and was not evaluated before is a warning.",
     needs=(ForwardRan, ParameterFrozen, BackwardRan, ModeSet, ModuleSeen, OptimizerBuilt, OptimizerStepped),
     examine=examine,
     bad=(bad, bad_first_measured),

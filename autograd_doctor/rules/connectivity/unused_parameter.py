@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import dropwhile, takewhile
 
 from autograd_doctor.events.connectivity import LossDropped, TermIdle, TermUsed
+from autograd_doctor.events.run import RunEnded
 from autograd_doctor.events.steps import BackwardRan, ForwardRan, OptimizerStepped
 from autograd_doctor.events.subjects import ModuleSeen, OptimizerBuilt, ParametersAdded
 from autograd_doctor.findings import Finding
@@ -14,6 +15,7 @@ from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.connectivity import registered
 from autograd_doctor.views.dropped_losses import ADVICE, dropped_loss, pointer
+from autograd_doctor.views.so_far import may_learn_later
 from autograd_doctor.wording import plural
 
 
@@ -76,6 +78,7 @@ def _late(
         location=added.location if added is not None else trace.optimizers[optimizer].location,
         help="compute the loss through them from then on: what was computed before, or under `no_grad`, knows nothing "
         "of them",
+        so_far=may_learn_later(trace, idle),
         evidence={"number_of_parameters": len(idle), "steps": len(steps)},
         related=registered(trace, idle),
         step_first=steps[0].step + 1,
@@ -122,6 +125,7 @@ def _finding(trace: Trace, optimizer: int, idle: list[int], steps: int) -> Findi
         help="call the layer in `forward` and let the loss have what it returns, or take it out of the model"
         if loss is None
         else ADVICE,
+        so_far=may_learn_later(trace, idle),
         confidence="high" if any(event.values is not None for event in trace.of(BackwardRan)) else "medium",
         evidence={
             "unused": [trace.parameter_name(parameter) for parameter in idle[:20]],
@@ -277,6 +281,7 @@ RULE = Rule(
         ForwardRan,
         ModuleSeen,
         LossDropped,
+        RunEnded,
         TermIdle,
         TermUsed,
     ),
@@ -284,4 +289,5 @@ RULE = Rule(
     bad=(bad, bad_last_block, bad_features_kept_from_before),
     good=(good, good_unfrozen_in_stages, good_layer_drop),
     tunables={"minimum_steps": 3, "minimum_late_steps": 8},
+    lasting=True,
 )

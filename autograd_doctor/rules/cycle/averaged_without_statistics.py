@@ -11,12 +11,13 @@ from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.so_far import has_ended
 from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     """Of programs that came to their end: what was stopped may have gathered the statistics afterwards."""
-    if trace.end is None or trace.end.reason not in ("finished", "exited"):
+    if not has_ended(trace):
         return
     for event in trace.of(AverageEvaluated):
         if event.averaged >= tunables["models"]:

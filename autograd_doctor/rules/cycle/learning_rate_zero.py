@@ -13,6 +13,7 @@ from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.learning import may_rise
 from autograd_doctor.views.siblings import steps_of_siblings
+from autograd_doctor.views.so_far import may_learn_later
 from autograd_doctor.views.step_cycle import called, groups_of, ordinal, related, steps_by_optimizer
 from autograd_doctor.wording import plural
 
@@ -102,6 +103,7 @@ def _finding(trace: Trace, optimizer: int, steps: list[OptimizerStepped], still:
         location=_cause(trace, optimizer) or steps[0].location,
         help=_advice(bool(_calls(trace, optimizer))),
         severity="error" if len(still) == total else "warning",
+        so_far=may_learn_later(trace, parameters),
         confidence="medium" if _calls(trace, optimizer) or len(still) < total else "high",
         evidence={"steps": len(steps), "groups": len(still)},
         related=related(("the steps are taken here", steps[0].location)),
@@ -226,4 +228,5 @@ RULE = Rule(
     tunables={"minimum_steps": 3, "wasted_steps": 20},
     folds=("AD111", "AD116"),
     about="loop",
+    lasting=True,
 )

@@ -11,6 +11,7 @@ from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Confidence, Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.so_far import has_ended, may_learn_later
 from autograd_doctor.views.step_cycle import called, ordinal, related
 from autograd_doctor.wording import plural
 
@@ -120,7 +121,7 @@ def _judgeable(trace: Trace, optimizer: int) -> bool:
 def _finding(
     trace: Trace, optimizer: int, backwards: list[BackwardRan], thrown_away: int, waiting: frozenset[int]
 ) -> Finding:
-    finished = trace.end is not None and trace.end.reason in ("finished", "exited")
+    finished = has_ended(trace)
     sure = finished or thrown_away > 1 or bool(trace.steps)
     confidence: Confidence = "high" if sure else "low"
     name = called(trace, optimizer)
@@ -135,6 +136,7 @@ def _finding(
         help=f"call `{trace.optimizer_name(optimizer)}.step()` after this backward",
         severity="error" if sure else "warning",
         confidence=confidence,
+        so_far=sure and may_learn_later(trace, parameters),
         evidence={"backwards": len(backwards), "cleared_unused": thrown_away},
         related=related(("the optimizer is made here", trace.optimizers[optimizer].location)),
         step_first=ordinal(backwards[0]),
@@ -273,4 +275,5 @@ RULE = Rule(
     tunables={"minimum_backwards": 3, "minimum_idle": 16},
     folds=("AD116",),
     about="loop",
+    lasting=True,
 )

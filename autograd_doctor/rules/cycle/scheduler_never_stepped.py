@@ -11,12 +11,12 @@ from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.so_far import has_ended
 from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    was_cut = trace.of(LengthShortened) or any(event.cut for event in trace.of(BatchDrawn))
-    if trace.end is None or trace.end.reason != "finished" or was_cut:
+    if not has_ended(trace):
         return
     idle: dict[Location | None, SchedulerIdle] = {}
     for event in trace.of(SchedulerIdle):

@@ -13,6 +13,7 @@ from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.rates import known
+from autograd_doctor.views.so_far import has_ended
 from autograd_doctor.views.step_cycle import ordinal, prepared, related, steps_by_optimizer
 from autograd_doctor.wording import plural
 
@@ -125,8 +126,7 @@ def _crawls(trace: Trace, calls: Calls) -> str:
     steps = round(last.step / last.count) if last.count else 0
     if length is None or steps < _FEWEST_BATCHES or abs(last.step - steps * last.count) > _PARTIAL * last.step:
         return ""
-    has_ended = trace.end is not None and trace.end.reason == "finished"
-    if length % steps or not steps <= trace.steps_taken <= length or (steps < _NO_CHANCE and not has_ended):
+    if length % steps or not steps <= trace.steps_taken <= length or (steps < _NO_CHANCE and not has_ended(trace)):
         return ""
     return (
         f"it is stepped once in {steps} steps and {length} steps long, which is "

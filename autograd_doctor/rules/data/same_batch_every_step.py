@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autograd_doctor.events.data import BatchRepeated
+from autograd_doctor.events.run import RunEnded
 from autograd_doctor.events.steps import BatchDrawn
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.so_far import has_ended
 from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     latest = {(event.location, event.how): event for event in trace.of(BatchRepeated)}
-    has_ended = trace.end is not None and trace.end.reason == "finished"
     for event in latest.values():
         if event.steps < tunables["steps"]:
             continue
         if event.how == "new pass":
             if not _goes_on_elsewhere(trace, event):
-                yield _new_pass(event, has_ended=has_ended)
-        elif has_ended and not event.rest_used and event.samples <= tunables["share_of_rows"] * event.of:
+                yield _new_pass(trace, event)
+        elif has_ended(trace) and not event.rest_used and event.samples <= tunables["share_of_rows"] * event.of:
             yield _same_slice(event)
 
 
@@ -30,7 +31,7 @@ def _goes_on_elsewhere(trace: Trace, event: BatchRepeated) -> bool:
     return any(drawn.location == event.location and drawn.batches > 1 for drawn in trace.of(BatchDrawn))
 
 
-def _new_pass(event: BatchRepeated, *, has_ended: bool) -> Finding:
+def _new_pass(trace: Trace, event: BatchRepeated) -> Finding:
     """An error once the program has ended: until then it may be a first try of one batch."""
     loader = f"`{event.name}`" if event.name else "a `DataLoader`"
     return RULE.finding(
@@ -38,8 +39,7 @@ def _new_pass(event: BatchRepeated, *, has_ended: bool) -> Finding:
         f"{plural(event.samples, 'sample')} of {event.of:,} each time, to the bit",
         subject=event.name or "DataLoader",
         location=event.location,
-        severity=None if has_ended else "warning",
-        confidence="high" if has_ended else "medium",
+        so_far=not has_ended(trace),
         help="go on with one pass, `for batch in loader:`, or make the iterator once, outside the loop, and a new one "
         "when it is exhausted; shuffle, so that no pass begins like the other",
         evidence=_evidence(event),
@@ -210,8 +210,8 @@ RULE = Rule(
     fix="Go on with a pass instead of beginning a new one, and let indices advance.",
     fine="One batch that is fetched once, a data set of one batch, full-batch training, passes that shuffle, and "
     "slices whose rest is used elsewhere. A line that goes on past the first batch with another loader: one batch is "
-    "overfitted before the real run. Until the program has ended, it is a warning.",
-    needs=(BatchDrawn, BatchRepeated),
+    "overfitted before the real run.",
+    needs=(BatchDrawn, BatchRepeated, RunEnded),
     examine=examine,
     bad=(bad, bad_index_never_advanced),
     good=(
@@ -224,4 +224,5 @@ RULE = Rule(
     # A slice of more than half of the rows is what people hold out a validation set from.
     tunables={"steps": 8, "share_of_rows": 0.5},
     about="data",
+    lasting=True,
 )

@@ -9,13 +9,14 @@ from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.lines import in_several_steps
+from autograd_doctor.views.so_far import has_ended
 from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     """Of what is not used yet a program that has not ended tells nothing: it may be meant for later."""
     yield from _out_of_reach(trace)
-    if trace.end is None or trace.end.reason != "finished":
+    if not has_ended(trace):
         return
     told: set[Location | None] = set()
     for event in trace.of(RowsNeverDrawn):

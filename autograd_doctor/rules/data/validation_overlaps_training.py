@@ -73,8 +73,11 @@ def _share(event: RowsCompared) -> float:
 
 
 def _may_tell(event: RowsCompared, tunables: Tunables) -> bool:
-    """Whether all training samples are known, are told apart by their bits, and most of them were not evaluated."""
-    is_known = event.complete and event.tells_apart and not _is_by_nature(event, tunables)
+    """Whether all training samples are known, are told apart by their bits, and most of them were not evaluated.
+
+    Where what was evaluated is trained on afterwards, as in a backtest or a stream, what comes again is no leak.
+    """
+    is_known = event.complete and event.tells_apart and not (event.passed_on or _is_by_nature(event, tunables))
     is_proper = event.shared <= tunables["covered"] * event.trained
     return is_known and is_proper and event.shared >= max(tunables["samples"], tunables["share"] * event.evaluated)
 
@@ -242,7 +245,8 @@ RULE = Rule(
     "new ones.",
     fix="Split the data once, and keep the parts apart.",
     fine="Evaluation on all training samples, or on all there are, a look at a part of them beside a real validation, "
-    "a teacher whose outputs go into the loss of another model, and samples so simple that many are equal.",
+    "a teacher whose outputs go into the loss of another model, and samples so simple that many are equal. Samples "
+    "that are trained on once they have been evaluated, as in a backtest, a stream or active learning.",
     needs=(ModuleSeen, RowsCompared, TargetsSeen),
     needs_phases=("training", "evaluation"),
     examine=examine,

@@ -10,6 +10,7 @@ from autograd_doctor.events.subjects import ParameterSeen
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.so_far import has_ended
 from autograd_doctor.wording import plural
 
 
@@ -23,7 +24,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     # Several names may hold the one that was taken at a line: the first is told.
     for event in {event.location: event for event in reversed(lasting.values())}.values():
         is_used = event.location in loaded
-        if is_used or not _is_candidate(trace, event):
+        is_view = event.read_in_a_row >= tunables["reads"]
+        if is_used or not (is_view or _is_candidate(trace, event)):
             yield _finding(trace, event, is_used=is_used)
     meetings: dict[object, list[WeightsMetThemselves]] = {}
     for met in trace.of(WeightsMetThemselves):
@@ -35,8 +37,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 def _is_candidate(trace: Trace, event: SnapshotKept) -> bool:
     """Whether it is one of those that are made in any case, and written to a file if they are the best."""
-    has_ended = trace.end is not None and trace.end.reason == "finished"
-    return event.others_used or (event.regular and has_ended)
+    return event.others_used or (event.regular and has_ended(trace))
 
 
 def _finding(trace: Trace, event: SnapshotKept, *, is_used: bool) -> Finding:
@@ -228,10 +229,11 @@ RULE = Rule(
     "restores the last weights instead",
     fix="copy the snapshot when it is taken",
     fine="snapshots saved to disk at once, copied, or only read in the step in which they were taken; candidates for a "
-    "checkpoint that are made in each epoch. One that nothing was seen to load back is a warning",
+    "checkpoint that are made in each epoch; a view of the weights from which an average or a mirror takes them in "
+    "every step. One that nothing was seen to load back is a warning",
     needs=(SnapshotKept, WeightsMetThemselves, ParameterSeen),
     examine=examine,
     bad=(bad, bad_early_stopping_attribute, bad_average),
     good=(good, good_saved_to_disk_at_once, good_candidates_for_a_checkpoint),
-    tunables={"steps": 3, "updates": 2},
+    tunables={"steps": 3, "updates": 2, "reads": 3},
 )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from autograd_doctor.events.run import RunEnded
 from autograd_doctor.events.steps import BackwardRan, Cut, OptimizerStepped, Zeroing
 from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.siblings import backwards_of_siblings
+from autograd_doctor.views.so_far import may_learn_later
 from autograd_doctor.wording import plural
 
 _SCALES = frozenset({"mul", "mul_", "__mul__", "__rmul__", "__imul__", "multiply"})
@@ -95,6 +97,7 @@ def _finding(trace: Trace, parameters: list[int], zeroing: Zeroing | None, backw
         help=_help(zeroing),
         severity="warning" if beside or zeroing is None else None,
         confidence="high" if zeroing and not beside else "medium",
+        so_far=not (zeroing and zeroing.zero_factors > 1) and may_learn_later(trace, parameters),
         evidence={
             "parameters": [trace.parameter_name(parameter) for parameter in parameters[:20]],
             "number_of_parameters": len(parameters),
@@ -263,11 +266,12 @@ RULE = Rule(
     "Where the same lines pass gradients on in another model, before or after, the odd one is a control, as one "
     "component beside several. Nothing is said where vectors and numbers alone have no gradient: they cannot be told "
     "from such biases.",
-    needs=(BackwardRan, OptimizerBuilt, OptimizerStepped),
+    needs=(BackwardRan, OptimizerBuilt, OptimizerStepped, RunEnded),
     examine=examine,
     bad=(bad, bad_clamp, bad_mask),
     good=(good, good_low_rank_adapter, good_zero_initialised_head),
     # ReLU units that are inactive for a batch or two are not dead.
     tunables={"minimum_steps": 5},
     folds=("AD111", "AD407", "AD116"),
+    lasting=True,
 )

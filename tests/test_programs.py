@@ -41,7 +41,7 @@ def test_verdict_on_program_that_is_seen_to_its_end(program: Path) -> None:
     assert_verdict(program, steps=10_000, batches_per_epoch=0)
 
 
-@pytest.mark.parametrize("program", programs([path for path in LATE if path.stem.startswith("healthy_")]))
+@pytest.mark.parametrize("program", parameters([path for path in LATE if path.stem.startswith("healthy_")]))
 def test_a_program_that_was_left_too_early_is_not_called_sick(program: Path) -> None:
     """What the rest of it shows to be right may be hinted at before, and is no error."""
     report = check_program(program)

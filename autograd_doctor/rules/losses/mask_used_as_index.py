@@ -171,6 +171,7 @@ RULE = Rule(
     bad=(bad,),
     good=(good, good_picks_one_of_two_rows, good_two_actions),
     tunables={"steps": 2, "rows": 8},
+    folds=("AD704",),
     about="loss",
     references=("https://docs.pytorch.org/docs/stable/tensors.html#torch.Tensor.index_select",),
 )

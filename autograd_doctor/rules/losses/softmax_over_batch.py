@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 
 from autograd_doctor.events.losses import LossComputed, Shaping, WeightsApart
 from autograd_doctor.events.steps import BackwardRan
@@ -54,11 +55,17 @@ def _softmax(event: LossComputed) -> Shaping | None:
 def _is_over_another_dimension(event: LossComputed) -> bool:
     """By what a row sums to, whichever way the dimensions were moved since; a row of one class says nothing."""
     softmax = _softmax(event)
-    if softmax is None or classes(event) < 2 or event.in_order:
+    if softmax is None or classes(event) < 2 or event.in_order or _was_picked(event, softmax):
         return False
     if not event.prediction.sums or are_probabilities(event.prediction) or are_log_probabilities(event.prediction):
         return False
     return softmax.dim is not None and softmax.shape[softmax.dim] > 1 and _shows(event, softmax)
+
+
+def _was_picked(event: LossComputed, softmax: Shaping) -> bool:
+    """Whether one class of each row is left, as of the actions that were taken: rows are picked from what was picked."""
+    left = event.prediction.facts.shape
+    return len(left) < len(softmax.shape) and prod(left) < prod(softmax.shape)
 
 
 def _shows(event: LossComputed, softmax: Shaping) -> bool:

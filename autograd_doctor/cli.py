@@ -274,12 +274,12 @@ def config_command(
     isolated: Isolated = None,
 ) -> None:
     """Print the settings in force, and where each comes from."""
-    from autograd_doctor.command import checking
     from autograd_doctor.command.outputs import say
+    from autograd_doctor.command.request import load_settings
     from autograd_doctor.config import in_force
 
     asked = request(ctx, script)
-    say(in_force(checking.load_settings(asked), asked.asked, os.environ) + "\n")
+    say(in_force(load_settings(asked), asked.asked, os.environ) + "\n")
 
 
 def main() -> NoReturn:

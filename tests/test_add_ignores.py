@@ -14,7 +14,7 @@ from reports import at, finding_rule, judged, training
 from autograd_doctor import cli
 from autograd_doctor.command import checking
 from autograd_doctor.command.add_ignores import add_ignores, with_comments
-from autograd_doctor.command.checking import Request
+from autograd_doctor.command.request import Request
 from autograd_doctor.report import Report
 
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from autograd_doctor import engine, recording
 from autograd_doctor.calling import bound
-from autograd_doctor.command import checking
+from autograd_doctor.command.running import was_refused
 from autograd_doctor.launch import Recording
 from autograd_doctor.mistakes import Mistake
 from autograd_doctor.report import Report
@@ -208,7 +208,7 @@ def test_a_function_that_trained_and_exits_with_2_was_not_refused() -> None:
         outcome = record(plan, cwd=Path.cwd(), log=Path("log"))
         run = Recording(recording.load(Path(plan.trace)), outcome)
         assert outcome.exit_code == 2
-        assert checking._refused(run, target) is refused
+        assert was_refused(run, target) is refused
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,9 @@ from reports import REPORTS, unjudged
 
 from autograd_doctor import cli
 from autograd_doctor.command import checking, outputs
-from autograd_doctor.command.checking import Request
+from autograd_doctor.command.job import target_of
 from autograd_doctor.command.outputs import Output
+from autograd_doctor.command.request import Request, load_settings
 from autograd_doctor.config import Invocation
 from autograd_doctor.renderers import render
 from autograd_doctor.report import to_json
@@ -279,8 +280,8 @@ def test_a_model_that_needs_arguments_gets_the_settings_to_fill_in(doctor: Docto
     assert last == "error: model.py: trains nothing, and defines the model `Net`, which needs `width`"
     assert "doctor check model.py --config model.yaml" in said
     Path("model.yaml").write_text(settings.replace("<int>", "3"))
-    loaded = checking.load_settings(Request("model.py", asked=Invocation(config="model.yaml")))
-    target, plan = checking._target(Request("model.py", asked=Invocation(config="model.yaml")), loaded)
+    loaded = load_settings(Request("model.py", asked=Invocation(config="model.yaml")))
+    target, plan = target_of(Request("model.py", asked=Invocation(config="model.yaml")), loaded)
     assert target.kind == "model"
     assert plan is not None
     assert plan.model is not None

@@ -19,7 +19,8 @@ from reports import at, finding_rule, training
 
 from autograd_doctor import cli, recording
 from autograd_doctor.accepted import Baseline, Known
-from autograd_doctor.command import baselines, checking, completion
+from autograd_doctor.command import baselines, checking, completion, job
+from autograd_doctor.command.request import Request, load_settings
 from autograd_doctor.config import ENVIRONMENT_PREFIX, Invocation, Settings, known_options
 from autograd_doctor.events.run import CheckEnded
 from autograd_doctor.mistakes import Mistake
@@ -83,7 +84,7 @@ def test_commands_that_judge_share_those_options(command: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(set(known_options()) - {"rules", "model", "gradcheck"}))
 def test_every_option_can_be_set_in_the_environment(name: str, doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
-    requests: list[checking.Request] = []
+    requests: list[Request] = []
     monkeypatch.setattr(checking, "check", lambda request: requests.append(request) or 0)
     kind = next(kind for kind in (Settings, Invocation) if name in kind.__struct_fields__)
     default = getattr(kind(), name)
@@ -94,7 +95,7 @@ def test_every_option_can_be_set_in_the_environment(name: str, doctor: Doctor, m
     monkeypatch.setenv(ENVIRONMENT_PREFIX + name.upper(), text)
     assert doctor("check", "train.py").code == 0
     request = requests[0]
-    loaded = checking.load_settings(request._replace(asked=Invocation()))
+    loaded = load_settings(request._replace(asked=Invocation()))
     assert getattr(request.asked if kind is Invocation else loaded.settings, name) == value
 
 
@@ -119,7 +120,7 @@ def trace(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]
     def saved(*lines: int, steps: int = 30) -> str:
         places = [{"location": at(Path.cwd() / "train.py", line, function="main")} for line in lines]
         made = finding_rule("AD101", *places) if lines else silent_rule()
-        monkeypatch.setattr(checking, "all_rules", lambda: (made,))
+        monkeypatch.setattr(job, "all_rules", lambda: (made,))
         happened = training(steps, cwd=str(Path.cwd()))
         with open("run.trace", "wb") as file:
             ended = CheckEnded(target=Target("script", "train.py"), outcome=Outcome(exit_code=0))

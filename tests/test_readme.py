@@ -14,7 +14,7 @@ import pytest
 
 from autograd_doctor import cli
 from autograd_doctor.command import checking
-from autograd_doctor.command.checking import Request
+from autograd_doctor.command.request import Request
 from autograd_doctor.renderers import formats
 from autograd_doctor.rules import Rule, all_rules
 from tests.harness import PATIENCE, ROOT, assert_findings, body_of, check_program, marks, summary

@@ -18,8 +18,8 @@ from reports import REPORTS, healthy, sick, unjudged
 from autograd_doctor import cli
 from autograd_doctor import report as report_module
 from autograd_doctor.command import checking, outputs, workflow
-from autograd_doctor.command.checking import Request
 from autograd_doctor.command.outputs import Output
+from autograd_doctor.command.request import Request
 from autograd_doctor.config import Invocation
 from autograd_doctor.mistakes import Mistake
 from autograd_doctor.renderers import formats as all_formats

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from autograd_doctor.command import checking
-from autograd_doctor.command.checking import Request
+from autograd_doctor.command.request import Request
 from autograd_doctor.mistakes import Mistake
 from autograd_doctor.report import Report
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from autograd_doctor import target
 from autograd_doctor.command import checking
-from autograd_doctor.command.checking import Request
+from autograd_doctor.command.request import Request, load_settings
 from autograd_doctor.config import Loaded
 from autograd_doctor.config_file import describe
 from autograd_doctor.mistakes import Mistake
@@ -16,7 +16,7 @@ from autograd_doctor.settings import function_inputs
 
 def gradcheck(request: Request, function: str, inputs: Sequence[str], *, double: bool) -> int:
     """Judge a function of `request.name`, a file or a module; returns the exit code. Raises `Mistake`."""
-    loaded = checking.load_settings(request)
+    loaded = load_settings(request)
     name = f"{request.name}:{function}"
     words, where = (inputs, "--input") if inputs else _from_settings(loaded, name)
     plan = function_inputs.plan(words, where, double=double)

@@ -140,7 +140,7 @@ def request(
     ctx: Context, name: str, arguments: Sequence[str] = (), *, is_module: bool = False, sets: Sequence[str] = ()
 ) -> Any:
     """The request that the options of a command, and the environment, make of a target. Raises `Mistake`."""
-    from autograd_doctor.command.checking import Request
+    from autograd_doctor.command.request import Request
     from autograd_doctor.config import SELECTORS, Settings, invocation, known_options
 
     options = {key: ctx.params[key] for key in known_options() if ctx.params.get(key) not in (None, [], ())}

@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 
 from autograd_doctor.command import checking, outputs, writing
-from autograd_doctor.command.checking import Request
+from autograd_doctor.command.request import Request, load_settings
+from autograd_doctor.command.verdict import exit_code
 from autograd_doctor.mistakes import Mistake, nearest_file
 from autograd_doctor.report import WITHOUT_CHECKSUM, Report, ReportError, from_json
 
@@ -54,8 +55,8 @@ def _render(request: Request, saved: Report) -> int:
     for name in (*given, *(name for name in _ACCEPTS if getattr(request.asked, name))):
         instead = "a saved report is not judged again; a trace is (`doctor check --save-trace FILE`)"
         raise Mistake(f"--{name.replace('_', '-')}: {instead}")
-    loaded = checking.load_settings(request)
+    loaded = load_settings(request)
     asked = outputs.parse(loaded.settings.output_format, request.output_file, *filter(None, (loaded.file,)))
     outputs.check_apart(asked, request.name)
     writing.tell(outputs.write(saved, asked, loaded.settings.color))
-    return checking.exit_code(saved, request.asked.exit_zero)
+    return exit_code(saved, request.asked.exit_zero)

@@ -63,7 +63,7 @@ def _is_over_another_dimension(event: LossComputed) -> bool:
 
 
 def _was_picked(event: LossComputed, softmax: Shaping) -> bool:
-    """Whether one class of each row is left, as of the actions that were taken: rows are picked from what was picked."""
+    """Whether one class of each row is left, as of the actions that were taken: now rows are picked."""
     left = event.prediction.facts.shape
     return len(left) < len(softmax.shape) and prod(left) < prod(softmax.shape)
 

@@ -63,12 +63,12 @@ class _Pass:
     ended: bool = False
 
     def notice_steps(self, step: int) -> None:
-        """Between two batches: how many steps have been taken by now."""
-        if step > self.step:
+        """Between two batches: how many steps have been taken by now. Those before the first are none of its own."""
+        if step > self.step and self.batches:
             self.period = max(self.period, self.batches - self.stepped_at)
             self.stepped_at = self.batches
             self.steps += step - self.step
-            self.step = step
+        self.step = step
 
     def is_to_be_cut(self, patience: float) -> bool:
         """Whether it trains, has shown how often it steps, and would go on for more than so many seconds.

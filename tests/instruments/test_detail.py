@@ -22,9 +22,12 @@ from autograd_doctor.instruments.spine.detail import (
     RARER_FROM,
     SAMPLED_EVERY,
     Detail,
+    Standing,
+    attention_to,
 )
 from autograd_doctor.instruments.spine.ledger import Ledger
 from autograd_doctor.instruments.spine.lineage import Lineage
+from autograd_doctor.signals.attention import Attention
 from tests.inventing import Invented, inventing
 from tests.watching import watching
 
@@ -236,3 +239,31 @@ def test_nothing_is_looked_at_closely_in_a_light_part_of_a_step() -> None:
         assert not run.detail.closely
         run.detail.met("forward")
         assert run.detail.closely
+
+
+@pytest.mark.parametrize(
+    ("now", "attention"),
+    [
+        (Standing(20), Attention.LIGHT),
+        (Standing(30), Attention.GLANCE),
+        (Standing(30, fresh=True), Attention.FULL),
+        (Standing(30, fresh=True, young=True), Attention.CLOSE),
+        (Standing(30, fresh=True, young=True, granted=False), Attention.GLANCE),
+        (Standing(30, asked=1), Attention.FULL),
+        (Standing(30, asked=2), Attention.CLOSE),
+        (Standing(30, wanted=True), Attention.FULL),
+        (Standing(30, wanted=True, repeated=True), Attention.CLOSE),
+        (Standing(SAMPLED_EVERY), Attention.CLOSE),
+        (Standing(SAMPLED_EVERY + 1), Attention.FULL),
+        (Standing(SAMPLED_EVERY + 2, news_at=10), Attention.LIGHT),
+        (Standing(CLOSE_SAMPLES_UNTIL + SAMPLED_EVERY), Attention.CLOSE),
+        (Standing(CLOSE_SAMPLES_UNTIL + 2 * SAMPLED_EVERY), Attention.FULL),
+        (Standing(RARER_FROM + SAMPLED_EVERY), Attention.GLANCE),
+        (Standing(31, news_at=6), Attention.GLANCE),
+        (Standing(31, news_at=7), Attention.LIGHT),
+        (Standing(31, was_full=True), Attention.LIGHT),
+        (Standing(35), Attention.LIGHT),
+    ],
+)
+def test_how_closely_a_step_is_looked_at(now: Standing, attention: Attention) -> None:
+    assert attention_to(now) is attention

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from torch.optim import Optimizer
 
@@ -62,6 +62,44 @@ class _Phase:
     steps: int = 0
     step: int = -1
     times: int = 0
+
+
+class Standing(NamedTuple):
+    """What is known when a step has been taken, and what decides how closely the next one is looked at.
+
+    step: how many there have been. fresh, young: the last one was among the first of a phase, of those in full and of
+    those that are looked at closely. asked: full steps asked for that are still to come. granted: full steps for what
+    is new are not used up. wanted: the next one must be full in any case. repeated: a second run is made for it.
+    news_at: the latest that was full for something new. was_full: so was the last one.
+    """
+
+    step: int
+    fresh: bool = False
+    young: bool = False
+    asked: int = 0
+    granted: bool = True
+    wanted: bool = False
+    repeated: bool = False
+    news_at: int = 0
+    was_full: bool = False
+
+    @property
+    def has_news(self) -> bool:
+        return (self.fresh or self.asked > 0) and self.granted
+
+    @property
+    def is_near(self) -> bool:
+        """Whether values are to be read, if the step is a full one."""
+        return self.young or self.repeated or self.asked == _IN_A_ROW or _sampled(self.step)[1]
+
+
+def attention_to(now: Standing) -> Attention:
+    """How closely to look at the step that begins."""
+    if now.has_news or now.wanted or _sampled(now.step)[0]:
+        return Attention.CLOSE if now.is_near else Attention.FULL
+    is_looked_at = now.step % _LOOKED_AT_EVERY < _IN_A_ROW
+    is_soon = now.was_full or now.step < now.news_at + GLANCED_AFTER
+    return Attention.LIGHT if is_soon or is_looked_at else Attention.GLANCE
 
 
 class Detail(Instrument):
@@ -176,25 +214,30 @@ class Detail(Instrument):
         if course.steps < self._as_before_until and self.glancing and not (self._fresh or self._asked):
             return
         self.full_steps += self.full
-        new = (self._fresh or self._asked > 0) and self._may_be_granted
-        sampled, closely = _sampled(course.steps)
-        self._near = self._young or self.is_repeated or closely or self._asked == _IN_A_ROW
+        now = Standing(
+            course.steps,
+            self._fresh,
+            self._young,
+            self._asked,
+            self._may_be_granted,
+            self._is_wanted,
+            self.is_repeated,
+            self._news_at,
+            self.full,
+        )
+        self._near = now.is_near
+        if now.has_news:
+            self._news_at = now.step
         self._fresh = self._young = False
         self._asked = max(0, self._asked - 1)
-        if new:
-            self._news_at = course.steps
-        full = new or sampled or self._is_wanted
-        if full or self.full:
-            self._turn(full=full)
+        attention = attention_to(now)
+        if attention >= Attention.FULL or self.full:
+            self._turn(full=attention >= Attention.FULL)
             return
         self._rest()
-        since_look = course.steps % _LOOKED_AT_EVERY
-        if course.steps < self._news_at + GLANCED_AFTER or since_look < _IN_A_ROW:
-            self._guard.attend(Attention.LIGHT)
-        else:
-            self._guard.attend(Attention.GLANCE)
-            to_next = min(math.ceil(_LOOKED_AT_EVERY - since_look), SAMPLED_EVERY - course.steps % SAMPLED_EVERY)
-            self._as_before_until = 0 if self.full_from else course.steps + to_next
+        self._guard.attend(attention)
+        if attention is Attention.GLANCE:
+            self._as_before_until = 0 if self.full_from else course.steps + _until_next_look(course.steps)
 
     @property
     def _is_wanted(self) -> bool:
@@ -225,6 +268,12 @@ class Detail(Instrument):
         self.full = self._guard.attention >= Attention.FULL
         self.closely = self._guard.attention is Attention.CLOSE
         self.glancing = self._guard.attention is Attention.GLANCE
+
+
+def _until_next_look(step: int) -> int:
+    """Steps that are glanced at, from this one on, unless there is something new."""
+    to_look = math.ceil(_LOOKED_AT_EVERY - step % _LOOKED_AT_EVERY)
+    return min(to_look, SAMPLED_EVERY - step % SAMPLED_EVERY)
 
 
 def _sampled(step: int) -> tuple[bool, bool]:

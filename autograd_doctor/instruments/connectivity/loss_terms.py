@@ -314,7 +314,7 @@ class LossTerms(Instrument):
         """The result of a sum or a product that has a graph."""
         inputs = tensors_in((*operation.args, *operation.kwargs.values()))
         added: list[tuple[Summand, _Constant]] = [
-            (tensor, known) for tensor in inputs if (known := self._constant(tensor)) is not None
+            (tensor, known) for tensor in inputs if (known := self._constant(tensor, written=result)) is not None
         ]
         self._constants.discard(result)
         if operation.name in PRODUCTS:
@@ -362,10 +362,16 @@ class LossTerms(Instrument):
                 pending += [source for source, _ in node.next_functions]
         return _Sum(_newest(addends), tuple(terms), frozenset(weights), min(addends, default=-1))
 
-    def _constant(self, tensor: torch.Tensor) -> _Constant | None:
-        """What is known of an operand without a graph; one that got a graph just now, by `+=`, had none before."""
+    def _constant(self, tensor: torch.Tensor, written: torch.Tensor | None = None) -> _Constant | None:
+        """What is known of an operand without a graph; one that got a graph just now, by `+=`, had none before.
+
+        One that got it in between was made inside a custom function, the output of which it is now.
+        """
+        live = self._is_live(tensor)
+        if live and tensor is not written and has_graph(tensor):
+            return None
         known = self._constants.get(tensor)
-        if known is not None or self._is_live(tensor):
+        if known is not None or live:
             return known
         made = self._tensors.get(tensor)
         return _Constant(made, frozenset()) if made is not None and made.values else None

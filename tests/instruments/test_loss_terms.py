@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch.distributions import Bernoulli
 from torch.optim import SGD
 
 from autograd_doctor.events.connectivity import ConstantTerm, LossExamined
 from autograd_doctor.instruments.connectivity.loss_terms import LossTerms
 from autograd_doctor.instruments.instrument import Instrument
 from autograd_doctor.instruments.spine.detail import Detail
+from autograd_doctor.signals.distributions import Draw
 from tests.inventing import Invented, inventing
 
 
@@ -159,6 +161,14 @@ def test_a_term_of_a_sample_depends_on_parameters_by_a_draw_alone() -> None:
         mixed = loop.of("add", loop.of("sum", draw(loop)[1]), loop.detached(loop.size()))
         loop.learn(loop.of("add", loop.error(), mixed))
         assert [term.drawn for term in terms(loop)] == [True, False]
+
+
+def test_what_a_distribution_gives_is_drawn_whichever_operations_made_it() -> None:
+    with looping() as loop:
+        sample = loop.run.operated("mul", torch.ones(2), loop.a)
+        loop.run.signals.distributions.drawn.send(Draw(Bernoulli(torch.ones(2)), False, sample))
+        loop.learn(loop.of("add", loop.error(), loop.of("sum", sample)))
+        assert [term.drawn for term in terms(loop)] == [True]
 
 
 def test_a_choice_is_a_draw() -> None:

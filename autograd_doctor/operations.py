@@ -31,6 +31,8 @@ MOVES = (REARRANGEMENTS | {"alias", "detach", "int", "long", "requires_grad_", "
     "mean", "nanmean", "nansum", "neg", "neg_", "negative", "sum",
 }  # fmt: skip
 """Operations the results of which hold values of their first argument, and no others."""
+DRAWS = frozenset({"bernoulli", "bernoulli_", "binomial", "multinomial", "normal", "poisson"})
+"""Operations that draw at random as one of their arguments says, and give it no gradient."""
 IGNORED = -100
 """The target that losses over classes ignore if they are told of none."""
 

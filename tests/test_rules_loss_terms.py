@@ -94,6 +94,21 @@ def test_a_term_that_begins_late_and_stays() -> None:
     assert len(examined(constant_loss_term.RULE, WHO, losses(8, term(ENCODER), having=range(4, 8)))) == 1
 
 
+def test_a_term_that_was_drawn_is_a_warning() -> None:
+    (finding,) = examined(constant_loss_term.RULE, WHO, losses(4, term(ENCODER, drawn=True)))
+    assert (finding.severity, finding.confidence) == ("warning", "medium")
+    assert "depends on `encoder.weight` by samples or choices alone" in finding.message
+    assert "log-probability" in finding.help
+
+
+@pytest.mark.parametrize(("operation", "severity"), [("detach", "warning"), ("data", "error")])
+def test_a_detached_term_of_weights_that_the_program_sets_is_a_warning(operation: str, severity: str) -> None:
+    cut = Cut(operation=operation, location=at(14), parameters=[ENCODER], reason="operation")
+    first, later = losses(4, term(ENCODER, cuts=[cut]))[:2], losses(4, term(ENCODER, cuts=[cut], rewritten=True))[2:]
+    (finding,) = examined(constant_loss_term.RULE, WHO, [*first, *later])
+    assert finding.severity == severity
+
+
 def test_copies_have_a_rule_of_their_own() -> None:
     events = losses(4, term(ENCODER, copied=True))
     assert examined(constant_loss_term.RULE, WHO, events) == []

@@ -126,7 +126,9 @@ class ConstantTerm(Struct, frozen=True):
     location: the line that added it to terms with a gradient. name: the user's variable. operation, made_at: what made
     it. cuts: where the gradient paths ended. copied: the values left torch on the way, and came back; guessed: which of
     them did was not seen. value, sum: of it and of the sum that it was added to, over all elements. numel: how many
-    these are. was_live: in an earlier step, all that was added at this line had a graph.
+    these are. was_live: in an earlier step, all that was added at this line had a graph. drawn: it depends on the
+    parameters by samples and choices alone. rewritten: the program has changed all of them by itself since the first
+    step.
     """
 
     location: Location | None
@@ -141,6 +143,8 @@ class ConstantTerm(Struct, frozen=True):
     sum: float | None = None
     numel: int = 1
     was_live: bool = False
+    drawn: bool = False
+    rewritten: bool = False
 
 
 class LossExamined(Event, frozen=True):

@@ -25,6 +25,7 @@ class LossTerm:
 
     trained: parameters that it was computed from, and that these backwards reach by other terms; or, of a term in vain,
     that no backward reaches, although an optimizer steps them and a forward built a graph for them in the same step.
+    rewritten: the program itself changes all that it was computed from, between steps.
     """
 
     seen: ConstantTerm
@@ -32,6 +33,7 @@ class LossTerm:
     backwards: list[BackwardRan] = field(default_factory=list)
     trained: set[int] = field(default_factory=set)
     is_zero: bool = True
+    rewritten: bool = False
 
     @property
     def parameters(self) -> list[int]:
@@ -96,6 +98,7 @@ def steady_terms(
                 one.backwards.append(backward)
                 one.trained |= trained
                 one.is_zero &= seen.value == 0.0
+                one.rewritten |= seen.rewritten
     for one in found.values():
         begins = one.backwards[0].backward
         losses = [each for each in trace.of(LossExamined) if each.location == one.line and each.backward >= begins]

@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch.distributions import Bernoulli
 from torch.optim import SGD
 
 from autograd_doctor.events.connectivity import ConstantTerm, LossExamined
 from autograd_doctor.instruments.connectivity.loss_terms import LossTerms
 from autograd_doctor.instruments.instrument import Instrument
 from autograd_doctor.instruments.spine.detail import Detail
+from autograd_doctor.signals.distributions import Draw
 from tests.inventing import Invented, inventing
 
 
@@ -134,6 +136,74 @@ def test_a_total_that_is_added_up_in_place() -> None:
         loop.run.operated("add_", total.add_(error), total, error)
         loop.learn(total)
         assert [term.operation for term in terms(loop)] == ["add_"]
+
+
+def test_what_got_a_graph_after_it_was_made_is_no_constant() -> None:
+    with looping() as loop:
+        inside = loop.of("mul", loop.detached(loop.size()), 0.5)
+        size = loop.size()
+        loop.run.operated("copy_", inside.copy_(size), inside, size)
+        loop.learn(loop.of("add", loop.error(), inside))
+        assert terms(loop) == []
+
+
+def draw(loop: Loop) -> tuple[torch.Tensor, torch.Tensor]:
+    """Chances of the parameter, and a sample by them."""
+    chances = loop.of("sigmoid", loop.a)
+    return chances, loop.run.operated("bernoulli", torch.ones(2), chances)
+
+
+def test_a_term_of_a_sample_depends_on_parameters_by_a_draw_alone() -> None:
+    with looping() as loop:
+        _, sample = draw(loop)
+        cost = loop.of("sum", sample)
+        loop.learn(loop.of("add", loop.error(), cost))
+        mixed = loop.of("add", loop.of("sum", draw(loop)[1]), loop.detached(loop.size()))
+        loop.learn(loop.of("add", loop.error(), mixed))
+        assert [term.drawn for term in terms(loop)] == [True, False]
+
+
+def test_what_a_distribution_gives_is_drawn_whichever_operations_made_it() -> None:
+    with looping() as loop:
+        sample = loop.run.operated("mul", torch.ones(2), loop.a)
+        loop.run.signals.distributions.drawn.send(Draw(Bernoulli(torch.ones(2)), False, sample))
+        loop.learn(loop.of("add", loop.error(), loop.of("sum", sample)))
+        assert [term.drawn for term in terms(loop)] == [True]
+
+
+def test_a_choice_is_a_draw() -> None:
+    with looping() as loop:
+        chosen = loop.of("float", loop.of("gt", loop.a, 2.0))
+        loop.learn(loop.of("add", loop.error(), loop.of("sum", chosen)))
+        (term,) = terms(loop)
+        assert term.drawn
+
+
+@pytest.mark.parametrize("is_used", [True, False])
+def test_a_sample_that_has_its_score_in_a_loss_teaches(is_used: bool) -> None:
+    with looping() as loop:
+        chances, sample = draw(loop)
+        total = loop.of("add", loop.error(), loop.of("sum", sample))
+        score = loop.of("sum", loop.of("mul", loop.of("log", chances), sample))
+        loop.learn(*((total, score) if is_used else (total,)))
+        assert len(terms(loop)) == (not is_used)
+
+
+def test_the_score_of_one_sample_is_not_that_of_another() -> None:
+    with looping() as loop:
+        total = loop.of("add", loop.error(), loop.of("sum", draw(loop)[1]))
+        chances, other = draw(loop)
+        loop.learn(total, loop.of("sum", loop.of("mul", loop.of("log", chances), other)))
+        assert len(terms(loop)) == 1
+
+
+def test_weights_that_the_program_changes_itself() -> None:
+    with looping() as loop:
+        for _ in range(2):
+            loop.learn(loop.of("add", loop.error(), loop.detached(loop.size())))
+            with torch.no_grad():
+                loop.run.operated("clamp_", loop.a.clamp_(max=2.0), loop.a, grad_enabled=False)
+        assert [term.rewritten for term in terms(loop)] == [False, True]
 
 
 @pytest.mark.parametrize("weight", [1.0, 0.01, -0.5])

@@ -21,10 +21,11 @@ import torch
 from autograd_doctor.events.connectivity import ConstantTerm, LossExamined
 from autograd_doctor.events.event import Event
 from autograd_doctor.findings import Location
+from autograd_doctor.instruments.connectivity.draws import Draws
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
-from autograd_doctor.instruments.spine.lineage import Lineage
+from autograd_doctor.instruments.spine.lineage import Lineage, Recorded
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.tensors import Tensors
@@ -44,6 +45,7 @@ from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
+from autograd_doctor.signals.distributions import Draw, Evaluation
 from autograd_doctor.signals.operations import Operation
 from autograd_doctor.tape import numbers_in
 
@@ -142,7 +144,8 @@ class LossTerms(Instrument):
     """Tells, after each step, which constant terms those losses had that were followed and went backward before it.
 
     A term is not told of where a backward of its own, of the same step or the one before, teaches what it was computed
-    from: there it was added for the eye.
+    from: there it was added for the eye. Nor is one that depends on parameters by a draw alone, where what such a
+    backward goes through takes in that draw beside them: that is its log-probability, which teaches them.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (LossExamined,)
@@ -163,22 +166,28 @@ class LossTerms(Instrument):
         self._parameters = parameters
         self._optimizers = optimizers
         self._tensors = tensors
+        self._lineage = lineage
         self._operations = site.signals.operations
+        self._distributions = site.signals.distributions
         self._since: int | None = None
         self._suspects = False
         self._additions: WeakKeyDictionary[Provenance, _Addition] = WeakKeyDictionary()
         self._constants: IdentityTable[_Constant] = IdentityTable()
+        self._draws = Draws(tensors)
+        self._scores: WeakKeyDictionary[Provenance, Tokens] = WeakKeyDictionary()
         self._numbers: deque[_Constant] = deque(maxlen=_MOST_NUMBERS)
         self._losses: list[_Loss] = []
         self._changing = ChangingNumbers()
         self._used_in = -1
         self._working = 0
         self._phases = _Phases()
+        self._rewritten = 0
         self._taught: deque[set[int]] = deque([set()], maxlen=2)
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.backward.began, self._backward_began, attention=Attention.FULL)
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.FULL)
+        self.listen(self._lineage.parameter_written, self._parameter_written)
         self.listen(self._detail.turned, self._turned)
         self.listen(self._detail.focused, self._turned)
         self._attend()
@@ -195,9 +204,13 @@ class LossTerms(Instrument):
         if wanted and self._since is None:
             self._since = next_order()
             self.listen(self._operations.ended, self._operation_ended)
+            self.listen(self._distributions.drawn, self._drawn)
+            self.listen(self._distributions.evaluated, self._evaluated)
         elif not wanted and self._since is not None:
             self._since = None
             self.unlisten(self._operations.ended, self._operation_ended)
+            self.unlisten(self._distributions.drawn, self._drawn)
+            self.unlisten(self._distributions.evaluated, self._evaluated)
             self._forget()
 
     def _forget(self) -> None:
@@ -206,6 +219,8 @@ class LossTerms(Instrument):
         self._tell()
         self._additions.clear()
         self._constants.clear()
+        self._draws.clear()
+        self._scores.clear()
         self._numbers.clear()
         for taught in self._taught:
             taught.clear()
@@ -225,11 +240,37 @@ class LossTerms(Instrument):
         if made.values & self._optimizers.held:
             self._take_note_of_work(operation)
         if made.connected & self._trainable or (result.requires_grad and self._is_live(result)):
+            values = tensors_in((*operation.args, *operation.kwargs.values()))
+            if operation.name in SUMS:  # what is added as it is has no score by that
+                values = [value for value in values if not _may_be_a_term(operation.name, value, result)]
+            self._take_note_of_scores(values, made)
             if operation.name in _IN_LINE:
                 self._take_note_of_use(operation)
                 self._made_in_line(operation, result, made)
-        elif self._is_worth_a_note(operation, result):
+            self._draws.discard(result)
+            return
+        self._draws.follow(operation, result, made)
+        if self._is_worth_a_note(operation, result):
             self._made_without_graph(operation, result, made)
+
+    def _parameter_written(self, written: Recorded) -> None:
+        """The program has changed a parameter by itself, and not merely begun with it."""
+        number = self._parameters.get(written.output)
+        if number is not None and self._course.steps:
+            self._rewritten |= 1 << number
+
+    def _drawn(self, draw: Draw) -> None:
+        if self._course.running is None and isinstance(draw.result, torch.Tensor):
+            self._draws.drew(draw.result)
+
+    def _evaluated(self, call: Evaluation) -> None:
+        made = self._tensors.get(call.result) if isinstance(call.result, torch.Tensor) else None
+        if self._course.running is None and made is not None:
+            self._take_note_of_scores(tensors_in((call.value,)), made)
+
+    def _take_note_of_scores(self, inputs: Sequence[torch.Tensor], made: Provenance) -> None:
+        if scored := self._draws.scored(inputs, made):
+            self._scores[made] = scored
 
     def _number_left(self, operation: Operation) -> None:
         """A tensor was turned into a number, which will be recognised if it comes back, weighted or not."""
@@ -314,7 +355,7 @@ class LossTerms(Instrument):
         """The result of a sum or a product that has a graph."""
         inputs = tensors_in((*operation.args, *operation.kwargs.values()))
         added: list[tuple[Summand, _Constant]] = [
-            (tensor, known) for tensor in inputs if (known := self._constant(tensor)) is not None
+            (tensor, known) for tensor in inputs if (known := self._constant(tensor, written=result)) is not None
         ]
         self._constants.discard(result)
         if operation.name in PRODUCTS:
@@ -362,10 +403,16 @@ class LossTerms(Instrument):
                 pending += [source for source, _ in node.next_functions]
         return _Sum(_newest(addends), tuple(terms), frozenset(weights), min(addends, default=-1))
 
-    def _constant(self, tensor: torch.Tensor) -> _Constant | None:
-        """What is known of an operand without a graph; one that got a graph just now, by `+=`, had none before."""
+    def _constant(self, tensor: torch.Tensor, written: torch.Tensor | None = None) -> _Constant | None:
+        """What is known of an operand without a graph; one that got a graph just now, by `+=`, had none before.
+
+        One that got it in between was made inside a custom function, the output of which it is now.
+        """
+        live = self._is_live(tensor)
+        if live and tensor is not written and has_graph(tensor):
+            return None
         known = self._constants.get(tensor)
-        if known is not None or self._is_live(tensor):
+        if known is not None or live:
             return known
         made = self._tensors.get(tensor)
         return _Constant(made, frozenset()) if made is not None and made.values else None
@@ -405,6 +452,8 @@ class LossTerms(Instrument):
     def _term(self, operation: Operation, what: Summand, constant: _Constant, result: torch.Tensor) -> _Term:
         made = constant.made
         seen = made.values & ~made.guessed or made.values
+        drawn = self._draws.of(what) if isinstance(what, torch.Tensor) else None
+        by_draws = drawn is not None and not seen & ~drawn.parameters
         event = ConstantTerm(
             location=locate(operation.place),
             name=variable_name(what) or self._name_without_weight(constant),
@@ -418,8 +467,11 @@ class LossTerms(Instrument):
             sum=_total(result),
             numel=what.numel() if isinstance(what, torch.Tensor) else 1,
             was_live=operation.place in self._phases.live,
+            drawn=by_draws,
+            rewritten=not seen & ~self._rewritten,
         )
-        return _Term(event, constant.severed, _values(what))
+        severed = constant.severed if drawn is None or not by_draws else constant.severed | drawn.draws
+        return _Term(event, severed, _values(what))
 
     def _name_without_weight(self, constant: _Constant) -> str:
         tensor = constant.weighed() if constant.weighed is not None else None
@@ -435,11 +487,19 @@ class LossTerms(Instrument):
         sums = [self._summed(root) for root in call.roots if root.grad_fn is not None]
         for summed in sums:
             self._taught[-1] |= summed.addends
+        self._taught[-1] |= self._scored(call.roots)
         if sums and all(_is_all_after(self._since, summed) for summed in sums):
             terms = tuple(term for summed in sums for term in _of_its_own(summed))[:_MOST_TERMS]
             inside = self._taken_inside(call.roots, sums) if terms else frozenset[float]()
             terms = tuple(term for term in terms if not term.values or term.values not in inside)
             self._losses.append(_Loss(self._course.steps, self._course.backwards, here(), terms))
+
+    def _scored(self, roots: Iterable[torch.Tensor]) -> Tokens:
+        """The draws whose log-probability a loss takes in."""
+        if not self._scores:
+            return _NONE
+        made = (lineage_of(node) for node in nodes_of(roots))
+        return _NONE.union(*(self._scores.get(own, _NONE) for own in made if own is not None))
 
     def _taken_inside(self, roots: Iterable[torch.Tensor], sums: Sequence[_Sum]) -> frozenset[float]:
         """What the loss takes in within its terms as well: a maximum that is taken off and added back again."""

@@ -14,6 +14,12 @@ from autograd_doctor.views.cuts import called, described, help_for, is_compariso
 from autograd_doctor.views.loss_terms import LossTerm, steady_terms
 from autograd_doctor.views.so_far import may_be_undone
 
+_DETACHES = frozenset({"detach", "detach_"})
+_DRAWN = (
+    "if it is to teach them, draw with `rsample()`, make the choice soft, or weight the log-probability of what was "
+    "drawn by it; a term that is only to be shown does not belong in the loss"
+)
+
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for term in steady_terms(trace, tunables["backwards"], late=tunables["late_backwards"]):
@@ -27,16 +33,23 @@ def _is_count(term: LossTerm) -> bool:
     return term.seen.numel > 1 and term.cut is not None and is_comparison(term.cut.operation)
 
 
+def _may_be_meant(term: LossTerm) -> bool:
+    """Whether it may be there for its value: it had a gradient before, it was drawn, or it was detached and is of
+    weights that the program sets itself, as a proximal step does for a penalty."""
+    is_detached = term.cut is not None and term.cut.operation in _DETACHES
+    return term.seen.was_live or term.seen.drawn or (is_detached and term.rewritten)
+
+
 def _finding(trace: Trace, term: LossTerm) -> Finding:
     since = f"from step {term.backwards[0].step + 1} on " if term.seen.was_live else ""
     before = "; until then, what was added here had one" if term.seen.was_live else ""
-    source = f"{'seems to be' if term.seen.guessed else 'was'} computed from {trace.parameter_names(term.parameters)}"
     return RULE.finding(
-        f"{since}{term.words} adds a number to the loss and no gradient: it {source}{_why(term.cut)}{before}",
+        f"{since}{term.words} adds a number to the loss and no gradient: it {_source(trace, term)}{before}",
         subject=term.seen.name or term.seen.operation,
         location=term.location,
-        help=_help(term.cut),
-        severity="warning" if term.seen.was_live else None,
+        help=_DRAWN if term.seen.drawn else _help(term.cut),
+        confidence="medium" if term.seen.drawn else "high",
+        severity="warning" if _may_be_meant(term) else None,
         guessed=term.seen.guessed,
         so_far=term.cut is not None and may_be_undone(trace, [term.cut]),
         evidence=term.evidence(trace),
@@ -45,6 +58,13 @@ def _finding(trace: Trace, term: LossTerm) -> Finding:
         step_count=len(term.backwards),
         parameters=term.seen.parameters,
     )
+
+
+def _source(trace: Trace, term: LossTerm) -> str:
+    names = trace.parameter_names(term.parameters)
+    if term.seen.drawn:
+        return f"depends on {names} by samples or choices alone, which carry none"
+    return f"{'seems to be' if term.seen.guessed else 'was'} computed from {names}{_why(term.cut)}"
 
 
 def _why(cut: Cut | None) -> str:
@@ -226,8 +246,10 @@ RULE = Rule(
     fix="Keep the term in the graph: no `detach`, `.data`, `.item()` or `no_grad` on its way into the loss, and "
     "`create_graph=True` for slopes.",
     fine="Factors, targets and baselines inside a term that has a gradient, straight-through estimators, losses added "
-    "for the eye that go backward on their own, and terms that get a gradient later on. One that had a gradient before "
-    "and never gets it back may be cut on purpose: a warning.",
+    "for the eye that go backward on their own, terms that get a gradient later on, and those of a sample whose "
+    "log-probability is in a loss as well. One that had a gradient before and never gets it back may be cut on "
+    "purpose: a warning. So is one that depends on parameters by samples or choices alone, or that was detached and is "
+    "of weights that the program changes itself.",
     needs=(BackwardRan, LossExamined, RunEnded),
     examine=examine,
     bad=(bad, bad_number, bad_slope),

@@ -50,8 +50,9 @@ class TwinPassesSeen(Instrument):
 
     The same tensor given twice for two terms of a loss is no pair of views: what it costs is one pass too many. Only
     where its results are compared with each other, they were to differ. Nor are passes whose results go through other
-    layers, as through two heads, or are an anchor that is compared with one thing, and then with another. What is given twice with other results, as by a
-    model with dropout, is fine. What becomes of the results, `tensors` knows from `lineage`.
+    layers, as through two heads, or are an anchor that is compared with one thing, and then with another. What is given
+    twice with other results, as by a model with dropout, is fine. What becomes of the results, `tensors` knows from
+    `lineage`.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (TwinPasses,)

@@ -8,7 +8,7 @@ encode = nn.Sequential(nn.Linear(6, 24), nn.Tanh(), nn.Linear(24, 8))
 optimizer = torch.optim.Adam(nn.ModuleList([reader, item, link, encode]).parameters(), lr=1e-2)
 seen = torch.stack([torch.randint(0, 40, (300,)), torch.randint(0, 60, (300,)), torch.randint(0, 3, (300,))], 1)
 centers = torch.randn(5, 6)
-for step in range(40):
+for _ in range(40):
     rows = torch.randint(0, len(seen), (32,))
     who, what, how = seen[rows].unbind(1)
     other = torch.randint(0, 60, (32,))

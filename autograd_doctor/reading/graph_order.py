@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -12,6 +13,8 @@ from autograd_doctor.reading.provenance import Provenance
 
 _Carried = tuple[bool, bool]
 """Whether something of the one is in a node, and something of the other."""
+_TURNS = frozenset({"Expand", "Permute", "ReshapeAlias", "T", "ToCopy", "Transpose", "Unsqueeze", "View"})
+"""Nodes through which a weight goes on its way into an operation."""
 
 
 def behind(walk: GraphWalk, leaves: Iterable[int], trained: Iterable[int]) -> set[int]:
@@ -46,6 +49,28 @@ def first_meetings(walk: GraphWalk, one: Provenance, other: Provenance) -> list[
     ]
 
 
+def meet_in_company(walk: GraphWalk, one: Provenance, other: Provenance) -> bool:
+    """Whether what two operations made has met something else by then, each of both, wherever the two meet."""
+    company: dict[int, _Carried] = {}
+    meetings: list[bool] = []
+    for node, carried, sources in _carried(walk, one, other):
+        before = [company.get(id(source), (False, False)) for source, _ in node.next_functions]
+        met = any(first for first, _ in before), any(last for _, last in before)
+        if all(carried) and not any(map(all, sources)):
+            meetings.append(all(met))
+        strangers = (each for each, of in zip(node.next_functions, sources, strict=True) if not any(of))
+        is_behind = walk.made[id(node)] is not one and walk.made[id(node)] is not other
+        meets = is_behind and any(_is_company(walk, *each) for each in strangers)
+        company[id(node)] = met[0] or (meets and carried[0]), met[1] or (meets and carried[1])
+    return bool(meetings) and all(meetings)
+
+
+def values_of(node: Any, output: int) -> int:
+    """How many an operation made; 1 where its node does not tell, as in an older torch."""
+    told = getattr(node, "_input_metadata", ())
+    return math.prod(told[output].shape) if output < len(told) else 1
+
+
 def are_treated_alike(walk: GraphWalk, one: Provenance, other: Provenance) -> bool:
     """Whether the same leaves, if any, work on what two operations made until that meets."""
     leaves: dict[_Carried, set[int]] = {(True, False): set(), (False, True): set()}
@@ -64,6 +89,15 @@ def _carried(walk: GraphWalk, one: Provenance, other: Provenance) -> Iterator[tu
         carried = made is one or any(first for first, _ in sources), made is other or any(last for _, last in sources)
         carries[id(node)] = carried
         yield node, carried, sources
+
+
+def _is_company(walk: GraphWalk, node: Any, output: int) -> bool:
+    """Whether values come from there that are neither a weight, turned or not, nor a single number."""
+    if node is None or values_of(node, output) == 1:
+        return False
+    while id(node) not in walk.leaves and node.name().partition("Backward")[0] in _TURNS:
+        node = node.next_functions[0][0]
+    return id(node) not in walk.leaves
 
 
 def _worked_on_in(walk: GraphWalk, leaf: int) -> Iterator[int]:

@@ -56,6 +56,12 @@ def are_paired(left: torch.Tensor, right: torch.Tensor, *, in_loss: bool = False
     return paired_count(left.shape, right.shape) > left.numel()
 
 
+def is_across_itself(left: torch.Tensor, right: torch.Tensor) -> bool:
+    """Whether the values of one tensor meet each other, each with all."""
+    same = bool(address(left)) and address(left) == address(right) and left.numel() == right.numel()
+    return same and paired_count(left.shape, right.shape) > left.numel()
+
+
 def stays_even(name: str, even: list[bool], others: list[torch.Tensor]) -> bool:
     """Whether an operation gives sums of a part that belongs to the row and one that belongs to the column.
 

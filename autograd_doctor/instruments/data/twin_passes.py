@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 
@@ -17,7 +16,7 @@ from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan, RootCall, RootPassed
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.reading.fingerprint import key_of, row_keys
-from autograd_doctor.reading.graph_order import are_treated_alike, first_meetings
+from autograd_doctor.reading.graph_order import are_treated_alike, first_meetings, meet_in_company, values_of
 from autograd_doctor.reading.graph_walk import GraphWalk
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import Provenance, has_graph
@@ -51,8 +50,9 @@ class TwinPassesSeen(Instrument):
 
     The same tensor given twice for two terms of a loss is no pair of views: what it costs is one pass too many. Only
     where its results are compared with each other, they were to differ. Nor are passes whose results go through other
-    layers, as through two heads. What is given twice with other results, as by a
-    model with dropout, is fine. What becomes of the results, `tensors` knows from `lineage`.
+    layers, as through two heads, or are an anchor that is compared with one thing, and then with another. What is given
+    twice with other results, as by a model with dropout, is fine. What becomes of the results, `tensors` knows from
+    `lineage`.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (TwinPasses,)
@@ -131,8 +131,9 @@ class TwinPassesSeen(Instrument):
             outputs = zip(old.outputs, new.outputs, strict=True)
             used = [(one, other) for (one, _), (other, _) in outputs if id(one) in through and id(other) in through]
             same = not set(old.addresses).isdisjoint(new.addresses)
-            are_alike = any(are_treated_alike(walk, one, other) for one, other in used if one and other)
-            meet = not same or any(_are_compared(walk, one, other) for one, other in used if one and other)
+            known = [(one, other) for one, other in used if one and other and not meet_in_company(walk, one, other)]
+            are_alike = any(are_treated_alike(walk, one, other) for one, other in known)
+            meet = not same or any(_are_compared(walk, one, other) for one, other in known)
             if are_alike and meet and not self._are_parts(old, new):
                 self._tell(old, new, walk.backward, same=same)
 
@@ -181,13 +182,7 @@ def _keys(each: _Pass) -> list[int]:
 def _are_compared(walk: GraphWalk, one: Provenance, other: Provenance) -> bool:
     """Whether they meet value by value, as in a product of scores, rather than as terms of a sum."""
     for node in first_meetings(walk, one, other):
-        terms = node.name().startswith("AddBackward") or any(_values(*source) == 1 for source in node.next_functions)
+        terms = node.name().startswith("AddBackward") or any(values_of(*source) == 1 for source in node.next_functions)
         if not terms:
             return True
     return False
-
-
-def _values(node: Any, output: int) -> int:
-    """How many an operation made; 1 where its node does not tell, as in an older torch."""
-    told = getattr(node, "_input_metadata", ())
-    return math.prod(told[output].shape) if output < len(told) else 1

@@ -3,8 +3,10 @@
 `(N, 1)` beside `(N,)` broadcasts to `(N, N)`. What comes of it is followed through operations that work on each value
 by itself to a sum or a mean, which counts once a backward has gone through it; a comparison has no gradient, and counts
 at once. Not followed is what somebody put across on purpose: two tensors of as many dimensions, a tensor beside itself,
-one that got its dimension of size one on the line of the operation, or a prediction that got it before it was compared
-with a target that it fitted.
+one that got its dimension of size one on the line of the operation, a prediction that got it before it was compared
+with a target that it fitted, or a difference of two that are both learned: neither is a target, as where scores of what
+was liked are to lie above all others. Nor is it told of where the pairs of what is learned with itself are summed up as
+well, as in the energy distance between two samples.
 """
 
 from __future__ import annotations
@@ -37,11 +39,12 @@ from autograd_doctor.reading.pairs import (
     REDUCTIONS,
     SMALLEST_OR_LARGEST,
     are_paired,
+    is_across_itself,
     paired_shape,
     stays_even,
 )
 from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.provenance import Provenance
+from autograd_doctor.reading.provenance import Provenance, address, has_graph
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -57,6 +60,7 @@ class _Pairs:
 
     even: each is the sum of what the one and the other tensor give to it.
     shown: without a graph, the sum of them is a number to be looked at: labels were compared with what a model made.
+    learned: where the operands lie that have a graph. is_across_itself: both are one of these.
     is_error: they are differences, and nothing else that is learned has come in, as weights of basis functions do: then
     a sum over one dimension is part of a loss, too.
     """
@@ -71,6 +75,8 @@ class _Pairs:
     shown: bool
     is_error: bool
     even: bool
+    learned: frozenset[int] = frozenset()
+    is_across_itself: bool = False
 
 
 class _Raised(NamedTuple):
@@ -143,9 +149,11 @@ class Pairs(Instrument):
     def _combined(self, operation: Operation, result: torch.Tensor) -> bool:
         """Whether a column met a row here."""
         operands = tensors_in(operation.args)[:2]
-        if len(operands) < 2 or not are_paired(*operands, in_loss=operation.name in BY_ELEMENT):
+        if len(operands) < 2:
             return False
-        if self._is_meant(operation, *operands) or not self._looks.take(operation.place):
+        learned = frozenset(address(each) for each in operands if has_graph(each))
+        across_itself = bool(learned) and is_across_itself(*operands)
+        if not across_itself and not self._met_by_accident(operation, *operands):
             return False
         left, right = operands
         pairs = _Pairs(
@@ -157,16 +165,26 @@ class Pairs(Instrument):
             left.numel(),
             met=left.requires_grad or right.requires_grad,
             is_error=operation.name in DIFFERENCES or operation.name in BY_ELEMENT,
-            shown=operation.name in COMPARISONS or self._is_of_model(left) != self._is_of_model(right),
+            shown=not across_itself
+            and (operation.name in COMPARISONS or self._is_of_model(left) != self._is_of_model(right)),
             even=operation.name in ADDING,
+            learned=learned,
+            is_across_itself=across_itself,
         )
         self._pairs.put(result, pairs)
         if operation.name in BY_ELEMENT and result.dim() == 0:
             self._summed(operation, result, pairs)
         return True
 
+    def _met_by_accident(self, operation: Operation, left: torch.Tensor, right: torch.Tensor) -> bool:
+        """Whether a column met a row that nobody put across it, at a line that is to be looked at."""
+        are_across = are_paired(left, right, in_loss=operation.name in BY_ELEMENT)
+        return are_across and not self._is_meant(operation, left, right) and self._looks.take(operation.place)
+
     def _is_meant(self, operation: Operation, left: torch.Tensor, right: torch.Tensor) -> bool:
         """Whether the program itself put one across the other: the mean of an outer product is of no use to anybody."""
+        if operation.name in DIFFERENCES and has_graph(left) and has_graph(right):
+            return True
         compares = operation.name in DIFFERENCES or operation.name in COMPARISONS
         for operand, other in ((left, right), (right, left)):
             raised = self._raised.get(operand)
@@ -222,9 +240,10 @@ class Pairs(Instrument):
         walk = self._ledger.walk
         if walk is None or not self._sums:
             return
-        for made in walk.lineages:
-            seen = self._sums.pop(made, None)
-            if seen is not None:
+        sums = [seen for made in walk.lineages if (seen := self._sums.pop(made, None)) is not None]
+        across_themselves = {where for seen in sums if seen.pairs.is_across_itself for where in seen.pairs.learned}
+        for seen in sums:
+            if seen.pairs.learned.isdisjoint(across_themselves):
                 self._tell(seen, walk.backward)
 
     def _tell(self, seen: _Sum, backward: int | None) -> None:

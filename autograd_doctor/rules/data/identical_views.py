@@ -159,9 +159,9 @@ RULE = Rule(
     why="To tell two equal views apart, or to bring them together, teaches nothing: a contrastive or consistency loss "
     "is at its best before it began.",
     fix="Draw the augmentation anew for each view.",
-    fine="One tensor that is passed twice, passes for two heads, models whose random numbers make a difference, "
-    "passes of which each gives another output to the loss, and a part of an input, as a relation, that goes with two "
-    "samples.",
+    fine="One tensor that is passed twice, an anchor that is compared with something else each time, passes for two "
+    "heads, models whose random numbers make a difference, passes of which each gives another output to the loss, and "
+    "a part of an input, as a relation, that goes with two samples.",
     needs=(BackwardRan, ModuleSeen, TwinPasses),
     examine=examine,
     bad=(bad,),

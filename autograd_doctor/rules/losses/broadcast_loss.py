@@ -196,9 +196,10 @@ RULE = Rule(
     why="Each prediction is drawn towards every target at once: the model learns their mean, and the loss goes down as "
     "far as that and no further. Nothing crashes.",
     fix="Give both the same shape: `prediction.squeeze(1)`, or `target.unsqueeze(1)`.",
-    fine="Differences across that were meant: of a tensor with itself, of tensors of as many dimensions, such as "
-    "(N, 1) and (1, N), or with a dimension that was put in on the spot. Sums across that "
-    "are averaged at once give what was meant: `info`.",
+    fine="Differences across that were meant: of a tensor with itself, of two that are both learned, of tensors of as "
+    "many dimensions, such as (N, 1) and (1, N), with a dimension that was put in on the spot, or where differences of "
+    "a prediction with itself are in the loss as well. Sums across that are averaged at once give what was meant: "
+    "`info`.",
     needs=(BackwardRan, PairsReduced),
     examine=examine,
     bad=(bad, bad_by_hand, bad_advantages, bad_target),

@@ -7,10 +7,14 @@ from collections.abc import Iterator
 
 from autograd_doctor.events.losses import MaskInverted
 from autograd_doctor.events.subjects import ModuleSeen
+from autograd_doctor.events.tapes import TapeSealed
 from autograd_doctor.findings import Finding, Related
+from autograd_doctor.operations import MOVES
 from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.tape import Op, Tape, Value
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.lines import in_several_steps
+from autograd_doctor.views.losses import SOFTMAXES
 
 _ADVICE = {
     "hidden": "True hides a position here: make the mask where there is padding, `tokens == {0:g}`",
@@ -18,11 +22,45 @@ _ADVICE = {
     "": "what is added for padding (`tokens == {0:g}`) is to be -inf, and 0 elsewhere",
 }
 
+_KEEPS_WEIGHTS = MOVES | {"dropout", "masked_fill", "nan_to_num"}
+_WEIGHS = frozenset({"baddbmm", "bmm", "einsum", "matmul", "mm", "mul"})
+
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     masks = in_several_steps(trace, trace.of(MaskInverted), lambda event: event.location, int(tunables["steps"]))
     for first, *others in masks:
-        yield _finding(trace, first, 1 + len(others))
+        if _is_attention(trace, first):
+            yield _finding(trace, first, 1 + len(others))
+
+
+def _is_attention(trace: Trace, event: MaskInverted) -> bool:
+    """Scores that are filled by hand may be those of actions to choose from, of which the free places are the padding.
+
+    What no tape holds counts as attention.
+    """
+    fills = [
+        (tape, op)
+        for tape in trace.tapes
+        for op in tape.named(event.operation.rstrip("_"))
+        if op.location == event.location
+    ]
+    by_hand = event.operation.startswith("masked_fill")
+    return not by_hand or not fills or any(_weighs_values(tape, op) for tape, op in fills)
+
+
+def _weighs_values(tape: Tape, fill: Op) -> bool:
+    """Whether a softmax of what was filled is multiplied with something that did not come of it."""
+    filled: set[Value] = {fill.output}
+    weights: set[Value] = set()
+    for op in tape.ops:
+        given = filled.intersection(op.values)
+        if op.name in _WEIGHS and given & weights and any(v.is_floating and v not in filled for v in op.values):
+            return True
+        if given:
+            filled.update(op.outputs)
+        if given and (op.name in SOFTMAXES or (op.name in _KEEPS_WEIGHTS and given & weights)):
+            weights.update(op.outputs)
+    return False
 
 
 def _finding(trace: Trace, event: MaskInverted, steps: int) -> Finding:
@@ -139,8 +177,9 @@ RULE = Rule(
     "the loss only past the attention, if at all.",
     fix="Turn the mask around: in `key_padding_mask` True hides, in the `attn_mask` of `scaled_dot_product_attention` "
     "it shows.",
-    fine="Masks that hide anything but exactly the positions that hold something.",
-    needs=(MaskInverted, ModuleSeen),
+    fine="Masks that hide anything but exactly the positions that hold something, and scores that weigh no values, as "
+    "those of actions to choose from.",
+    needs=(MaskInverted, ModuleSeen, TapeSealed),
     examine=examine,
     bad=(bad, bad_scores_filled_by_hand),
     good=(good,),

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 
 from autograd_doctor.events.losses import LossComputed, LossOperand
 from autograd_doctor.events.steps import BackwardRan
+from autograd_doctor.events.tapes import TapeSealed
 from autograd_doctor.findings import Finding
+from autograd_doctor.operations import MOVES
 from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.tape import Op, source_of
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.losses import (
     LAYERS,
@@ -22,6 +25,8 @@ from autograd_doctor.views.losses import (
     faulty_losses,
     named,
 )
+
+_SAME_FOR_SHIFTED = SOFTMAXES | {"cross_entropy", "log_softmax"}
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,27 @@ class _Mistake:
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for mistake in _MISTAKES:
         for events in faulty_losses(trace, "nll_loss", "ctc_loss", "kl_div", where=mistake.holds):
-            yield _finding(mistake, events)
+            if mistake.holds is not _has_scores or not _are_normalised_otherwise(trace, events[0]):
+                yield _finding(mistake, events)
+
+
+def _are_normalised_otherwise(trace: Trace, event: LossComputed) -> bool:
+    """Whether another function of the same scores is behind the backward, as their integral or a conjugate is."""
+    losses = (op for tape in trace.tapes for op in tape.named(event.operation) if op.location == event.location)
+    return any(map(_has_another_beside, losses))
+
+
+def _has_another_beside(loss: Op) -> bool:
+    """A softmax of the scores is none: it stays the same however high they all are."""
+    pending = [source_of(loss.values[0], MOVES)]
+    while pending:
+        for use in pending.pop().uses:
+            learned = [output for output in use.outputs if output.learns]
+            if use.name in MOVES:
+                pending += learned
+            elif learned and use.name != loss.name and use.name not in _SAME_FOR_SHIFTED:
+                return True
+    return False
 
 
 def _prediction(event: LossComputed) -> LossOperand:
@@ -272,8 +297,9 @@ RULE = Rule(
     why="These losses take no logarithm: given probabilities, the loss is a mean of numbers between -1 and "
     "0 whose gradient hardly tells a wrong prediction from a right one; given scores, it falls without end.",
     fix="`log_softmax` before these losses; for classes, `cross_entropy` on scores.",
-    fine="Log-probabilities of any making: weighted, mixed, smoothed, or scores whose `logsumexp` is in the loss too.",
-    needs=(BackwardRan, LossComputed),
+    fine="Log-probabilities of any making: weighted, mixed, smoothed, or scores of which another function, as "
+    "`logsumexp` or an integral, is in the loss too.",
+    needs=(BackwardRan, LossComputed, TapeSealed),
     examine=examine,
     bad=(bad, bad_scores, bad_sequences),
     good=(good, good_by_hand, good_sequences),

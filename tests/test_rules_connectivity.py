@@ -486,6 +486,17 @@ def test_parameter_updated_by_hand_needs_no_optimizer() -> None:
     assert examined(parameter_not_optimized.RULE, *left_out(), by_hand) == []
 
 
+@pytest.mark.parametrize(
+    ("how", "copied", "is_silent"),
+    [("read", False, True), ("changed", False, True), ("changed", True, False), ("hooked", False, False)],
+)
+def test_parameter_that_the_program_uses_itself(how: str, *, copied: bool, is_silent: bool) -> None:
+    use = LeafUsed(parameter=ENCODER, how=how)
+    copies = [ParameterCopied(parameter=ENCODER, location=None)] * copied
+    found = examined(parameter_not_optimized.RULE, *left_out(), forward(), use, copies, FINISHED)
+    assert bool(found) is not is_silent
+
+
 def test_leftovers_of_another_optimizer_are_held() -> None:
     events = (*left_out(), built(ENCODER, optimizer=1))
     assert examined(parameter_not_optimized.RULE, *events) == []

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
+from msgspec.structs import replace
 
 from autograd_doctor.events.connectivity import LossDropped
-from autograd_doctor.events.cycle import GradientsClipped, ScalerUsed, SchedulerStepped
+from autograd_doctor.events.cycle import GradientsClipped, GradientsRead, ScalerUsed, SchedulerStepped
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.facts import TensorFacts
 from autograd_doctor.events.numerics import UpdatesMeasured
@@ -227,6 +228,15 @@ def test_the_same_circle_entered_at_the_step_is_a_step_too_early() -> None:
     assert "before the backward" in finding.message
 
 
+@pytest.mark.parametrize("others_learn", [True, False])
+def test_a_part_that_rests_while_others_learn_from_the_same_backward(*, others_learn: bool) -> None:
+    def iteration(i: int) -> list[Event]:
+        others = [use(i, parameters=[B])] if others_learn or i else []
+        return [ran(i, step=i), cleared(i, unused=[W], optimizer=None), stepped(i, *others, missing=[W])]
+
+    assert bool(judge(gradients_cleared_before_step.RULE, repeat(5, iteration, built()))) is not others_learn
+
+
 def test_discarded_leftovers_leave_the_step_its_own_gradients() -> None:
     def iteration(i: int) -> list[Event]:
         left, mine = ran(2 * i, at=OTHER_BACKWARD), ran(2 * i + 1)
@@ -277,6 +287,28 @@ def test_second_step_on_the_same_gradients() -> None:
     (finding,) = judge(step_without_new_gradients.RULE, repeat(4, iteration, built()))
     assert finding.location == line(30)
     assert finding.step_first == 2
+
+
+@pytest.mark.parametrize(
+    ("again", "between", "is_silent"),
+    [
+        ({"learning_rates": [0.05]}, [], True),
+        ({"undone": [W, B]}, [], True),
+        (
+            {"learning_rates": [0.05]},
+            [SchedulerStepped(scheduler=0, name="", kind="StepLR", optimizer=0, location=None)],
+            False,
+        ),
+    ],
+    ids=["at another rate", "from the old values", "at the rate of a schedule"],
+)
+def test_a_step_that_tries_how_far_to_go(again: dict[str, object], between: list[Event], *, is_silent: bool) -> None:
+    def iteration(i: int) -> list[Event]:
+        second = stepped(2 * i + 1, use(i, consumed=[i]), at=30, **again)
+        return [ran(i), stepped(2 * i, use(i)), *between, second]
+
+    events = [replace(event, sequence=at) for at, event in enumerate(repeat(4, iteration, built()))]
+    assert bool(judge(step_without_new_gradients.RULE, events)) is not is_silent
 
 
 def test_backwards_that_miss_the_parameters_have_other_causes() -> None:
@@ -360,6 +392,26 @@ def test_an_optimizer_that_never_stepped(reason: str, events: list[Event], sever
     assert (finding.severity, finding.confidence) == (severity, confidence)
     assert finding.location == line(BACKWARD)
     assert "4 backwards" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("read", "optimizer", "reason", "severity"),
+    [
+        (4, None, "finished", None),
+        (4, None, "time", None),
+        (2, None, "finished", "error"),
+        (4, 0, "finished", "error"),
+        (4, 0, "time", "warning"),
+    ],
+    ids=["collected", "collected, stopped", "some are read", "logged", "logged, stopped"],
+)
+def test_gradients_that_are_read(read: int, optimizer: int | None, reason: str, severity: str | None) -> None:
+    def iteration(i: int) -> list[Event]:
+        return [cleared(0, unused=[W, B] if i else [], optimizer=optimizer), ran(i)]
+
+    reads = GradientsRead(read=read, backwards=4)
+    found = judge(missing_optimizer_step.RULE, [built(), *repeat(4, iteration), reads, RunEnded(reason=reason)])
+    assert [finding.severity for finding in found] == ([severity] if severity else [])
 
 
 @pytest.mark.parametrize(
@@ -865,6 +917,11 @@ def test_steps_that_are_undone() -> None:
 
     (finding,) = judge(parameters_unchanged.RULE, repeat(6, iteration, *seen("w", "b"), built()))
     assert "load_state_dict" in finding.help
+
+    def trial(i: int) -> list[Event]:
+        return [unchanged(i, moved=[W, B], undone=[W, B] if i else [], tried=True)]
+
+    assert not judge(parameters_unchanged.RULE, repeat(6, trial, *seen("w", "b"), built()))
     outer = stepped(6, use(9), optimizer=1)
     assert not judge(parameters_unchanged.RULE, [*repeat(6, iteration, *seen("w", "b"), built(), built(1)), outer])
 

@@ -223,7 +223,7 @@ class LeafCollected(Event, frozen=True):
 
 
 class LeafUsed(Event, frozen=True):
-    """The program has a use for such a leaf or its gradient.
+    """The program has a use for such a leaf or its gradient, or for a parameter that no optimizer holds.
 
     how: it read `.grad`; asked `torch.autograd.grad` for a gradient at the leaf or at what was made of it alone; left a
     hook on it; changed its values; or passed it to a checkpoint, which needs something that requires a gradient.

@@ -31,6 +31,13 @@ class ParametersCompared(Event, frozen=True):
     since: int = 0
 
 
+class GradientsRead(Event, frozen=True):
+    """Before any step, the program got hold of gradients behind `read` of its `backwards`."""
+
+    read: int
+    backwards: int
+
+
 class AveragesDiscarded(Event, frozen=True):
     """New values for parameters that no optimizer holds were computed from them and from ones that learn, and died.
 

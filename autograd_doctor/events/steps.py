@@ -161,6 +161,7 @@ class OptimizerStepped(Event, frozen=True):
     frozen: its parameters that do not require one. moved: parameters whose values changed (None: not looked at).
     skipped: a gradient scaler suppressed the update. scaled_by: loss scale still multiplied into the gradients.
     undone: parameters whose values, bit for bit, were those before the last step of this optimizer, which moved them.
+    tried: a forward had met what that step left, as where the program measures what a step would gain.
     rewritten: parameters whose values were not those that the last step of any optimizer had left, where that is known.
     in_closure: the optimizer was given a closure. keeps_state: it held a state for its parameters after the step.
     learning_rates: of each group, None where it tells none. graph_kept: for an update by hand, how many in a row made
@@ -174,6 +175,7 @@ class OptimizerStepped(Event, frozen=True):
     frozen: list[int] = []
     moved: list[int] | None = None
     undone: list[int] = []
+    tried: bool = False
     rewritten: list[int] = []
     skipped: bool = False
     scaled_by: float = 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from torch import nn
 from torch.optim import SGD
@@ -147,6 +148,37 @@ def test_a_step_that_was_undone():
         first, second = run.of(OptimizerStepped)
         assert (first.undone, first.rewritten) == ([], [])
         assert (second.undone, second.rewritten) == ([0], [0])
+
+
+@pytest.mark.parametrize(
+    ("undone_before", "meets", "tried"), [(False, True, True), (False, False, False), (True, True, False)]
+)
+def test_a_step_that_a_forward_has_met_before_it_was_undone(*, undone_before: bool, meets: bool, tried: bool):
+    model = nn.Linear(2, 1, bias=False)
+    nn.init.ones_(model.weight)
+    with inventing(OptimizerSteps) as run:
+        sgd = SGD(model.parameters(), lr=0.1)
+        step(run, sgd, model.weight, to=2.0)
+        if undone_before:
+            model.weight.data.fill_(1.0)
+        if meets:
+            with run.calling(model):
+                pass
+        model.weight.data.fill_(1.0)
+        step(run, sgd, model.weight, to=2.0)
+        first, second = run.of(OptimizerStepped)
+        assert (first.tried, second.tried, second.undone) == (False, tried, [0])
+
+
+def test_a_forward_of_what_did_not_move_tries_nothing():
+    kept, other = nn.Linear(2, 1, bias=False), nn.Linear(2, 1, bias=False)
+    with inventing(OptimizerSteps) as run:
+        sgd = SGD([kept.weight, other.weight], lr=0.1)
+        step(run, sgd, kept.weight, to=2.0)
+        with run.calling(other):
+            pass
+        step(run, sgd)
+        assert not run.of(OptimizerStepped)[1].tried
 
 
 def test_a_step_that_moved_nothing_cannot_be_undone():

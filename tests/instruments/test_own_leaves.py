@@ -72,6 +72,48 @@ def test_what_an_optimizer_holds_and_parameters_are_not_told() -> None:
         assert collected(run) == []
 
 
+def read(run: Invented, *tensors: torch.Tensor) -> None:
+    """They are read at one line, which is in another function than what comes next."""
+    for tensor in tensors:
+        run.signals.gradient_reads.read.send(tensor)
+
+
+def read_elsewhere(run: Invented, tensor: torch.Tensor) -> None:
+    run.signals.gradient_reads.read.send(tensor)
+
+
+def test_a_parameter_is_used_where_a_line_reads_its_gradient_and_none_of_those_that_learn() -> None:
+    with inventing(OwnLeaves) as run:
+        training = Training(run, leaf=nn.Parameter(torch.ones(2)))
+        training.follow()
+        read(run, training.leaf, training.weight)
+        training.step()
+        read(run, training.leaf)
+        training.step()
+        assert used(run) == [], "the line reads the gradients of all"
+        read_elsewhere(run, training.leaf)
+        training.step()
+        assert used(run) == [(run.number(training.leaf), "read")]
+        assert collected(run) == []
+
+
+def test_a_last_read_is_a_use_of_a_parameter_too() -> None:
+    with inventing(OwnLeaves) as run:
+        training = Training(run, leaf=nn.Parameter(torch.ones(2)))
+        training.follow()
+        read(run, training.leaf)
+    assert [how for _, how in used(run)] == ["read"]
+
+
+def test_a_parameter_that_changes_now_and_then_is_used() -> None:
+    with inventing(OwnLeaves) as run:
+        training = Training(run, leaf=nn.Parameter(torch.ones(2)))
+        training.follow()
+        with torch.no_grad():
+            training.leaf += 1.0
+    assert [how for _, how in used(run)] == ["changed"]
+
+
 def test_leaves_made_anew_in_each_step_cost_nothing() -> None:
     with inventing(OwnLeaves) as run:
         training = Training(run)

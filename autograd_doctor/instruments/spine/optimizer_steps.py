@@ -17,8 +17,10 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.ledger import Ledger
+from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.spine.optimizers import Optimizers, learning_rate
 from autograd_doctor.instruments.spine.parameters import Parameters
+from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.places import here
 from autograd_doctor.reading.tensor_facts import fingerprints
@@ -65,6 +67,7 @@ class OptimizerSteps(Instrument):
         optimizers: Optimizers,
         ledger: Ledger,
         loss_scales: LossScales,
+        module_calls: ModuleCalls,
     ) -> None:
         super().__init__(site)
         self._course = course
@@ -72,9 +75,13 @@ class OptimizerSteps(Instrument):
         self._optimizers = optimizers
         self._ledger = ledger
         self._loss_scales = loss_scales
+        self._module_calls = module_calls
         self._running: dict[int, _Step] = {}
         self._looks: dict[int | None, int] = {}
         self._previous: dict[int | None, dict[int, tuple[int, int]]] = {}
+        self._untried: set[int | None] = set()
+        """Optimizers that have stepped, and whose parameters no forward has met since."""
+        self._tried: set[int | None] = set()
         self._left: dict[int, int] = {}
         self._frozen: dict[int | None, frozenset[int]] = {}
         self._renewed: Counter[int | None] = Counter()
@@ -83,6 +90,7 @@ class OptimizerSteps(Instrument):
         self.listen(signals.steps.began, self._began, attention=Attention.FULL)
         self.listen(signals.steps.closure_ended, self._closure_ended, attention=Attention.LIGHT)
         self.listen(signals.steps.ended, self._ended, attention=Attention.LIGHT)
+        self.listen(self._module_calls.root_began, self._root_began, attention=Attention.FULL)
 
     def _began(self, call: StepCall) -> None:
         number = self._optimizers.known(call.optimizer)
@@ -127,6 +135,19 @@ class OptimizerSteps(Instrument):
         values = fingerprints([parameter for _, parameter in some])
         return {number: value for (number, _), value in zip(some, values, strict=True) if value is not None}
 
+    def _root_began(self, began: RootBegan) -> None:
+        """The first forward after a step: whether it meets the values that this has left."""
+        if not self._untried:
+            return
+        numbered = [(self._parameters.get(parameter), parameter) for _, parameter in parameters_in(began.call.module)]
+        for optimizer in list(self._untried):
+            left = {n: after for n, (before, after) in self._previous.get(optimizer, {}).items() if before != after}
+            met = [(left[number], parameter) for number, parameter in numbered if number in left]
+            if met:
+                self._untried.discard(optimizer)
+                if fingerprints([parameter for _, parameter in met]) == [after for after, _ in met]:
+                    self._tried.add(optimizer)
+
     def _moved(self, step: _Step) -> tuple[list[int] | None, list[int]]:
         """Parameters that the step changed, None if it was not looked at; and those that its predecessor had changed
         and that something has set back since."""
@@ -143,6 +164,7 @@ class OptimizerSteps(Instrument):
         earlier = self._previous.get(step.optimizer, {})
         undone = [n for n, value in step.before.items() if n in earlier and earlier[n][0] == value != earlier[n][1]]
         self._previous[step.optimizer] = {n: (step.before[n], after[n]) for n in after}
+        self._untried.add(step.optimizer)
         return [number for number in after if after[number] != step.before[number]], undone
 
     def _ended(self, call: StepCall) -> None:
@@ -154,6 +176,9 @@ class OptimizerSteps(Instrument):
 
     def _record(self, optimizer: Optimizer, step: _Step, skipped: bool) -> None:
         fused = attributes(optimizer).get("grad_scale") is not None
+        tried = step.optimizer in self._tried
+        self._tried.discard(step.optimizer)
+        self._untried.discard(step.optimizer)
         moved, undone = self._moved(step)
         self.emit(
             OptimizerStepped(
@@ -165,6 +190,7 @@ class OptimizerSteps(Instrument):
                 frozen=step.frozen,
                 moved=moved,
                 undone=undone,
+                tried=tried,
                 rewritten=step.rewritten,
                 skipped=skipped,
                 scaled_by=1.0 if fused else step.scale,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from math import prod
 
+from autograd_doctor.events.connectivity import LeafUsed
 from autograd_doctor.events.run import RunEnded
 from autograd_doctor.events.steps import BackwardRan, ForwardRan, OptimizerStepped
 from autograd_doctor.events.subjects import ModuleSeen, OptimizerBuilt, ParameterCopied, ParameterFrozen, ValuesShared
@@ -19,12 +20,20 @@ from autograd_doctor.wording import plural
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     minimum = int(tunables["minimum_steps"])
-    left_out = sorted(parameters_left_out(trace, minimum))
+    left_out = sorted(parameters_left_out(trace, minimum) - _in_use(trace))
     learning = trained(trace, minimum) & trace.optimized - set(left_out)
     if left_out and thawed(trace, minimum).issuperset(left_out) and not _rests(trace, left_out):
         yield _thawed(trace, left_out, learning)
     elif left_out:
         yield _finding(trace, left_out, learning, tunables["backbone_ratio"])
+
+
+def _in_use(trace: Trace) -> set[int]:
+    """Those whose gradients the program reads by themselves, or that it updates now and then, but not by copies."""
+    uses = trace.of(LeafUsed)
+    read = {event.parameter for event in uses if event.how == "read"}
+    copied = {event.parameter for event in trace.of(ParameterCopied)}
+    return read | {event.parameter for event in uses if event.how == "changed"} - copied
 
 
 def _help(trace: Trace, left_out: list[int], reason: str) -> str:
@@ -238,12 +247,14 @@ RULE = Rule(
     "no optimizer and are not updated by hand either.",
     why="They keep their initial values, their gradients are computed for nothing and add up in `.grad` for ever.",
     fix="Pass them to the optimizer (a list that names modules one by one forgets easily), or freeze them.",
-    fine="Optimising an input, probing a model, the other network of a GAN, slices of a vector that is stepped. It is "
+    fine="Optimising an input, probing a model, the other network of a GAN, slices of a vector that is stepped, rare "
+    "updates by hand, and gradients that a line reads of these parameters alone, as those of a mask are. It is "
     "an `info`, because freezing would save time and memory, when the optimizer holds an adapter, or what was left out "
     "runs in eval mode or comes before all that the optimizer holds.",
     needs=(
         BackwardRan,
         ForwardRan,
+        LeafUsed,
         ModuleSeen,
         OptimizerBuilt,
         OptimizerStepped,

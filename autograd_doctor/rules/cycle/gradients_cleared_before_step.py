@@ -77,14 +77,21 @@ def _at_every_one(trace: Trace, losses: Sequence[Loss], steps: Sequence[Optimize
 def _ran_on_nothing(loss: Loss) -> bool:
     """Whether the step found nothing where the gradients had been, nor anything newer elsewhere.
 
-    Leftovers and probing passes are cleared too, but other backwards come after them. Taking the gradients of single
-    parameters away by hand, and stepping the others, is how a layer is made to rest for a while.
+    Leftovers and probing passes are cleared too, but other backwards come after them.
     """
-    step, cleared, backward, parameters = loss
+    step, _, backward, parameters = loss
     present = {parameter for use in step.uses if not is_empty(use) for parameter in use.parameters}
     newer = any(has_new(use) and use.backwards[-1] != backward.backward for use in step.uses)
-    rests = cleared.how == "by hand" and any(has_new(use) for use in step.uses)
-    return not newer and not rests and present.isdisjoint(parameters)
+    return not newer and not _rests(loss) and present.isdisjoint(parameters)
+
+
+def _rests(loss: Loss) -> bool:
+    """Whether the step used what the same backward had given other parameters: only a part was taken away.
+
+    Taking the gradients of single parameters away, and stepping the others, is how a layer is made to rest for a while.
+    """
+    step, _, backward, _ = loss
+    return any(has_new(use) and use.backwards[-1] == backward.backward for use in step.uses)
 
 
 def _kept_only_the_last(trace: Trace, loss: Loss) -> bool:
@@ -117,7 +124,7 @@ def _stepped_on_nothing(trace: Trace, optimizer: int, losses: list[Loss]) -> Ite
     """Parameters that lose their gradients before every step, while no step of any optimizer ever finds one."""
     found = {p for step in trace.steps for use in step.uses if not is_empty(use) for p in use.parameters}
     parameters = [p for p in losses[0][3] if p not in found and all(p in loss[3] for loss in losses)]
-    if parameters:
+    if parameters and not all(map(_rests, losses)):
         first, cleared, backward, _ = losses[0]
         empty = [(first, cleared, backward, parameters), *losses[1:]]
         yield _emptied(trace, optimizer, len(losses), empty, left="found none of them")
@@ -282,8 +289,8 @@ RULE = Rule(
     fine=(
         "The gradients that a generator's loss leaves in its critic, those of a saliency or adversarial pass, and "
         "batches that are thrown away now and then are cleared on purpose: the step that follows has its own. So "
-        "are those of parameters that rest while another optimizer has its turn on the same loss, and those that have "
-        "shown the way to another point, as in sharpness-aware minimisation."
+        "are those of parameters that rest while another optimizer has its turn on the same loss, or while others "
+        "learn from it, and those that have shown the way to another point, as in sharpness-aware minimisation."
     ),
     needs=(
         BackwardRan,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events.cycle import ScalerUsed
+from autograd_doctor.events.cycle import GradientsRead, ScalerUsed
 from autograd_doctor.events.run import RunEnded
 from autograd_doctor.events.steps import BackwardRan, GradientsCleared, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt
@@ -28,7 +28,11 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         thrown_away = _thrown_away(trace, optimizer, waiting)
         unclaimed = _unclaimed(trace, backwards) or _misdirected(trace, backwards)
         meant = unclaimed if len(unclaimed) >= tunables["minimum_backwards"] else backwards if thrown_away > 1 else []
-        if len(meant) >= tunables["minimum_backwards"] and _judgeable(trace, optimizer):
+        if (
+            len(meant) >= tunables["minimum_backwards"]
+            and _judgeable(trace, optimizer)
+            and not _are_collected(trace, optimizer)
+        ):
             yield _finding(trace, optimizer, meant, thrown_away, waiting)
     given_up = _given_up(trace, tunables["minimum_idle"])
     if given_up is not None:
@@ -111,6 +115,20 @@ def _thrown_away(trace: Trace, optimizer: int, waiting: frozenset[int]) -> int:
     )
 
 
+def _are_read(trace: Trace) -> bool:
+    """Whether the program itself has got hold of the gradients of most backwards."""
+    reads = trace.of(GradientsRead)
+    return bool(reads) and 2 * reads[-1].read > reads[-1].backwards
+
+
+def _are_collected(trace: Trace, optimizer: int) -> bool:
+    """Whether it does so to gather scores before it trains: it clears them, if at all, without this optimizer.
+
+    Who clears them for the optimizer may read them to log them.
+    """
+    return _are_read(trace) and not any(event.optimizer == optimizer for event in trace.of(GradientsCleared))
+
+
 def _judgeable(trace: Trace, optimizer: int) -> bool:
     """An optimizer with a closure may be in the middle of its first step; after a crash anything may."""
     end = trace.end.reason if trace.end else "time"
@@ -136,7 +154,7 @@ def _finding(
         help=f"call `{trace.optimizer_name(optimizer)}.step()` after this backward",
         severity="error" if sure else "warning",
         confidence=confidence,
-        so_far=sure and may_learn_later(trace, parameters),
+        so_far=sure and (may_learn_later(trace, parameters) or (_are_read(trace) and not finished)),
         evidence={"backwards": len(backwards), "cleared_unused": thrown_away},
         related=related(("the optimizer is made here", trace.optimizers[optimizer].location)),
         step_first=ordinal(backwards[0]),
@@ -265,9 +283,10 @@ RULE = Rule(
     fine=(
         "Accumulation is told by its step in the end (a run that was stopped before it is reported with low "
         "confidence and the number of backwards seen), optimizers that step inside the backward by their steps, "
-        "gradients of a critic that only the generator's loss left there by the step that the generator took."
+        "gradients of a critic that only the generator's loss left there by the step that the generator took. "
+        "Gradients that the program reads behind each backward, and clears without the optimizer, are collected."
     ),
-    needs=(BackwardRan, GradientsCleared, OptimizerBuilt, OptimizerStepped, RunEnded, ScalerUsed),
+    needs=(BackwardRan, GradientsCleared, GradientsRead, OptimizerBuilt, OptimizerStepped, RunEnded, ScalerUsed),
     examine=examine,
     bad=(bad, bad_second_optimizer_forgotten, bad_steps_the_wrong_optimizer),
     good=(good, good_long_accumulation, good_steps_inside_backward),

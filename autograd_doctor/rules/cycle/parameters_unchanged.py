@@ -99,7 +99,10 @@ def _mostly(trace: Trace, optimizer: int, steps: list[OptimizerStepped], rounded
 def _counts(
     trace: Trace, optimizer: int, steps: list[OptimizerStepped], noise: float
 ) -> tuple[dict[int, int], dict[int, int], dict[int, int]]:
-    """Per parameter, how many steps had a real gradient and a rate for it, left it where it was, or found it undone."""
+    """Per parameter, how many steps had a real gradient and a rate for it, left it where it was, or found it undone.
+
+    What a forward had met before it was undone was a trial, as of a rate, or of what a sample teaches.
+    """
     pushed: dict[int, int] = {}
     stuck: dict[int, int] = {}
     undone: dict[int, int] = {}
@@ -107,7 +110,7 @@ def _counts(
         for parameter in _with_real_gradient(trace, step, noise) & _with_rate(trace, optimizer, step):
             pushed[parameter] = pushed.get(parameter, 0) + 1
             stuck[parameter] = stuck.get(parameter, 0) + (parameter not in (step.moved or ()))
-            undone[parameter] = undone.get(parameter, 0) + (parameter in step.undone)
+            undone[parameter] = undone.get(parameter, 0) + (parameter in step.undone and not step.tried)
     return pushed, stuck, undone
 
 
@@ -292,8 +295,8 @@ RULE = Rule(
     title="steps left parameters bit for bit as they were",
     observes=(
         "Parameters with a gradient well above rounding noise and a rate above 0 whose values did not change in any "
-        "step that was looked at, or whose old values were back before the next one; and of those of 16 bits, how many "
-        "of their values each step leaves as they were."
+        "step that was looked at, or whose old values were back before any forward met the new ones; and of those of "
+        "16 bits, how many of their values each step leaves as they were."
     ),
     why=(
         "An update smaller than half the spacing of the numbers around the weight is rounded away: in bfloat16 a "
@@ -301,9 +304,10 @@ RULE = Rule(
     ),
     fix="Keep weights in float32 and compute under autocast, or raise the rate; do not restore weights in the loop.",
     fine=(
-        "Frozen parameters, tied weights, a warm-up for as long as its rate rises, and gradients that are nothing but "
-        "rounding noise, such as that of a bias in front of a normalisation. What a step loses may be kept elsewhere "
-        "and arrive later (Kahan summation, stochastic rounding, a copy in float32): then each step moves others."
+        "Frozen parameters, tied weights, a warm-up for as long as its rate rises, steps undone after a forward has "
+        "shown what they are worth, and gradients that are nothing but rounding noise, such as that of a bias in front "
+        "of a normalisation. What a step loses may be kept elsewhere and arrive later (Kahan summation, stochastic "
+        "rounding, a copy in float32): then each step moves others."
     ),
     needs=(OptimizerBuilt, OptimizerStepped, ParametersAdded, ParameterSeen, UpdatesMeasured),
     examine=examine,

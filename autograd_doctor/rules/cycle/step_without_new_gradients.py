@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from autograd_doctor.events.connectivity import LossDropped, TermIdle, TermUsed
+from autograd_doctor.events.cycle import SchedulerStepped
 from autograd_doctor.events.steps import BackwardRan, ForwardRan, GradientsCleared, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding, Location
@@ -33,7 +35,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for optimizer, steps in steps_by_optimizer(trace).items():
         if optimizer is None or not _could_learn(trace, optimizer):
             continue
-        with_new = _with_new(steps)
+        with_new = _with_new(steps) | _retried(trace, steps)
         for at_one_place in _by_place(steps).values():
             without_new = [step for step in at_one_place if id(step) not in with_new]
             again = [step for step in without_new if _found_old(step)]
@@ -118,6 +120,21 @@ def _with_new(steps: Steps) -> set[int]:
             with_new.add(id(step))
         used.update(backward for use in step.uses for backward in use.backwards)
     return with_new
+
+
+def _retried(trace: Trace, steps: Steps) -> set[int]:
+    """Identities of the steps that try once more how far to go: from the old values, or at a rate of the program's.
+
+    A schedule that has stepped in between says nothing of a second step.
+    """
+    scheduled = [event.sequence for event in trace.of(SchedulerStepped)]
+    found = set()
+    for before, step in pairwise(steps):
+        by_schedule = any(before.sequence < at < step.sequence for at in scheduled)
+        other_rate = before.learning_rates != step.learning_rates and not by_schedule
+        if _found_old(step) and (step.undone or other_rate):
+            found.add(id(step))
+    return found
 
 
 def _found_old(step: OptimizerStepped) -> bool:
@@ -324,8 +341,9 @@ RULE = Rule(
     why="The step does nothing, repeats the last update, or follows the batch before, while the loop looks complete.",
     fix="Keep the order `zero_grad()`, forward, `backward()`, `step()`, with one step per backward or group of them.",
     fine=(
-        "Closures, gradients that the program computes by itself, steps that a gradient scaler skips, and experts or "
-        "heads that take part in some batches only are not reported."
+        "Closures, gradients that the program computes by itself, steps that a gradient scaler skips, trials of a line "
+        "search at several rates or from the same values, and experts or heads that take part in some batches only are "
+        "not reported."
     ),
     needs=(
         BackwardRan,
@@ -333,6 +351,7 @@ RULE = Rule(
         GradientsCleared,
         OptimizerBuilt,
         OptimizerStepped,
+        SchedulerStepped,
         LossDropped,
         TermIdle,
         TermUsed,

@@ -79,7 +79,7 @@ suppressions = st.builds(Suppression, st.sampled_from(["comment", "file-comment"
 def _targets() -> st.SearchStrategy[TargetFacts]:
     kinds = st.sampled_from(["script", "module", "notebook", "call", "model", "function"])
     return st.builds(
-        lambda kind, name, argv, cwd: TargetFacts(**{kind: name}, argv=argv, cwd=cwd),
+        lambda kind, name, argv, cwd: TargetFacts(**{kind: name or kind}, argv=argv, cwd=cwd),
         kinds,
         texts,
         st.lists(texts, max_size=2),

@@ -89,7 +89,7 @@ class ForwardWrites(Instrument):
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.steps.began, self._step_began, attention=Attention.LIGHT)
-        self.listen(signals.steps.closure_ended, self._look_at_values, attention=Attention.LIGHT)
+        self.listen(signals.steps.closure_ended, self._closure_ended, attention=Attention.LIGHT)
 
     def begin(self, module: nn.Module, number: int, *, trains: bool) -> None:
         """A forward begins: remember versions, and listen to operations where they could be the ones that write."""
@@ -138,6 +138,9 @@ class ForwardWrites(Instrument):
     def _step_began(self, call: StepCall) -> None:
         if not call.closure:
             self._look_at_values(call)
+
+    def _closure_ended(self, call: StepCall) -> None:
+        self._look_at_values(call)
 
     def _look_at_values(self, call: StepCall) -> None:
         """Of parameters that the last forward wrote to, whether they hold again what they held before it."""

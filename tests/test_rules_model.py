@@ -23,7 +23,7 @@ from autograd_doctor.events.losses import (
     TargetsAhead,
 )
 from autograd_doctor.events.run import ProgramRaised, StackFrame
-from autograd_doctor.events.steps import BatchDrawn, Zeroing
+from autograd_doctor.events.steps import BatchDrawn, ForwardRan, Zeroing
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules.errors import invalid_target
 from autograd_doctor.rules.losses import (
@@ -66,6 +66,20 @@ def test_an_output_that_stands_still_is_reported_where_the_input_was_lost() -> N
     (finding,) = examined(loss_ignores_input.RULE, WHO, NET, steps(5, {HEAD: 1.0}), *lost)
     assert line(finding) == 12
     assert [related.location.line for related in finding.related] == [18]
+
+
+def test_a_model_that_never_looks_at_its_input_may_be_meant_to_be_a_constant() -> None:
+    unread = [*still(0), *still(1, 2, reads=False), *still(3)]
+    (finding,) = examined(loss_ignores_input.RULE, WHO, NET, steps(5, {HEAD: 1.0}), unread)
+    assert (finding.severity, finding.confidence) == ("warning", "medium")
+    calls = [
+        ForwardRan(module=each, location=at(18), training=True, grad_enabled=True, builds_graph=True) for each in (0, 1)
+    ]
+    assert not examined(loss_ignores_input.RULE, WHO, NET, steps(5, {HEAD: 1.0}), unread, calls)
+    (finding,) = examined(loss_ignores_input.RULE, WHO, NET, steps(5, {HEAD: 1.0}), still(0, 1, 2, 3), calls)
+    assert finding.severity == "error"
+    (finding,) = examined(loss_ignores_input.RULE, WHO, NET, steps(5, {HEAD: 1.0}), unread, still(4, reads=True), calls)
+    assert finding.severity == "error"
 
 
 @pytest.mark.parametrize(

@@ -454,7 +454,8 @@ class OutputStoodStill(Event, frozen=True):
     """What a module returned had the same values, to the bit, for all samples of a batch, whose inputs differed.
 
     operation, at: the last one that made such a result of samples that differed; empty if none did. zero: its weights,
-    if all of them are 0. zeroed_at: what gave them this value. Told for each step that was seen, up to a few.
+    if all of them are 0. zeroed_at: what gave them this value. reads: whether an operation of the call took in an input
+    that differs between samples, None where nobody watched. Told for each step that was seen, up to a few.
     """
 
     module: int
@@ -465,6 +466,7 @@ class OutputStoodStill(Event, frozen=True):
     at: Location | None = None
     zero: list[int] = []
     zeroed_at: Location | None = None
+    reads: bool | None = None
 
 
 class OutputMoved(Event, frozen=True):

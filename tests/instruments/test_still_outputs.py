@@ -84,3 +84,12 @@ def test_inputs_that_are_the_same_and_single_samples_tell_nothing() -> None:
 def test_outputs_without_samples_tell_nothing() -> None:
     with trained(lambda net, x: net.head(net.hidden(x * 0)).mean(0)) as recorded:
         assert not recorded.of(OutputStoodStill)
+
+
+def test_whether_anything_looked_at_the_input_is_told_from_the_second_step_on() -> None:
+    with trained(lambda net, x: net.head(net.hidden(x.new_ones(len(x), 3)))) as recorded:
+        assert [event.reads for event in recorded.of(OutputStoodStill)] == [None, False, False]
+    with trained(lambda net, x: net.head.bias.sigmoid().expand(len(x), 2)) as recorded:
+        assert [event.reads for event in recorded.of(OutputStoodStill)] == [None, False, False]
+    with trained(lambda net, x: net.head(net.hidden(x).mul(0))) as recorded:
+        assert [event.reads for event in recorded.of(OutputStoodStill)] == [None, True, True]

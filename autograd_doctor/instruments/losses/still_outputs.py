@@ -16,11 +16,13 @@ from autograd_doctor.events.losses import OutputMoved, OutputStoodStill
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.lineage import Lineage, Recorded
-from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootPassed
+from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan, RootPassed
 from autograd_doctor.instruments.spine.module_register import ModuleRegister
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.operation_kinds import SHAPE_ONLY
 from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.provenance import address
 from autograd_doctor.reading.subclasses import is_parameter
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.signals import Signals
@@ -61,17 +63,26 @@ class StillOutputs(Instrument):
         self._still: IdentityTable[set[int]] = IdentityTable()
         self._moved: IdentityTable[None] = IdentityTable()
         self._lost: _Loss | None = None
+        self._given: frozenset[int] = frozenset()
+        """Where those inputs of the call lie that differ between samples, if they are watched."""
+        self._reads = False
 
     def connect(self, signals: Signals) -> None:
+        self.listen(self._module_calls.root_began, self._root_began, attention=Attention.CLOSE)
         self.listen(self._module_calls.root_passed, self._root_passed)
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
 
     def _step_taken(self, course: Course) -> None:
         self._lost = None
 
+    def _root_began(self, began: RootBegan) -> None:
+        is_still = began.call.module in self._still
+        given = (tensor for tensor in began.given if tensor.dim() and _vary(tensor)) if is_still else ()
+        self._given, self._reads = frozenset(map(address, given)) - {0}, False
+
     def _root_passed(self, passed: RootPassed) -> None:
-        module, lost = passed.call.module, self._lost
-        self._lost = None
+        module, lost, reads = passed.call.module, self._lost, self._reads if self._given else None
+        self._lost, self._given = None, frozenset()
         if module in self._moved or self._course.running is not None:
             return
         samples = next((tensor.shape[0] for tensor in passed.inputs if tensor.dim() and _vary(tensor)), 0)
@@ -81,7 +92,7 @@ class StillOutputs(Instrument):
         if any(map(_vary, outputs)):
             self._moves(module)
         else:
-            self._stands_still(module, passed, outputs, lost)
+            self._stands_still(module, passed, outputs, lost, reads=reads)
 
     def _moves(self, module: nn.Module) -> None:
         self._moved.put(module, None)
@@ -97,6 +108,8 @@ class StillOutputs(Instrument):
         passed: RootPassed,
         outputs: Sequence[torch.Tensor],
         lost: _Loss | None,
+        *,
+        reads: bool | None,
     ) -> None:
         steps = self._still.get(module)
         if steps is None:
@@ -120,12 +133,15 @@ class StillOutputs(Instrument):
                 at=locate(lost.place),
                 zero=lost.zero,
                 zeroed_at=next(iter([locate(self._lineage.filled.get(number)) for number in lost.zero]), None),
+                reads=reads,
             )
         )
 
     def _recorded(self, recorded: Recorded) -> None:
-        """Remember the last operation that made the same of samples that differ."""
+        """Remember the last operation that made the same of samples that differ, and whether any took them in."""
         output = recorded.output
+        if recorded.name not in SHAPE_ONLY and not self._given.isdisjoint(map(address, recorded.inputs)):
+            self._reads = True
         if output.dim() == 0 or not readable(output) or self._course.running is not None:
             return
         inputs = [

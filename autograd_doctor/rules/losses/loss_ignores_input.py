@@ -3,10 +3,10 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from autograd_doctor.events.losses import BatchLeakJudged, OutputMoved, OutputStoodStill
-from autograd_doctor.events.steps import BackwardRan
+from autograd_doctor.events.steps import BackwardRan, ForwardRan
 from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
@@ -33,8 +33,11 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         trained = set(trace.module_parameters(module)) & _reached(trace, events)
         if module in moved | mixing or len(events) < tunables["minimum_steps"] or not trained:
             continue
+        unread = {event.reads for event in events} - {None} == {False}
+        if unread and _is_control(trace, module, still):
+            continue
         if any(event.zero for event in events) or not _is_zeroed(trace, trained):
-            yield _finding(trace, module, events)
+            yield _finding(trace, module, events, unread=unread)
 
 
 def _reached(trace: Trace, events: list[OutputStoodStill]) -> set[int]:
@@ -49,7 +52,15 @@ def _is_zeroed(trace: Trace, parameters: set[int]) -> bool:
     return any(not parameters.isdisjoint(zeroing.parameters) for zeroing in zeroings)
 
 
-def _finding(trace: Trace, module: int, events: list[OutputStoodStill]) -> Finding:
+def _is_control(trace: Trace, module: int, still: Collection[int]) -> bool:
+    """Whether a model that does not stand still was trained by a call at the same line, as beside one of constants."""
+    calls = [ran for ran in trace.of(ForwardRan) if ran.builds_graph and ran.location is not None]
+    lines = {ran.location for ran in calls if ran.module == module}
+    return any(ran.location in lines and ran.module not in still for ran in calls)
+
+
+def _finding(trace: Trace, module: int, events: list[OutputStoodStill], *, unread: bool) -> Finding:
+    """unread: nothing was seen to look at the input, as in a model that is to learn a constant."""
     event = events[0]
     name = trace.module_name(module)
     lost = next((each for each in reversed(events) if each.at is not None), None)
@@ -66,7 +77,9 @@ def _finding(trace: Trace, module: int, events: list[OutputStoodStill]) -> Findi
         f"differed{where}",
         subject=name,
         location=location,
-        help=help,
+        help=f"{help}; if it is to learn a constant, all is well" if unread else help,
+        severity="warning" if unread else None,
+        confidence="medium" if unread else "high",
         evidence={"samples": event.samples, "steps": len(events), "output": shape(event.shape)},
         related=(Related("the module was called here", called),) if called is not None else (),
         step_first=event.step + 1,
@@ -201,9 +214,10 @@ RULE = Rule(
     "in every step in which that was compared, also after updates.",
     why="The model can learn a constant at best, the mean of its targets.",
     fix="Let the input reach the output: look at the operation that is named, or at a forward that does not use it.",
-    fine="The first steps of a head whose weights begin at zero, losses of parameters alone, and outputs one of which "
-    "is a parameter.",
-    needs=(BackwardRan, BatchLeakJudged, ModuleSeen, OutputMoved, OutputStoodStill),
+    fine="The first steps of a head whose weights begin at zero, losses of parameters alone, outputs one of which is a "
+    "parameter, and the constants that a model is compared with, trained by the same lines. A model none of whose "
+    "operations looks at the input is a `warning`, for it may be meant to learn a constant.",
+    needs=(BackwardRan, BatchLeakJudged, ForwardRan, ModuleSeen, OutputMoved, OutputStoodStill),
     examine=examine,
     bad=(bad, bad_zero_weights, bad_input_unused),
     good=(good, good_spread_of_its_own),

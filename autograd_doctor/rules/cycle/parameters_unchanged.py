@@ -7,7 +7,7 @@ from math import prod, sqrt
 from statistics import mean, median
 
 from autograd_doctor.events.numerics import UpdatesMeasured
-from autograd_doctor.events.steps import OptimizerStepped
+from autograd_doctor.events.steps import ForwardRan, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt, ParametersAdded, ParameterSeen
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
@@ -101,8 +101,10 @@ def _counts(
 ) -> tuple[dict[int, int], dict[int, int], dict[int, int]]:
     """Per parameter, how many steps had a real gradient and a rate for it, left it where it was, or found it undone.
 
-    What a forward had met before it was undone was a trial, as of a rate, or of what a sample teaches.
+    What a forward had met before it was undone was a trial, as of a rate, or of what a sample teaches; not where it is
+    forwards that write old values back.
     """
+    written = {parameter for ran in trace.of(ForwardRan) for parameter in ran.written_parameters}
     pushed: dict[int, int] = {}
     stuck: dict[int, int] = {}
     undone: dict[int, int] = {}
@@ -110,7 +112,8 @@ def _counts(
         for parameter in _with_real_gradient(trace, step, noise) & _with_rate(trace, optimizer, step):
             pushed[parameter] = pushed.get(parameter, 0) + 1
             stuck[parameter] = stuck.get(parameter, 0) + (parameter not in (step.moved or ()))
-            undone[parameter] = undone.get(parameter, 0) + (parameter in step.undone and not step.tried)
+            was_trial = step.tried and parameter not in written
+            undone[parameter] = undone.get(parameter, 0) + (parameter in step.undone and not was_trial)
     return pushed, stuck, undone
 
 
@@ -309,7 +312,7 @@ RULE = Rule(
         "of a normalisation. What a step loses may be kept elsewhere and arrive later (Kahan summation, stochastic "
         "rounding, a copy in float32): then each step moves others."
     ),
-    needs=(OptimizerBuilt, OptimizerStepped, ParametersAdded, ParameterSeen, UpdatesMeasured),
+    needs=(ForwardRan, OptimizerBuilt, OptimizerStepped, ParametersAdded, ParameterSeen, UpdatesMeasured),
     examine=examine,
     bad=(bad, bad_bfloat16_weights, bad_most_values_stay),
     good=(good, good_bfloat16_weights, good_slow_warm_up, good_frozen_tied_and_normalised),

@@ -21,7 +21,7 @@ import torch
 from autograd_doctor.events.connectivity import ConstantTerm, LossExamined
 from autograd_doctor.events.event import Event
 from autograd_doctor.findings import Location
-from autograd_doctor.instruments.connectivity.draws import Draws
+from autograd_doctor.instruments.connectivity.drawn_values import Draws
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail

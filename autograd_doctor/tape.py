@@ -150,7 +150,7 @@ class Tape:
 
     number: int
     step: int
-    steps: int
+    steps: frozenset[int]
     ops: tuple[Op, ...]
     roots: tuple[Value, ...]
 

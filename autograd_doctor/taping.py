@@ -96,7 +96,7 @@ def unsealed(sealed: TapeSealed, again: TapeSeenAgain | None) -> Tape:
     values = [_value(taped, spans.get(place, taped.span)) for place, taped in enumerate(sealed.values)]
     ops = tuple(_op(taped, number, sealed, values) for number, taped in enumerate(sealed.ops))
     roots = tuple(values[root] for root in sealed.roots)
-    return Tape(sealed.tape, sealed.step, again.steps if again is not None else 1, ops, roots)
+    return Tape(sealed.tape, sealed.step, frozenset(again.steps if again is not None else [sealed.step]), ops, roots)
 
 
 def _value(taped: TapedValue, span: Span | None) -> RecordedValue:

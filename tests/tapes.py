@@ -44,4 +44,4 @@ def made(
 
 def tape(*roots: Value, steps: int = 4) -> Trace:
     """A trace with one tape: what lies behind these losses, as so many steps had it."""
-    return Trace.of_events(seal(0, roots), TapeSeenAgain(tape=0, steps=steps))
+    return Trace.of_events(seal(0, roots), TapeSeenAgain(tape=0, steps=list(range(steps))))

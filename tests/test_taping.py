@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import torch
 from hypothesis import given as for_any
@@ -52,12 +53,12 @@ def shown(value: Any) -> Any:
 
 @for_any(losses())
 def test_a_tape_is_read_as_it_was_sealed(loss: Value) -> None:
-    read = unsealed(seal(3, [loss]), TapeSeenAgain(tape=3, steps=5))
+    read = unsealed(seal(3, [loss]), TapeSeenAgain(tape=3, steps=[0, 2, 5]))
     before = behind([loss], live=False)
     assert [told(op) for op in read.ops] == [told(op) for op in before]
     assert [list(map(shown, op.operands)) for op in read.ops] == [list(map(shown, op.operands)) for op in before]
     assert [shown(root) for root in read.roots] == [shown(loss)]
-    assert (read.number, read.steps) == (3, 5)
+    assert (read.number, read.steps) == (3, {0, 2, 5})
     assert encoded(seal(3, read.roots)) == encoded(seal(3, [loss]))
 
 
@@ -74,7 +75,7 @@ def test_spans_are_those_of_all_steps() -> None:
     loss = made("sum", made("__getitem__", given(9, 2), data(9, kind="int", span=(0, 1)), shape=(9, 2)))
     sealed = seal(0, [loss])
     place = next(place for place, value in enumerate(sealed.values) if value.kind == "int")
-    (read,) = Trace.of_events(sealed, TapeSeenAgain(tape=0, steps=2, spans={place: (0.0, 8.0)})).tapes
+    (read,) = Trace.of_events(sealed, TapeSeenAgain(tape=0, steps=[0, 1], spans={place: (0.0, 8.0)})).tapes
     assert read.ops[0].values[1].span == (0.0, 8.0)
 
 
@@ -103,7 +104,7 @@ def test_one_tape_for_each_structure_with_the_steps_that_had_it() -> None:
         return given.square().mean() if step % 2 else given.abs().mean()
 
     recorded = trained(model, 4, loss_of)
-    assert [(each.step, each.steps) for each in read(recorded)] == [(0, 2), (1, 2)]
+    assert [(each.step, each.steps) for each in read(recorded)] == [(0, {0, 2}), (1, {1, 3})]
     first = read(recorded)[0]
     assert [op.name for op in first.ops][-3:] == ["linear", "abs", "mean"]
     linear = next(first.named("linear"))
@@ -172,6 +173,14 @@ def picked(index: Value, *, shape: tuple[int, ...] = (32, 4)) -> Trace:
 )
 def test_masks_used_as_an_index(trace: Trace, count: int) -> None:
     assert len(list(mask_used_as_index.examine(trace, mask_used_as_index.RULE.tunables))) == count
+
+
+def test_a_step_in_which_a_line_has_two_structures_counts_once() -> None:
+    one, other = picked(mask()), picked(mask())
+    (sealed,), (again,) = other.of(TapeSealed), other.of(TapeSeenAgain)
+    second = (msgspec.structs.replace(sealed, tape=1), msgspec.structs.replace(again, tape=1))
+    (found,) = mask_used_as_index.examine(Trace.of_events(*one.events, *second), mask_used_as_index.RULE.tunables)
+    assert found.step_count == 4
 
 
 def test_what_was_chosen_goes_on_without_its_gradient() -> None:

@@ -62,11 +62,11 @@ class TapeSealed(Event, frozen=True):
 
 
 class TapeSeenAgain(Event, frozen=True):
-    """In how many of the steps that were looked at closely a structure was there, the first among them.
+    """In which of the steps that were looked at closely a structure was there, the first among them.
 
     spans: of values whose numbers went further than at first, the smallest and the largest of all these steps.
     """
 
     tape: int
-    steps: int
+    steps: list[int]
     spans: dict[int, tuple[float, float]] = {}

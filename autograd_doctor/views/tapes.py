@@ -27,12 +27,11 @@ def seen_in_steps(
     trace: Trace, query: Callable[[Tape], Iterable[tuple[Location | None, F]]], minimum: Number
 ) -> Iterator[Seen[F]]:
     """What `query` finds, with its line, in so many steps, or in all of a run that had fewer."""
-    lines: dict[Location | None, Seen[F]] = {}
+    lines: dict[Location | None, list[tuple[Tape, F]]] = {}
     for tape in trace.tapes:
         for location, found in dict(query(tape)).items():
-            before = lines.get(location)
-            first, step = (found, tape.step) if before is None else (before.found, before.step)
-            lines[location] = Seen(first, location, step, tape.steps + (before.steps if before is not None else 0))
-    for seen in lines.values():
-        if seen.steps >= min(minimum, trace.steps_taken):
-            yield seen
+            lines.setdefault(location, []).append((tape, found))
+    for location, seen in lines.items():
+        (first, found), steps = seen[0], frozenset[int]().union(*(tape.steps for tape, _ in seen))
+        if len(steps) >= min(minimum, trace.steps_taken):
+            yield Seen(found, location, first.step, len(steps))

@@ -49,7 +49,7 @@ class Tapes(LossQuery):
     def finish(self) -> None:
         for seen in self._seen.values():
             wider = {place: span for place, span in seen.spans.items() if span != seen.first.get(place)}
-            self.emit(TapeSeenAgain(step=self._course.steps, tape=seen.number, steps=len(seen.steps), spans=wider))
+            self.emit(TapeSeenAgain(step=self._course.steps, tape=seen.number, steps=sorted(seen.steps), spans=wider))
 
     def _ask(self, roots: Sequence[Value], call: BackwardCall) -> None:
         ops = behind(roots, live=False)

@@ -18,6 +18,7 @@ from autograd_doctor.judging.placing import placed
 from autograd_doctor.judging.presentation import Presenter
 from autograd_doctor.judging.silence import Silence
 from autograd_doctor.judging.unexplained import unexplained
+from autograd_doctor.judging.unreached import unreached
 from autograd_doctor.judging.verdict import Doubts, decide, decide_on_function, outdated
 from autograd_doctor.plan import Outcome, Target
 from autograd_doctor.recording import missing
@@ -25,8 +26,12 @@ from autograd_doctor.report import SCHEMA_VERSION, Checks, Report, ReportedFindi
 from autograd_doctor.rules import Rule
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.learning import awaited
+from autograd_doctor.views.so_far import has_ended
 
 _NOTHING_BUT_COMMENTS = Accepted()
+_WHOLE_PROGRAMS = ("script", "module", "notebook", "call")
+"""Targets of which all that trains was to be seen."""
+_NAMED = 20
 
 
 def judge(
@@ -45,12 +50,16 @@ def judge(
     `fail_on` is the least severity that fails the check; any word that is no severity lets everything pass.
     """
     about = facts.target_facts(trace, target)
+    presenter = Presenter(about.cwd)
     run = facts.run_facts(trace, outcome)
+    if target.kind in _WHOLE_PROGRAMS:
+        never = unreached(trace, about.cwd)[:_NAMED]
+        missed = [presenter.place(place) for place in never]
+        run = msgspec.structs.replace(run, seen_whole=has_ended(trace), not_reached=missed)
     examination = examine(trace, rules, tunables)
     found = examination.findings
     if target.kind == "model":
         found = [placed(finding, trace) for finding in found]
-    presenter = Presenter(about.cwd)
     silence = Silence(accepted, about.cwd, target.name)
     settled = silence.known(
         [_reported(case, silence, presenter) for case in cases(found, {rule.code: rule.folds for rule in rules})]

@@ -93,25 +93,6 @@ class Assumed(Struct, frozen=True, kw_only=True):
     settings: str
 
 
-class Run(Struct, frozen=True, kw_only=True):
-    """What was seen. `micro_batches` counts backwards; `program_exit` is None for a program that was killed.
-
-    `steps_in_full`: those of the steps that were recorded operation by operation.
-    `processes_started` counts those that the program started: what they do is not seen.
-    """
-
-    steps: int
-    steps_in_full: int
-    micro_batches: int
-    optimizers: list[OptimizerFacts]
-    phases_seen: list[str]
-    phases_not_seen: list[str]
-    stopped_by: StoppedBy
-    program_exit: int | None
-    processes_started: int
-    seconds: float
-
-
 class Place(Struct, frozen=True, kw_only=True):
     """A span of source. Lines and columns count from 1, `end_column` is exclusive, 0 means unknown.
 
@@ -127,6 +108,30 @@ class Place(Struct, frozen=True, kw_only=True):
     function: str
     snippet: str
     cell: int = 0
+
+
+class Run(Struct, frozen=True, kw_only=True):
+    """What was seen. `micro_batches` counts backwards; `program_exit` is None for a program that was killed.
+
+    `steps_in_full`: those of the steps that were recorded operation by operation.
+    `processes_started` counts those that the program started: what they do is not seen.
+    `seen_whole`: the program came to its end by itself, and no pass over its data was cut.
+    `not_reached`: for each function of the program's own files, or a file's own statements, whose backwards never ran,
+    the first of these.
+    """
+
+    steps: int
+    steps_in_full: int
+    micro_batches: int
+    optimizers: list[OptimizerFacts]
+    phases_seen: list[str]
+    phases_not_seen: list[str]
+    stopped_by: StoppedBy
+    program_exit: int | None
+    processes_started: int
+    seconds: float
+    seen_whole: bool = False
+    not_reached: list[Place] = []
 
 
 class RelatedPlace(Struct, frozen=True):

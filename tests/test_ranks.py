@@ -43,7 +43,7 @@ SLOW_RANK = """
     if rank == 1:
         nn.Linear(4, 1)(torch.ones(2, 4)).sum().backward()
         time.sleep(4)
-    for _ in range(2000):
+    for _ in range(10**6):
         step()
         time.sleep(0.02)
 """
@@ -75,7 +75,7 @@ def test_ranks_stop_together_and_one_of_them_reports(tmp_path: Path) -> None:
     assert report["run"]["steps"] < 2000
     assert report["environment"]["world_size"] == 2
     assert not any("was removed" in note for note in report["notes"])
-    assert printed.count("is healthy") == 1
+    assert printed.count("nothing wrong seen") == 1
     assert "2 ranks were watched one by one" in " ".join(printed.split())
     assert "not checked  what only shows between ranks" in printed
 

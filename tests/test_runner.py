@@ -341,6 +341,21 @@ def test_it_stops_after_the_steps_asked_for(ran: Any) -> None:
     assert (done.end.reason, done.end.exit_code, done.end.step) == ("steps", 0, 5)
 
 
+@pytest.mark.parametrize(("seconds", "steps"), [(0.01, 60), (0.0, 5)])
+def test_a_program_that_is_nearly_through_is_watched_to_its_end(ran: Any, seconds: float, steps: int) -> None:
+    """Unless no seconds were asked for: then the steps are enough."""
+    loop = "import time\nfor epoch in range(60):\n    step()\n    time.sleep(0.001)\n"
+    done = ran(ONE_STEP, loop, steps=5, seconds=seconds, max_seconds=60.0)
+    assert (done.end.reason, done.end.step) == ("finished" if seconds else "steps", steps)
+
+
+def test_a_program_that_will_not_come_to_its_end_in_time_is_not_waited_for(ran: Any) -> None:
+    loop = "import time\nfor epoch in range(10**9):\n    step()\n    time.sleep(0.001)\n"
+    done = ran(ONE_STEP, loop, steps=5, seconds=2.5, max_seconds=60.0)
+    assert done.end.reason == "steps"
+    assert done.end.seconds < 30.0
+
+
 def test_except_exception_lets_the_stop_through_and_finally_runs(ran: Any) -> None:
     loop = """
         try:

@@ -9,10 +9,12 @@ from itertools import filterfalse
 from msgspec import UNSET
 
 from autograd_doctor.renderers.wording import line_of, listed
-from autograd_doctor.report import Report, ReportedFinding, Run
+from autograd_doctor.report import Report, ReportedFinding, Run, StoppedBy
 from autograd_doctor.wording import plural
 
 _CONFIDENCE = {"medium": "medium: the cause was inferred, not observed", "low": "low: a heuristic, look twice"}
+
+_FURTHER: dict[StoppedBy, str] = {"steps": "`--steps` or `--seconds`", "time": "`--max-seconds`"}
 
 BETWEEN_RANKS = "gradients and weights that differ, the same data twice, ranks that wait for one another"
 
@@ -73,6 +75,8 @@ def remarks(report: Report) -> Iterator[tuple[str, str]]:
         yield "suppressed", f"{finding.code}{place}{f': {reason}' if reason else ''}"
     for note in report.notes:
         yield "note", note
+    if report.run.not_reached:
+        yield "not reached", _not_reached(report.run)
     if report.run.steps:
         yield "cannot tell", _limits(report)
     elif is_function(report) and report.verdict == "passed" and not report.findings:
@@ -88,6 +92,18 @@ def _counted(codes: Sequence[str]) -> list[str]:
     return [code if count == 1 else f"{count} x {code}" for code, count in Counter(codes).items()]
 
 
+def _not_reached(run: Run) -> str:
+    """Stages of the training that were not seen, and what would let them be."""
+    named = [
+        f"`{place.function}` ({line_of(place)})" if place.function else line_of(place) for place in run.not_reached
+    ]
+    what = "no backward of these ran" if len(named) > 1 else "its backward never ran"
+    further = _FURTHER.get(run.stopped_by)
+    return f"{listed(named, 4)}: {what}{f'; {further} would watch longer' if further else ''}"
+
+
 def _limits(report: Report) -> str:
+    if report.run.seen_whole:
+        return "what other processes do, and whether the model learns well"
     seen = "this one step" if report.run.steps == 1 else f"these {plural(report.run.steps, 'step')}"
     return f"what comes after {seen}, what other processes do, and whether the model learns well"

@@ -34,12 +34,13 @@ def listed(items: Sequence[str], limit: int) -> str:
 
 
 SUMMARY = (
-    r"(?s:.{0,600}?)(\b\d+\s+checks?\s+found\s+nothing\s"
+    r"nothing\s+(else\s+)?(wrong|new)\s+seen\s+in\s+(all\s+)?\d+\s+steps?\s+of\s"
+    r"|(?s:.{0,600}?)(\b\d+\s+checks?\s+found\s+nothing\s"
     r"|(?<!\S)(in\s+\d+\s+steps?|before\s+the\s+first\s+step)\s+of\s+training,\s+\d)"
     r"|(doctor\s+failed|program\s+failed|not\s+judged|interrupted):\s(?s:.{0,600}?)(?<!\S)in\s+[\d.]+\s+(s|min)\b"
     r"|[^\n]{0,300}?(?<!\S)(passed|was\s+not\s+judged):\s(?s:.{0,600}?),\s+[\d.]+\s+(s|min)\b"
 )
-"""How a summary begins, in whatever lines it is broken."""
+"""How a summary begins, in whatever lines it is broken; "found nothing" is of older reports."""
 
 
 def summary(report: Report) -> str:
@@ -60,10 +61,11 @@ def summary(report: Report) -> str:
         return f"{new}{', '.join(counts)} {seen}{ending}{_silenced(report)}"
     if report.verdict == "faults":
         return f"{report.exit_reason} {seen}{ending}{_silenced(report)}"
-    health = "has no new finding" if report.baseline else "passed" if report.suppressed else "is healthy"
-    nothing = "nothing else" if report.suppressed else "nothing"
-    found = f"{plural(len(report.checks.ran), 'check')} found {nothing}"
-    return f"{report.target.name} {health}: {found} {seen}{ending}{_silenced(report)}{_blind(report)}"
+    nothing = "nothing new" if report.baseline else "nothing else wrong" if report.suppressed else "nothing wrong"
+    every = "all " if report.run.seen_whole and report.run.steps > 1 else ""
+    looked = f"({plural(len(report.checks.ran), 'check')}, {took})"
+    found = f"{nothing} seen in {every}{steps} of {report.target.name} {looked}"
+    return f"{found}{ending}{_silenced(report)}{_blind(report)}"
 
 
 def _silenced(report: Report) -> str:

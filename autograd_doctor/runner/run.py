@@ -47,6 +47,8 @@ from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.torch_warnings import TorchWarnings
 from autograd_doctor.keeping.claims import is_waiting
 from autograd_doctor.plan import STACKS, Plan
+from autograd_doctor.reading.holders import own_modules
+from autograd_doctor.reading.without_running import attributes
 from autograd_doctor.runner import crash
 from autograd_doctor.runner.assuming import assume, defines_model
 from autograd_doctor.runner.call_program import CallProgram
@@ -76,6 +78,8 @@ EMITS: tuple[type[Event], ...] = (
 _leave = os._exit
 _USAGE = 2
 _INTERRUPTED = 130
+_FILES = 200
+"""Of a program's own modules: what is not named of a larger program is not looked through for what never ran."""
 _OUT_OF_REACH = 500
 """Programs close descriptors by the hundred to shake off what they inherited; ours that must stay goes above."""
 
@@ -306,7 +310,9 @@ class _Run:
         if self._polite is not None:
             self._polite.settle()
         seconds = round(CLOCK.monotonic() - self._began, 3)
-        self._session.emit(RunEnded(step=self._session.step, reason=reason, exit_code=code, seconds=seconds))
+        files = sorted({path for each in own_modules() if (path := attributes(each).get("__file__"))})[:_FILES]
+        ended = RunEnded(step=self._session.step, reason=reason, exit_code=code, seconds=seconds, files=files)
+        self._session.emit(ended)
 
     def _end_hard(self) -> None:
         """The program hangs, or was stopped and went on all the same."""

@@ -3,8 +3,10 @@
 The policy: at least `steps` optimizer steps and at least `seconds` of training, and at most `max_seconds`. When these
 are used up while a phase not yet seen is near, the check goes on for up to four times the steps, within `max_seconds`:
 near is the end of the first pass over a loader, and an evaluation of which the program speaks and which has not come
-yet. The clock of training starts with the first backward or step. A program that shows neither is given twice
-`max_seconds`. One that will be run a second time, because more detail is needed, is stopped after the step.
+yet. Where seconds were asked for, a program that will be through within `max_seconds`, as far as its loops tell
+(`foresight`), is watched to its end. The clock of training starts with the first backward or step. A program that shows
+neither is given twice `max_seconds`. One that will be run a second time, because more detail is needed, is stopped
+after the step.
 
 The means: a `BaseException` raised where an optimizer step has just taken effect. It passes `except Exception`; a bare
 `except:` swallows it, so it is raised again after each later step, and after a few of these the process ends hard.
@@ -33,6 +35,7 @@ from autograd_doctor.events.numerics import NonFiniteInput, NonFiniteProduced
 from autograd_doctor.events.run import MoreDetailNeeded
 from autograd_doctor.events.steps import BatchDrawn, ForwardRan, LengthShortened, NonFiniteGradient
 from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.runner.foresight import Foresight
 from autograd_doctor.runner.standstill import Standstill
 from autograd_doctor.runner.whereabouts import line_of, sleeps
 from autograd_doctor.signals.guard import Guard
@@ -87,6 +90,7 @@ class Stopper:
         self._enough_at = math.inf
         self._deadline = math.inf
         self._standstill = Standstill(CLOCK.monotonic(), max_seconds)
+        self._foresight = Foresight()
         self._training = False
         self._evaluated = False
         self._boundary: Literal["unknown", "near", "seen"] = "unknown"
@@ -167,7 +171,11 @@ class Stopper:
             return "time"
         if self._is_seen_again:
             return "steps"
+        if self._least_seconds:
+            self._foresight.look(now)
         if taken < self._steps or now < self._enough_at:
+            return None
+        if self._least_seconds and self._foresight.ends_before(self._deadline):
             return None
         if self._phase_is_near() and taken < _EXTENSION * self._steps:
             return None

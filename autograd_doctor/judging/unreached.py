@@ -1,0 +1,66 @@
+"""Which backwards of the person's own files never ran: stages of the training that nobody has watched."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from autograd_doctor.findings import Location
+from autograd_doctor.judging import source
+from autograd_doctor.judging.reached import Reached
+from autograd_doctor.trace import Trace
+
+_BACKWARD = "backward"
+"""The method of tensors, and of the frameworks that wrap it."""
+
+
+def unreached(trace: Trace, cwd: str) -> list[Location]:
+    """The first backward of each function, or of a file's own statements, of which none ran; by file and line."""
+    if trace.end is None or not trace.end.files:
+        return []
+    reached = Reached(trace, cwd)
+    files = sorted({*trace.end.files, *reached.files()})
+    return [location for file in files for location in _in_file(reached, file)]
+
+
+def _in_file(reached: Reached, file: str) -> Iterator[Location]:
+    try:
+        tree = ast.parse("\n".join(source.lines(Path(file))))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    calls: dict[str, list[int]] = {}
+    for function, line in _backwards(tree.body, ""):
+        calls.setdefault(function, []).append(line)
+    for function, lines in calls.items():
+        if not any(reached.statement(file, line) for line in lines):
+            yield Location(path=file, line=lines[0], column=0, end_line=lines[0], end_column=0, function=function)
+
+
+def _backwards(suite: list[ast.stmt], function: str) -> Iterator[tuple[str, int]]:
+    """The statements that call a backward: the function that they are in, and the line that they begin at.
+
+    What a function of that very name calls is a derivative, or the backward of those who call it.
+    """
+    for statement in suite:
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            name = f"{function}.{statement.name}" if function else statement.name
+            yield from _backwards(statement.body, name) if statement.name != _BACKWARD else ()
+            continue
+        inner = list(_inner(statement))
+        yield from _backwards(inner, function)
+        if not inner and any(map(_is_backward, ast.walk(statement))):
+            yield function, statement.lineno
+
+
+def _inner(statement: ast.AST) -> Iterator[ast.stmt]:
+    """The statements of its suites, also of those of its handlers and cases."""
+    for child in ast.iter_child_nodes(statement):
+        if isinstance(child, ast.stmt):
+            yield child
+        elif isinstance(child, ast.ExceptHandler | ast.match_case):
+            yield from _inner(child)
+
+
+def _is_backward(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == _BACKWARD

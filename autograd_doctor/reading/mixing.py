@@ -136,6 +136,17 @@ def _has(tensor: torch.Tensor, samples: int) -> bool:
     return type(tensor) in (torch.Tensor, nn.Parameter) and tensor.dim() > 0 and tensor.shape[0] == samples
 
 
+def part_of(value: Any, samples: int, few: int) -> Any:
+    """What is given of the first few samples."""
+    if isinstance(value, torch.Tensor):
+        return value[:few] if _has(value, samples) else value
+    if type(value) in (list, tuple) and len(value) == samples and all(type(each) in (int, float) for each in value):
+        return value[:few]
+    if type(value) in (list, tuple):
+        return type(value)(part_of(each, samples, few) for each in value)
+    return {key: part_of(each, samples, few) for key, each in value.items()} if type(value) is dict else value
+
+
 def _repeated(value: Any, row: int, samples: int) -> Any:
     """The same with each row the one; numbers in a list, such as lengths, are rows as well."""
     if isinstance(value, torch.Tensor):

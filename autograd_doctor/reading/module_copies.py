@@ -69,9 +69,10 @@ def _obstacle_in(module: nn.Module, registered: set[int]) -> str:
         return ""
     left_out = {*_PARTS, *_owners(module)}
     held = {name: value for name, value in kept.items() if name not in left_out}
-    odd = next(_odd_things(held, registered), None) or ("its copies" if _copies_itself(kind) else None)
-    if odd is not None:
-        return f"copying {odd} may do more than that"
+    if (odd := next(_odd_things(held, registered), None)) is not None:
+        return f"it holds {odd}, and copying that may do more"
+    if _copies_itself(kind):
+        return f"`{kind.__name__}` says itself how it is copied"
     functions = [*_forward_methods(kind), *(each for each in held.values() if is_a(each, FunctionType))]
     change = next((found for function in functions if (found := first_change(function))), "")
     return f"its code has side effects: {change}" if change else ""
@@ -126,7 +127,7 @@ def _odd_things(held: object, registered: set[int]) -> Iterator[str]:
             continue
         met.add(id(thing))
         if len(met) > _MOST_THINGS + len(registered):
-            yield "so much"
+            yield "very many things"
         inside, odd = _inside(thing)
         if odd:
             yield odd

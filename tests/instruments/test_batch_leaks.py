@@ -13,9 +13,12 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
+from autograd_doctor.clock import CLOCK, Clock
 from autograd_doctor.events.losses import BatchLeakJudged
 from autograd_doctor.events.run import InstrumentLimited
+from autograd_doctor.instruments.losses import batch_leaks
 from autograd_doctor.instruments.losses.batch_leaks import BatchLeaks
+from autograd_doctor.reading import module_copies
 from tests.watching import Recorded, watching
 
 LOG: list[int] = []
@@ -364,3 +367,39 @@ def test_outputs_without_samples_are_not_judged() -> None:
     with watching(BatchLeaks) as recorded:
         train(Odd(lambda h: h.mean()))
     assert not recorded.of(BatchLeakJudged)
+
+
+# ------------------------------------------------------------------------------------------------- batches in part
+
+
+def _mean(h: torch.Tensor) -> torch.Tensor:
+    return h - h.mean(0)
+
+
+def _slow(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Calls of modules seem to take so long."""
+    monkeypatch.setattr(batch_leaks, "CLOCK", Clock(thread_time=lambda: CLOCK.thread_time() + seconds))
+
+
+@pytest.mark.parametrize(("after", "verdict"), [(_mean, "leaks"), (torch.tanh, "independent")])
+def test_of_slow_calls_a_part_of_the_batch_is_tried(
+    monkeypatch: pytest.MonkeyPatch, after: Callable[[torch.Tensor], torch.Tensor], verdict: str
+) -> None:
+    _slow(monkeypatch, 0.25)
+    event, recorded = judged(Odd(after))
+    assert (event.verdict, event.samples, event.varied) == (verdict, 4, True)
+    assert not recorded.of(InstrumentLimited)
+
+
+def test_calls_of_which_no_part_is_quick_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    _slow(monkeypatch, 1.0)
+    event, recorded = judged(Odd(_mean))
+    assert (event.verdict, event.reason) == ("not judged", "one call takes 1.0 s")
+    assert recorded.of(InstrumentLimited)
+
+
+@pytest.mark.parametrize("same", [False, True])
+def test_of_large_inputs_the_first_samples_are_kept(monkeypatch: pytest.MonkeyPatch, same: bool) -> None:
+    monkeypatch.setattr(module_copies, "_MOST_INPUT", 6 * 4 * 4 - 1)
+    event, _ = judged(Odd(_mean), same=same)
+    assert (event.verdict, event.samples, event.varied) == ("leaks", 4, not same)

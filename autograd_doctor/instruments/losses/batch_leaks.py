@@ -19,7 +19,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootPassed
 from autograd_doctor.instruments.spine.module_register import ModuleRegister
-from autograd_doctor.reading.mixing import Mixed, tried
+from autograd_doctor.reading.mixing import Mixed, part_of, tried
 from autograd_doctor.reading.module_copies import copies_of, copy_of, obstacle
 from autograd_doctor.reading.module_tree import modules_in
 from autograd_doctor.reading.numbers import IdentityTable
@@ -35,16 +35,19 @@ from autograd_doctor.wording import first_line
 _MOST_MODULES = 4
 """People train a model, or a few that work together."""
 _MOST_SECONDS = 0.2
-"""Of the fastest call, under our eyes; a trial makes up to nine."""
+"""Of the processor, for the fastest call, under our eyes; a trial makes up to nine."""
+_FEWEST_SAMPLES = 4
+"""Of a batch that is too large to be tried whole: enough for one to be watched among others."""
 _STEPS_TO_WAIT = 3
 """For a second call of the same module."""
 
 
 @dataclass(slots=True)
 class _Taken:
-    """The first call of a module that built a graph; args and kwargs are copies.
+    """The first call of a module that built a graph.
 
-    seconds: of the fastest one. again: there was another one in a later step. varied: a later one had other values.
+    args, kwargs: copies, of the first samples alone where they are large. seconds: of the fastest call.
+    again: there was another one in a later step. varied: a later one had other values.
     """
 
     number: int
@@ -109,11 +112,12 @@ class BatchLeaks(Instrument):
             self._take(module, passed)
 
     def _compare(self, taken: _Taken, passed: RootPassed) -> None:
-        taken.seconds = min(taken.seconds, CLOCK.perf_counter() - passed.call.began)
+        taken.seconds = min(taken.seconds, CLOCK.thread_time() - passed.call.began)
         now = next(iter(passed.inputs), None)
         if taken.first is not None and now is not None and not taken.varied:
             taken.again |= self._course.steps > taken.step
-            taken.varied = now.shape != taken.first.shape or not torch.equal(now.detach(), taken.first)
+            begins = now.detach()[: len(taken.first)]
+            taken.varied = begins.shape != taken.first.shape or not torch.equal(begins, taken.first)
 
     def _take(self, module: nn.Module, passed: RootPassed) -> None:
         call = passed.call
@@ -126,7 +130,13 @@ class BatchLeaks(Instrument):
             return
         self._count += 1
         why = obstacle(module)
-        args, kwargs = (None, None) if why else (copies_of(call.call.args), copies_of(call.call.kwargs))
+        related = any(list(each.shape).count(samples) > 1 for each in passed.inputs if each is not first)
+        given = (call.call.args, call.call.kwargs)
+        args, kwargs = (None, None) if why else map(copies_of, given)
+        if not why and (args is None or kwargs is None) and not related:
+            few = min(samples, _FEWEST_SAMPLES)
+            args, kwargs = (copies_of(part_of(each, samples, few)) for each in given)
+            samples = few
         if not why and (args is None or kwargs is None):
             why = "its inputs are too large, or no plain tensors"
         copied = None if why else next(iter(tensors_in([args, kwargs], EVERYTHING)), None)
@@ -141,10 +151,10 @@ class BatchLeaks(Instrument):
                 first=copied,
                 samples=samples,
                 inputs=len(passed.inputs),
-                related=any(list(each.shape).count(samples) > 1 for each in passed.inputs if each is not first),
+                related=related,
                 collated=samples == self._collated,
                 obstacle=why,
-                seconds=CLOCK.perf_counter() - call.began,
+                seconds=CLOCK.thread_time() - call.began,
             ),
         )
 
@@ -164,7 +174,7 @@ class BatchLeaks(Instrument):
 
     def _judge(self, module: nn.Module, taken: _Taken) -> None:
         self._taken.discard(module)
-        reason, found = taken.obstacle or ("one call takes too long" if taken.seconds > _MOST_SECONDS else ""), None
+        reason, found = taken.obstacle or _shorten(taken), None
         if not reason:
             try:
                 with self._guard.looking():  # an update by hand is noticed between two operations
@@ -206,3 +216,14 @@ class BatchLeaks(Instrument):
             output=found.output,
             **told,  # type: ignore[arg-type]
         )
+
+
+def _shorten(taken: _Taken) -> str:
+    """Keep as much of a batch as can be tried in time; why nothing can, else ""."""
+    few = int(taken.samples * _MOST_SECONDS / max(taken.seconds, _MOST_SECONDS))
+    if few < taken.samples and (few < _FEWEST_SAMPLES or taken.related):
+        return f"one call takes {taken.seconds:.1f} s"
+    if few < taken.samples:
+        taken.args, taken.kwargs = (part_of(given, taken.samples, few) for given in (taken.args, taken.kwargs))
+        taken.samples = few
+    return ""

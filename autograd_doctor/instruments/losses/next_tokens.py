@@ -131,7 +131,7 @@ class NextTokens(Instrument):
             first = tokens[0].clone()
             others = [each for each in tokens if not torch.equal(each, first)]
             self._calls[began.module] = _Call(
-                module, began.module, began.where, first, others, call.args, call.kwargs, CLOCK.perf_counter()
+                module, began.module, began.where, first, others, call.args, call.kwargs, CLOCK.thread_time()
             )
 
     def _is_longer(self, module: nn.Module, tokens: torch.Tensor) -> bool:
@@ -143,7 +143,7 @@ class NextTokens(Instrument):
     def _root_passed(self, passed: RootPassed) -> None:
         known = self._calls.get(passed.call.conditions.module)
         if known is not None and not known.seconds:
-            known.seconds = CLOCK.perf_counter() - known.began
+            known.seconds = CLOCK.thread_time() - known.began
 
     def _operation_ended(self, operation: Operation) -> None:
         operands = operands_of(operation.args, operation.kwargs)
@@ -202,7 +202,9 @@ class NextTokens(Instrument):
         return is_slow
 
     def _judge(self, call: _Call, wanted: torch.Tensor) -> None:
-        reason = obstacle(call.module) or ("one call takes too long" if call.seconds > _MOST_SECONDS else "")
+        reason = obstacle(call.module) or (
+            f"one call takes {call.seconds:.1f} s" if call.seconds > _MOST_SECONDS else ""
+        )
         found: Ahead | None = None
         copies = sees = False
         args, kwargs = (None, None) if reason else (copies_of(call.args), copies_of(call.kwargs))

@@ -83,7 +83,7 @@ class RootCall:
     step: int
     new: bool
     ran: dict[int, tuple[nn.Module, bool, Versions]] = field(default_factory=dict)
-    began: float = field(default_factory=CLOCK.perf_counter)
+    began: float = field(default_factory=CLOCK.thread_time)
 
     @property
     def module(self) -> nn.Module:

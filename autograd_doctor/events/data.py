@@ -121,7 +121,7 @@ class FirstLayerFed(Event, frozen=True):
     """A layer with weights took in data that no weight had worked on, and no normalisation took its output over.
 
     Of a second step, if both were alike. location: the line that called the module, applied_at: that of the layer.
-    mean, deviation: of the step in which each was smaller. low, high: of both.
+    made_at: the line that made the data. mean, deviation: of the step in which each was smaller. low, high: of both.
     """
 
     location: Location | None
@@ -133,6 +133,7 @@ class FirstLayerFed(Event, frozen=True):
     deviation: float
     low: float
     high: float
+    made_at: Location | None = None
 
 
 class StoredDataChanged(Event, frozen=True):
@@ -189,7 +190,7 @@ class InputsAlike(Event, frozen=True):
     """All samples that a line trained a module on were the same, bit for bit, in all that it was called with.
 
     constant: so were all values in them, and this was the value. read: they came out of arrays in
-    each step anew, and of no loader or larger tensor.
+    each step anew, and of no loader or larger tensor. made_at: the line that made the data.
     """
 
     module: int
@@ -200,6 +201,7 @@ class InputsAlike(Event, frozen=True):
     samples: int
     constant: float | None
     read: bool = False
+    made_at: Location | None = None
 
 
 class WorkersAlike(Event, frozen=True):

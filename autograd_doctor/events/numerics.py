@@ -147,7 +147,8 @@ class UnitsCounted(Event, frozen=True):
 
     parameters: the weights in front of it. units: channels of a convolution, otherwise entries of the last dimension.
     silent: those that were active on no sample in any of the `looks`, one for each step looked at. lost: those that
-    were, and then on no sample of the last three. samples: of each unit, seen in the last three.
+    were, and then on no sample of the last three. samples: of each unit, seen in the last three. filled_at: the lines
+    that gave the parameters their first values, where they were seen.
     """
 
     location: Location | None
@@ -158,6 +159,7 @@ class UnitsCounted(Event, frozen=True):
     lost: int
     looks: int
     samples: int
+    filled_at: dict[int, Location] = {}
 
 
 class SaturationMeasured(Event, frozen=True):
@@ -165,6 +167,7 @@ class SaturationMeasured(Event, frozen=True):
 
     shares: of the values of sigmoid or tanh, or of the rows of a softmax, that have next to no slope. at_low: the part
     of these values that lay at the lower limit; None for a softmax. low, high: the range of what went in.
+    filled_at: the lines that gave the parameters their first values, where they were seen.
     """
 
     location: Location | None
@@ -174,6 +177,7 @@ class SaturationMeasured(Event, frozen=True):
     at_low: float | None
     low: float
     high: float
+    filled_at: dict[int, Location] = {}
 
 
 class UnitsAlike(Event, frozen=True):

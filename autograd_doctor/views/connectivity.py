@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from sys import maxsize
 
 from autograd_doctor.events.steps import BackwardRan, Cut
@@ -38,6 +38,16 @@ def registered(trace: Trace, parameters: Iterable[int], *others: Related) -> tup
             places.setdefault(seen.registered_at, seen.name)
     more = [Related(f"`{name}` was made here", place) for place, name in list(places.items())[:_MOST_PLACES]]
     return (*others, *more)
+
+
+def first_values(trace: Trace, filled_at: Mapping[int, Location]) -> tuple[Related, ...]:
+    """Where parameters were given the values that they began with, other than by the layer that made them."""
+    places: dict[Location, str] = {}
+    for parameter, place in filled_at.items():
+        seen = trace.parameters.get(parameter)
+        if seen is not None and seen.registered_at != place:
+            places.setdefault(place, seen.name)
+    return tuple(Related(f"`{name}` began with values from here", place) for place, name in places.items())
 
 
 def values_in(backwards: Iterable[BackwardRan]) -> tuple[frozenset[int], bool]:

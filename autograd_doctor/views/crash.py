@@ -85,7 +85,7 @@ _MESSAGES: tuple[tuple[CrashKind, re.Pattern[str]], ...] = tuple(
             r"is invalid for input of size|expected input\[|[Ee]xpected size|[Ee]xpected \dD|The expanded size|"
             r"doesn't match the broadcast shape|should contain \d+ elements|expected input with shape|"
             r"must be equal to input_size|input\.size\(-1\)|inconsistent tensor size|"
-            r"must have the same (?:shape|size|number)|not broadcastable|[Dd]imension out of range|"
+            r"must have the same (?:shape|size|number)|Expected hidden|not broadcastable|[Dd]imension out of range|"
             r"stack expects each tensor",
         ),
     )

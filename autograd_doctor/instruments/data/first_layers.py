@@ -15,6 +15,7 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.lineage import Lineage, Recorded
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
+from autograd_doctor.instruments.spine.sources import Sources
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
@@ -37,12 +38,13 @@ _MOST_LINES = 200
 
 @dataclass
 class _Layer:
-    """A line at which a layer takes in data. extremes and moments: of each step."""
+    """A line at which a layer takes in data, which were made at another. moments: of each step."""
 
     operation: str
     name: str
     shape: list[int]
     root: Place | None
+    made_at: Place | None
     step: int = -1
     normalised: bool = False
     told: bool = False
@@ -62,8 +64,10 @@ class FirstLayers(Instrument):
         tensors: Tensors,
         lineage: Lineage,
         module_calls: ModuleCalls,
+        sources: Sources,
     ) -> None:
         super().__init__(site)
+        self._sources = sources
         self._course = course
         self._tensors = tensors
         self._lineage = lineage
@@ -100,7 +104,7 @@ class FirstLayers(Instrument):
         layer = self._layers.get((made.place, made.operation))
         if layer is None and len(self._layers) < _MOST_LINES:
             root = self._root[1] if self._root[0] == self._course.steps else None
-            layer = _Layer(made.operation, variable_name(data), list(data.shape), root)
+            layer = _Layer(made.operation, variable_name(data), list(data.shape), root, self._sources.made_at(data))
             self._layers[made.place, made.operation] = layer
         if layer is None or layer.normalised:
             return
@@ -136,6 +140,7 @@ class FirstLayers(Instrument):
                     deviation=min(deviations),
                     low=min(lows),
                     high=max(highs),
+                    made_at=locate(layer.made_at),
                 )
             )
 

@@ -137,6 +137,7 @@ class _Alike:
     steps: int = 0
     samples: int = 0
     value: float | None = None
+    made_at: Place | None = None
     from_data: bool = False
     read: bool = False
     found: list[set[Sample]] = field(default_factory=list)
@@ -282,7 +283,8 @@ class SampleOverlap(Instrument):
             if len(self._alike) >= _MOST_LINES:
                 return
             found: list[set[Sample]] = [set() for _ in data]
-            alike = self._alike[line] = _Alike(variable_name(data[0]), list(data[0].shape), found=found)
+            name, made_at = variable_name(data[0]), self._sources.made_at(data[0])
+            alike = self._alike[line] = _Alike(name, list(data[0].shape), made_at=made_at, found=found)
         if len(alike.found) != len(data) or any(len(samples) > 1 for samples in alike.found):
             return
         only_read = is_all and all(
@@ -366,6 +368,7 @@ class SampleOverlap(Instrument):
                         samples=alike.samples,
                         constant=alike.value,
                         read=not alike.from_data,
+                        made_at=locate(alike.made_at),
                     )
                 )
 

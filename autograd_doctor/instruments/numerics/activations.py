@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -10,6 +11,7 @@ import torch
 
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.numerics import SaturationMeasured, UnitsCounted
+from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.backward_runs import BackwardRuns, GradientsSeen
 from autograd_doctor.instruments.spine.course import Course
@@ -193,6 +195,19 @@ class Activations(Instrument):
             squasher.ranges.clear()
             self._tell_flatness(key, squasher, numbers)
 
+    def _filled_at(self, parameters: Sequence[int]) -> dict[int, Location]:
+        """The lines that gave these parameters, and others of their modules, as a bias, their first values."""
+        modules = {self._module_of(number) for number in parameters} - {""}
+        places = {
+            number: locate(place)
+            for number, place in self._lineage.filled.items()
+            if number in parameters or self._module_of(number) in modules
+        }
+        return {number: place for number, place in places.items() if place is not None}
+
+    def _module_of(self, number: int) -> str:
+        return self._parameters.known_name(number).rpartition(".")[0]
+
     def _tell_units(self, key: Key, rectifier: _Rectifier, silent: int, lost: int) -> None:
         if not rectifier.feeds or rectifier.looks < LAST_LOOKS or (silent, lost) == rectifier.told:
             return
@@ -209,6 +224,7 @@ class Activations(Instrument):
                 lost=lost,
                 looks=rectifier.looks,
                 samples=sum(rectifier.samples),
+                filled_at=self._filled_at(parameters),
             )
         )
 
@@ -232,5 +248,6 @@ class Activations(Instrument):
                 at_low=None if operation == "softmax" else squasher.at_low / squasher.all_flat,
                 low=low,
                 high=high,
+                filled_at=self._filled_at(parameters),
             )
         )

@@ -85,6 +85,15 @@ class Sources(Instrument):
         """The number of a tensor that parts were taken of."""
         return self._wholes.get(tensor)
 
+    def made_at(self, tensor: torch.Tensor) -> Place | None:
+        """The line of the program that made the data of which a tensor is a part: of what a loader draws, or of the
+        tensor that rows were chosen of."""
+        if (read := self._tensors.read_at(tensor)) is not None:
+            return read
+        chosen = (self.numbered(source.number) for source in self.of(tensor) if source.kind == "chosen")
+        made = next((self._tensors.get(whole) for whole in chosen if isinstance(whole, torch.Tensor)), None)
+        return made.place if made is not None else None
+
     def is_unknown(self, tensor: torch.Tensor) -> bool:
         """Whether nothing came of it, and it came of nothing that is known."""
         return tensor._base is None and not (tensor in self._known or tensor in self._wholes)

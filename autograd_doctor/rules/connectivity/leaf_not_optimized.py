@@ -33,6 +33,10 @@ def _finding(trace: Trace, location: Location | None, leaves: list[int]) -> Find
     seen = [trace.parameters[leaf] for leaf in leaves if leaf in trace.parameters]
     filled_at = next((event.location for event in backwards if event.location is not None), None)
     one = len(leaves) == 1
+    optimizer = next(iter(trace.optimizers.values()), None)
+    places = {"this backward fills its `.grad`": filled_at}
+    if optimizer is not None:
+        places[f"`{optimizer.name or optimizer.kind}` was made without {'it' if one else 'them'}"] = optimizer.location
     stopped = not has_ended(trace)
     return RULE.finding(
         f"{trace.parameter_names(leaves)} got gradients from {plural(len(backwards), 'backward')}; no optimizer holds "
@@ -50,7 +54,7 @@ def _finding(trace: Trace, location: Location | None, leaves: list[int]) -> Find
             "backwards": len(backwards),
         },
         notes=("the run was stopped: a program that reads it at its end needs it",) if stopped else (),
-        related=(Related("this backward fills its `.grad`", filled_at),) if location and filled_at else (),
+        related=tuple(Related(text, place) for text, place in places.items() if location and place),
         step_first=backwards[0].step + 1,
         step_count=len({event.step for event in backwards}),
         parameters=leaves,

@@ -10,7 +10,7 @@ from autograd_doctor.events.connectivity import LossDropped, TermIdle, TermUsed
 from autograd_doctor.events.run import RunEnded
 from autograd_doctor.events.steps import BackwardRan, ForwardRan, OptimizerStepped
 from autograd_doctor.events.subjects import ModuleSeen, OptimizerBuilt, ParametersAdded
-from autograd_doctor.findings import Finding
+from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.connectivity import registered
@@ -133,11 +133,21 @@ def _finding(trace: Trace, optimizer: int, idle: list[int], steps: int) -> Findi
             "held_by_the_optimizer": len(held),
             "steps": steps,
         },
-        related=registered(trace, idle, *pointer(loss)),
+        related=(*registered(trace, idle, *pointer(loss)), *_called(trace, idle)),
         step_first=1,
         step_count=steps,
         parameters=idle,
     )
+
+
+def _called(trace: Trace, idle: Sequence[int]) -> tuple[Related, ...]:
+    """Where a module that holds them is called in training: with arguments that leave them out, it may be."""
+    calls = (event for event in trace.of(ForwardRan) if event.grad_enabled and event.builds_graph and event.location)
+    for call in calls:
+        if idle[0] in _parameters(trace, [call.module]):
+            text = f"this call of `{trace.module_name(call.module)}` does without them"
+            return (Related(text, call.location),) if call.location else ()
+    return ()
 
 
 def bad() -> None:

@@ -60,6 +60,7 @@ def _inputs(trace: Trace, event: InputsAlike) -> Finding:
             "shape": shape(event.shape),
             "value": "not one value" if event.constant is None else event.constant,
         },
+        related=(Related("they were made here", event.made_at),) if event.made_at not in (None, event.location) else (),
         step_first=1,
         step_count=event.steps,
     )

@@ -22,7 +22,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 def _finding(event: FirstLayerFed) -> Finding:
     name = f"`{event.name}`" if event.name else "its input"
-    related = Related("the first layer that takes them in", event.applied_at) if event.applied_at else None
+    places = {"the first layer that takes them in": event.applied_at, "the data were made here": event.made_at}
     return RULE.finding(
         f"{name} of shape {shape(event.shape)} goes into the first layer, `{event.operation}`, with values from "
         f"{event.low:.4g} to {event.high:.4g}: mean {event.mean:.4g}, standard deviation {event.deviation:.4g}",
@@ -38,7 +38,7 @@ def _finding(event: FirstLayerFed) -> Finding:
             "high": event.high,
             "operation": event.operation,
         },
-        related=(related,) if related is not None and event.applied_at != event.location else (),
+        related=tuple(Related(text, place) for text, place in places.items() if place not in (None, event.location)),
         step_first=event.step + 1,
     )
 

@@ -8,6 +8,7 @@ from autograd_doctor.events.numerics import UnitsCounted
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.connectivity import first_values
 from autograd_doctor.views.rates import jump, known
 
 _CAUSES = {
@@ -72,7 +73,7 @@ def _finding(trace: Trace, counted: UnitsCounted, dead: int) -> Finding:
             "samples": counted.samples,
             "steps_looked_at": counted.looks,
         },
-        related=_rise(trace, counted) if cause == "lost" else (),
+        related=_rise(trace, counted) if cause == "lost" else first_values(trace, counted.filled_at),
         step_first=1,
         parameters=counted.parameters,
     )

@@ -8,6 +8,7 @@ from autograd_doctor.events.numerics import SaturationMeasured
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.connectivity import first_values
 from autograd_doctor.wording import plural
 
 
@@ -46,6 +47,7 @@ def _finding(trace: Trace, measured: SaturationMeasured) -> Finding:
             "input_high": measured.high,
         },
         notes=("at the limits the slope is next to zero, so that hardly any gradient comes through",),
+        related=first_values(trace, measured.filled_at),
         step_first=1,
         step_count=len(measured.shares),
         parameters=measured.parameters,

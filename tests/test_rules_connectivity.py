@@ -1017,7 +1017,7 @@ def test_leaves_of_one_line_are_one_finding() -> None:
     made = (*leaf(FIRST, line=3), *leaf(SECOND, line=3))
     (found,) = examined(leaf_not_optimized.RULE, WHO, made, collecting(4, FIRST, SECOND), FINISHED)
     assert (line(found), found.severity, found.parameters) == (3, "warning", (FIRST, SECOND))
-    assert [related.location.line for related in found.related] == [20]
+    assert [related.location.line for related in found.related] == [20, 5]
     apart = (*leaf(FIRST, line=3), *leaf(SECOND, line=4))
     both = examined(leaf_not_optimized.RULE, WHO, apart, collecting(4, FIRST, SECOND), FINISHED)
     assert [line(each) for each in both] == [3, 4]

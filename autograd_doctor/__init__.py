@@ -1,13 +1,14 @@
 """autograd_doctor: finds out what is wrong with a PyTorch training loop.
 
 `check` runs a program as `doctor check` does; `watch` watches a piece of the program that calls it; `assert_healthy` is
-for tests. They are loaded when they are first asked for, so that importing this package costs nothing.
+for tests; `render` gives a report as text. They are loaded when they are first asked for, so that importing this
+package costs nothing.
 """
 
 import importlib
 
 __version__ = "0.1.0"
-__all__ = ["Mistake", "Report", "Watched", "assert_healthy", "check", "watch"]
+__all__ = ["Mistake", "Report", "Watched", "assert_healthy", "check", "render", "watch"]
 
 _HOMES = {
     "Mistake": "mistakes",
@@ -15,6 +16,7 @@ _HOMES = {
     "Watched": "api.watching",
     "assert_healthy": "api.asserting",
     "check": "api.checking",
+    "render": "api.rendering",
     "watch": "api.watching",
 }
 

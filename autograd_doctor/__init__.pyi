@@ -1,5 +1,6 @@
 from autograd_doctor.api.asserting import assert_healthy as assert_healthy
 from autograd_doctor.api.checking import check as check
+from autograd_doctor.api.rendering import render as render
 from autograd_doctor.api.watching import Watched as Watched
 from autograd_doctor.api.watching import watch as watch
 from autograd_doctor.mistakes import Mistake as Mistake

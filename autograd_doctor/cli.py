@@ -12,7 +12,6 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 from typer import Argument, Context, Option
-from typer.core import TyperCommand
 
 from autograd_doctor import __version__
 from autograd_doctor.command import completion
@@ -41,12 +40,15 @@ from autograd_doctor.command.options import (
     WriteBaseline,
     request,
 )
+from autograd_doctor.command.plain_help import PlainCommand, PlainGroup
 from autograd_doctor.findings import ExitCode
 from autograd_doctor.mistakes import Mistake
 
 app = typer.Typer(
     name="doctor",
+    cls=PlainGroup,
     help="Find out, in seconds, what is wrong with a PyTorch training loop.",
+    epilog="Begin with: `doctor check train.py --epochs 1`, as you would run `python train.py --epochs 1`.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -56,7 +58,7 @@ _ADD_IGNORE = "--add-ignore"
 _TARGET_FIRST = {"allow_interspersed_args": False}
 
 
-class _Check(TyperCommand):
+class _Check(PlainCommand):
     """Everything after the target is the program's, except after a function or a file that only defines."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -105,6 +107,14 @@ def _warn_of_mislaid(target: str | None, arguments: list[str], options: set[str]
             print(f"note: {said}", file=sys.stderr)
 
 
+def _print_version(wanted: bool) -> None:
+    from autograd_doctor.command.outputs import say
+
+    if wanted:
+        say(f"autograd_doctor {__version__}\n")
+        raise typer.Exit
+
+
 @app.command(cls=_Check, context_settings=_TARGET_FIRST)
 def check(
     ctx: Context,
@@ -117,20 +127,26 @@ def check(
         list[str] | None,
         Option("--set", metavar="NAME=VALUE", help="An argument for `MODULE:FUNCTION`; repeatable."),
     ] = None,
-    steps: Annotated[int | None, Option(help="Optimizer steps to see at least.", rich_help_panel=HOW_LONG)] = None,
+    steps: Annotated[
+        int | None, Option(metavar="N", help="Optimizer steps to see at least.", rich_help_panel=HOW_LONG)
+    ] = None,
     seconds: Annotated[
-        float | None, Option(help="Seconds of training to see at least.", rich_help_panel=HOW_LONG)
+        float | None, Option(metavar="S", help="Seconds of training to see at least.", rich_help_panel=HOW_LONG)
     ] = None,
     max_seconds: Annotated[
-        float | None, Option(help="Seconds of training to see at most.", rich_help_panel=HOW_LONG)
+        float | None, Option(metavar="S", help="Seconds of training to see at most.", rich_help_panel=HOW_LONG)
     ] = None,
     batches_per_epoch: Annotated[
         int | None,
-        Option(help="Batches after which a long pass over a loader is cut; 0: never.", rich_help_panel=HOW_LONG),
+        Option(
+            metavar="N",
+            help="Batches after which a long pass over a loader is cut; 0: never.",
+            rich_help_panel=HOW_LONG,
+        ),
     ] = None,
     timeout: Annotated[
         float | None,
-        Option(help="Seconds after which the program counts as hung; 0: never.", rich_help_panel=HOW_LONG),
+        Option(metavar="S", help="Seconds after which the program counts as hung; 0: never.", rich_help_panel=HOW_LONG),
     ] = None,
     select: Select = None,
     extend_select: ExtendSelect = None,
@@ -171,10 +187,10 @@ def check(
     raise typer.Exit(checking.check(asked))
 
 
-app.command()(gradcheck)
+app.command(cls=PlainCommand)(gradcheck)
 
 
-@app.command()
+@app.command(cls=PlainCommand)
 def report(
     ctx: Context,
     file: Annotated[
@@ -206,7 +222,7 @@ def report(
     raise typer.Exit(saved.report(request(ctx, file)))
 
 
-@app.command()
+@app.command(cls=PlainCommand)
 def rules(output_format: TextOrJson = TextFormat.TEXT, color: Color = None) -> None:
     """List the rules."""
     from autograd_doctor.command import pages
@@ -214,25 +230,33 @@ def rules(output_format: TextOrJson = TextFormat.TEXT, color: Color = None) -> N
     pages.print_rules(output_format is TextFormat.JSON, color or "auto")
 
 
-@app.command()
+@app.command(cls=PlainCommand)
 def explain(
     rule: Annotated[
         str,
-        Argument(metavar="CODE", help="A rule's code or name.", show_default=False, autocompletion=completion.rules),
+        Argument(
+            metavar="CODE",
+            help="A rule's code or name, or how codes begin.",
+            show_default=False,
+            autocompletion=completion.rules,
+        ),
     ] = "",
     everything: Annotated[bool, Option("--all", help="Explain every rule.")] = False,
     output_format: TextOrJson = TextFormat.TEXT,
     color: Color = None,
 ) -> None:
-    """Explain a rule: what it sees, why that hurts, how to fix it, when it is fine, with two whole programs."""
+    """Explain a rule: what it sees, why that hurts, how to fix it, when it is fine, with two whole programs.
+
+    A family, such as `AD1`, is listed.
+    """
     from autograd_doctor.command import pages
 
     if bool(rule) == everything:
-        raise typer.BadParameter("give a rule's code or name, or --all")
+        raise typer.BadParameter("give a rule's code or name, the beginning of a code, or --all")
     pages.print_pages(rule, output_format is TextFormat.JSON, color or "auto")
 
 
-@app.command()
+@app.command(cls=PlainCommand)
 def init(
     script: Annotated[
         str, Argument(metavar="SCRIPT", help="The program that CI checks; by default the only one there is.")
@@ -248,15 +272,22 @@ def init(
     say(starting.start(Path(), script, ci))
 
 
-@app.command()
-def version() -> None:
+@app.callback()
+def _doctor(
+    version: Annotated[
+        bool, Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command(name="version", cls=PlainCommand)
+def version_command() -> None:
     """Print the version."""
-    from autograd_doctor.command.outputs import say
-
-    say(f"autograd_doctor {__version__}\n")
+    _print_version(True)
 
 
-@app.command()
+@app.command(cls=PlainCommand)
 def env() -> None:
     """Print what a bug report should say about this machine."""
     from autograd_doctor.command.environment import lines
@@ -265,7 +296,7 @@ def env() -> None:
     say("\n".join(lines()) + "\n")
 
 
-@app.command(name="config")
+@app.command(name="config", cls=PlainCommand)
 def config_command(
     ctx: Context,
     script: Annotated[str, Argument(metavar="SCRIPT", help="The program whose settings are asked for.")] = "",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -148,3 +149,14 @@ def test_what_the_child_refuses_is_a_mistake(monkeypatch: pytest.MonkeyPatch, tr
     monkeypatch.setattr(checking, "examined", lambda request: None)
     with pytest.raises(Mistake, match="refused"):
         autograd_doctor.check(training)
+
+
+def test_reports_are_rendered_in_any_format() -> None:
+    report = unjudged()
+    assert json.loads(autograd_doctor.render(report, "json"))["verdict"] == "not-judged"
+    assert autograd_doctor.render(report).startswith("doctor check train.py")
+    assert autograd_doctor.render(report, "html").startswith("<!doctype html>")
+    with pytest.raises(
+        autograd_doctor.Mistake, match="render\\(\\): `htm`: no such output format; did you mean `html`"
+    ):
+        autograd_doctor.render(report, "htm")

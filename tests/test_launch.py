@@ -21,6 +21,7 @@ import pytest
 
 from autograd_doctor import launch
 from autograd_doctor.command.progress import Progress
+from autograd_doctor.config import Settings
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.run import Noted, RecordingDamaged, RunEnded
 from autograd_doctor.launch import Recording
@@ -302,26 +303,30 @@ def test_a_screen_needs_a_terminal_that_can_wipe_a_line() -> None:
     assert (possible, dumb, redirected) == (True, False, False)
 
 
-def test_progress_says_step_phase_and_loss() -> None:
+def test_progress_says_what_is_done_how_far_and_how_long() -> None:
     from autograd_doctor.events.facts import TensorFacts
-    from autograd_doctor.events.run import RunStarted
+    from autograd_doctor.events.run import RunEnded, RunStarted
     from autograd_doctor.events.steps import BackwardRan, ForwardRan, OptimizerStepped
 
-    progress = Progress(30)
-    assert progress.line().startswith("starting · ")
+    now = iter([0.0, 1.0, 2.0, 2.0, 5.0, 6.0, 7.0, 13.0, 70.0, 75.0])
+    progress = Progress(Settings(), clock=lambda: next(now))
+    assert progress.line() == "starting · 1 s"
     progress(RunStarted(target="t", arguments=[], cwd="/", python="", torch="", device="cpu"))
-    assert progress.line().startswith("before the first step · ")
+    assert progress.line() == "before the first step · 2 s"
     root = TensorFacts(shape=[], dtype="float32")
     progress(BackwardRan(backward=0, location=None, kind="backward", root=root, loss=0.73412))
     progress(OptimizerStepped(step=11, optimizer=0, location=None))
     progress(OptimizerStepped(step=12, optimizer=0, location=None, skipped=True))
-    assert progress.line().startswith("step 12 of 30 · training · loss 0.7341 · ")
+    assert progress.line() == "training · step 12 of 30 · 3 of 10 s · loss 0.7341"
     progress(ForwardRan(step=12, module=0, location=None, training=False, grad_enabled=False))
-    assert progress.line().startswith("step 12 of 30 · evaluation · ")
+    assert progress.line() == "evaluation · step 12 of 30 · 4 of 10 s · loss 0.7341"
     progress(OptimizerStepped(step=29, optimizer=0, location=None))
-    assert progress.line().startswith("step 30 of 30 · ")
+    assert progress.line() == "training · step 30 of 30 · 5 of 10 s · loss 0.7341"
     progress(OptimizerStepped(step=161, optimizer=0, location=None))
-    assert progress.line().startswith("step 162 · ")
+    assert progress.line() == "training · step 162 · 11 s, 60 at most · loss 0.7341"
+    progress(RunEnded(reason="finished"))
+    assert progress.line() == "judging · step 162 · 68 s · loss 0.7341"
+    assert Progress(Settings(), "second run", clock=lambda: 0.0).line() == "second run · starting · 0 s"
 
 
 # -------------------------------------------------------------------------------------------------------- for real

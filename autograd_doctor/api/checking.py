@@ -34,7 +34,7 @@ def check(
         raise Mistake('check(): called by a program that is being checked (`if __name__ == "__main__":` is missing)')
     for key in _ABOUT_PRINTING:
         if key in settings:
-            raise Mistake(f"check(): {key}: nothing is printed; `autograd_doctor.renderers.render` writes reports")
+            raise Mistake(f"check(): {key}: nothing is printed; `render(report, 'html')` gives a report as text")
     request = Request(
         os.fspath(target),
         tuple(arguments),

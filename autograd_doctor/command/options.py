@@ -33,6 +33,7 @@ class TextFormat(StrEnum):
 Select = Annotated[
     list[str] | None,
     Option(
+        metavar="RULES",
         help="Rules to check: codes, names, prefixes (`AD1`), or `ALL`; commas or repeated.",
         rich_help_panel=WHAT,
         autocompletion=completion.rules,
@@ -41,6 +42,7 @@ Select = Annotated[
 ExtendSelect = Annotated[
     list[str] | None,
     Option(
+        metavar="RULES",
         help="Rules to check besides, whatever `--select` or the settings say.",
         rich_help_panel=WHAT,
         autocompletion=completion.rules,
@@ -49,7 +51,10 @@ ExtendSelect = Annotated[
 Ignore = Annotated[
     list[str] | None,
     Option(
-        help="Rules to leave out, written as for `--select`.", rich_help_panel=WHAT, autocompletion=completion.rules
+        metavar="RULES",
+        help="Rules to leave out, written as for `--select`.",
+        rich_help_panel=WHAT,
+        autocompletion=completion.rules,
     ),
 ]
 FailOn = Annotated[
@@ -62,7 +67,8 @@ FailOn = Annotated[
     ),
 ]
 MinSteps = Annotated[
-    int | None, Option(help="Training steps that must be seen; otherwise exit with 4.", rich_help_panel=WHAT)
+    int | None,
+    Option(metavar="N", help="Training steps that must be seen; otherwise exit with 4.", rich_help_panel=WHAT),
 ]
 ExitZero = Annotated[
     bool | None, Option("--exit-zero", help="Exit with 0 instead of 1, whatever was found.", rich_help_panel=WHAT)

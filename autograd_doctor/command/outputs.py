@@ -77,12 +77,27 @@ def owns_stdout(outputs: Sequence[Output]) -> bool:
 
 
 def write(report: Report, outputs: Sequence[Output], color: str) -> list[Mistake]:
-    """Render the report to every output, files first; returns what could not be written after all."""
+    """Render the report to every output, files first; returns what could not be written after all.
+
+    Where all go to files, the verdict and their names are said on standard error.
+    """
     failed: list[Mistake] = []
+    written: list[Path] = []
     for output in sorted(outputs, key=lambda output: output.file is None):
         with writing.noting(failed):
             _write(report, output, color)
+            written += [output.file] if output.file else []
+    if outputs and all(output.file for output in outputs):
+        _tell_verdict(report, written)
     return failed
+
+
+def _tell_verdict(report: Report, written: Sequence[Path]) -> None:
+    from autograd_doctor.renderers.printable import one_line
+    from autograd_doctor.renderers.wording import summary
+
+    wrote = f"; wrote {', '.join(map(str, written))}" if written else ""
+    print(f"{one_line(summary(report))}{wrote}", file=sys.stderr)
 
 
 def _write(report: Report, output: Output, color: str) -> None:

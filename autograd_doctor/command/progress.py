@@ -1,43 +1,67 @@
-"""What a person who waits wants to know: how far the run is, in which phase, and the loss."""
+"""What a person who waits wants to know: what is being done, how far it is, how long it will take, and the loss."""
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
+from time import monotonic
 
+from autograd_doctor.config import Settings
 from autograd_doctor.events.event import Event
-from autograd_doctor.events.run import LightStepsCounted, RunStarted
+from autograd_doctor.events.run import LightStepsCounted, RunEnded, RunStarted
 from autograd_doctor.events.steps import BackwardRan, ForwardRan, OptimizerStepped
 
 
 class Progress:
-    """Listens to the events of a run and says in one line where it is."""
+    """Listens to the events of a run and says in one line where it is. `run` is what it is called, if not the first."""
 
-    def __init__(self, steps: int) -> None:
-        self._wanted = steps
+    def __init__(self, settings: Settings, run: str = "", clock: Callable[[], float] = monotonic) -> None:
+        self._settings = settings
+        self._run = run
+        self._clock = clock
+        self._began = clock()
+        self._trained_since: float | None = None
         self._taken = 0
         self._phase = "starting"
         self._loss: float | None = None
-        self._began = time.monotonic()
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, RunStarted):
             self._phase = "before the first step"
+        elif isinstance(event, RunEnded):
+            self._phase = "judging"
         elif isinstance(event, BackwardRan):
-            self._phase = "training"
+            self._trains()
             self._loss = event.loss if event.loss is not None else self._loss
         elif isinstance(event, OptimizerStepped) and not event.skipped:
+            self._trains()
             self._taken = max(self._taken, event.step + 1)
         elif isinstance(event, LightStepsCounted):
+            self._trains()
             self._taken = max(self._taken, event.step)
             self._loss = event.loss if event.loss is not None else self._loss
         elif isinstance(event, ForwardRan) and not event.grad_enabled:
             self._phase = "evaluation"
 
+    def _trains(self) -> None:
+        self._phase = "training"
+        if self._trained_since is None:
+            self._trained_since = self._clock()
+
     def line(self) -> str:
-        """ "step 12 of 30 · training · loss 0.7341 · 3 s"; "step 162 · …" of one that goes on until its time is up."""
-        more = f" of {self._wanted}" if self._taken <= self._wanted else ""
-        parts = [f"step {self._taken}{more}"] if self._taken else []
-        parts.append(self._phase)
+        """ "training · step 12 of 30 · 3 of 10 s · loss 0.7341", and "… step 162 · 14 s, 60 at most · …" later on."""
+        said = [self._run, self._phase]
+        if self._taken:
+            wanted = self._settings.steps
+            said.append(f"step {self._taken} of {wanted}" if self._taken <= wanted else f"step {self._taken}")
+        said.append(self._time())
         if self._loss is not None:
-            parts.append(f"loss {self._loss:.4g}")
-        return " · ".join([*parts, f"{time.monotonic() - self._began:.0f} s"])
+            said.append(f"loss {self._loss:.4g}")
+        return " · ".join(filter(None, said))
+
+    def _time(self) -> str:
+        """Seconds of training, with the limit that counts next; before that, seconds of waiting."""
+        since = self._began if self._trained_since is None else self._trained_since
+        seconds, least, most = self._clock() - since, self._settings.seconds, self._settings.max_seconds
+        if self._trained_since is None or self._phase == "judging":
+            return f"{seconds:.0f} s"
+        return f"{seconds:.0f} of {least:g} s" if seconds < least else f"{seconds:.0f} s, {most:g} at most"

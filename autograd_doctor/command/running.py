@@ -58,7 +58,7 @@ def run_again(request: Request, second: Again, job: Job) -> launch.Recording:
 
 def watch(request: Request, plan: Plan, job: Job) -> launch.Recording:
     """A further run, in a folder of its own."""
-    screen, progress = screen_of(job.settings)
+    screen, progress = screen_of(job.settings, "second run")
     with launch.workspace() as workspace, launch.Child(screen) as child, only_output(request):
         plan = msgspec.structs.replace(plan, trace=workspace.trace, scratch=workspace.scratch)
         folders = folders_of(plan.target)
@@ -86,12 +86,12 @@ def put_abandoned_back(request: Request) -> None:
             note(request, f"{path} could not be put back: {why}")
 
 
-def screen_of(settings: Settings) -> tuple[Screen | None, Progress | None]:
+def screen_of(settings: Settings, run: str = "") -> tuple[Screen | None, Progress | None]:
     """A status line for a person who watches a terminal, and for nobody else."""
     is_first = this_rank(os.environ).rank == 0
     if not is_first or outputs.PERSON not in settings.output_format or not Screen.is_possible():
         return None, None
-    progress = Progress(settings.steps)
+    progress = Progress(settings, run)
     return Screen(progress.line), progress
 
 

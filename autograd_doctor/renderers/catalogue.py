@@ -66,7 +66,6 @@ def sections(rule: Rule) -> list[Section]:
         Section("When this is fine", _fine(rule)),
         Section("Options", _options(rule)),
         Section("How to silence it", _silencing(rule)),
-        Section("Other examples", _others(rule)),
         Section("References", "\n\n".join(rule.references)),
     ]
     return [section for section in told if section.prose.strip()]
@@ -215,17 +214,6 @@ def _silencing(rule: Rule) -> str:
         f"One subject: `ignore: [{{code: {rule.code}, subject: NAME, reason: WHY}}]` in the settings. "
         f"All that is there today: `doctor check --write-baseline`. The whole rule: `--ignore {rule.code}`."
     )
-
-
-def _others(rule: Rule) -> str:
-    """The further examples by their names: `good_shared_trunk` is "shared trunk"."""
-    groups = {"It also finds": rule.bad[1:], "It also stays silent on": rule.good[1:]}
-    return "\n\n".join(f"{what}: {', '.join(map(_named, examples))}." for what, examples in groups.items() if examples)
-
-
-def _named(example: Example) -> str:
-    _, _, name = example.__name__.partition("_")
-    return (name or example.__name__).replace("_", " ")
 
 
 def _explanation(canvas: Canvas, rule: Rule) -> Iterator[Text]:

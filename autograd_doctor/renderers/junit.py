@@ -16,6 +16,7 @@ from autograd_doctor.renderers.printable import one_line, printable
 from autograd_doctor.renderers.spots import spot
 from autograd_doctor.renderers.wording import failed_by_itself, summary
 from autograd_doctor.report import Report, ReportedFinding
+from autograd_doctor.rules import all_rules
 from autograd_doctor.wording import plural
 
 NAME = "junit"
@@ -58,8 +59,8 @@ def _add_run(suite: Element, report: Report) -> None:
 
 
 def _add_rule(suite: Element, report: Report, code: str) -> None:
-    case = _case(suite, report, code)
     findings = [finding for finding in report.findings if finding.code == code]
+    case = _case(suite, report, _titled(code))
     if findings:
         message = findings[0].message or findings[0].title
         more = f" (and {plural(len(findings) - 1, 'more finding')})" if len(findings) > 1 else ""
@@ -71,6 +72,11 @@ def _add_rule(suite: Element, report: Report, code: str) -> None:
     suppressed = [_suppression(report, finding) for finding in report.suppressed if finding.code == code]
     if suppressed:
         SubElement(case, "system-out").text = _text(suppressed)
+
+
+def _titled(code: str) -> str:
+    """A code with the name of its rule, if it has one: the same in every report, since histories go by it."""
+    return " ".join([code, *(rule.name for rule in all_rules() if rule.code == code)])
 
 
 def _case(suite: Element, report: Report, name: str) -> Element:

@@ -211,6 +211,16 @@ def test_no_file_imports_for_type_checking_only() -> None:
         assert "TYPE_CHECKING" not in path.read_text(encoding="utf-8"), path.relative_to(ROOT)
 
 
+def test_no_file_is_exempt_from_the_type_checker() -> None:
+    """What cannot be typed, as `ctx` of a custom function, is one example: `typing.no_type_check`."""
+    exempt = [
+        path.relative_to(ROOT).as_posix()
+        for path in _modules(PACKAGE)
+        if re.search(r"^# *mypy:", path.read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+    assert exempt == []
+
+
 # ---------------------------------------------------------------------------------------------- rules and instruments
 
 

@@ -1,6 +1,5 @@
 """AD227 copy-left-behind: a copy of the model got new weights every so often, and from some step on none."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code="var-annotated"
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -69,7 +68,7 @@ def bad() -> None:
     critic = nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.Linear(32, 1))
     target = copy.deepcopy(critic).requires_grad_(False)
     optimizer = torch.optim.Adam(critic.parameters(), lr=1e-2)
-    memory = deque(maxlen=9)
+    memory: deque[tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = deque(maxlen=9)
     for _ in range(60):
         state = torch.randn(32, 4)
         memory.append((state, state.sum(1, keepdim=True), 0.9 * state + 0.1 * torch.randn(32, 4)))

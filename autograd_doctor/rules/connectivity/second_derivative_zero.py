@@ -1,6 +1,5 @@
 """AD225 second-derivative-zero: a second derivative is taken of a function that is made of straight pieces."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from collections.abc import Iterator

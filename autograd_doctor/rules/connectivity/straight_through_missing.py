@@ -1,6 +1,5 @@
 """AD226 straight-through-missing: what an encoder is to learn from a decoder ends at a choice between them."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,6 +1,5 @@
 """AD121 average-weights-off: a moving average of weights is no average, for its own weights do not add up to one."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from collections.abc import Iterator

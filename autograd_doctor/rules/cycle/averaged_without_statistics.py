@@ -1,6 +1,5 @@
 """AD120 averaged-without-statistics: an average of weights is evaluated with the statistics of the last weights."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from collections.abc import Iterator

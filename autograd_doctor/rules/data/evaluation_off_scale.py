@@ -1,6 +1,5 @@
 """AD721 evaluation-off-scale: a model is evaluated on numbers of another scale than those that it was trained on."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -78,8 +77,9 @@ def bad_raw_time() -> None:
             super().__init__()
             self.layers = nn.Sequential(nn.Linear(3, 32), nn.SiLU(), nn.Linear(32, 2))
 
-        def forward(self, x, t):
-            return self.layers(torch.cat([x, t[:, None]], dim=1))
+        def forward(self, x: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
+            noise: torch.Tensor = self.layers(torch.cat([x, t[:, None]], dim=1))
+            return noise
 
     torch.manual_seed(0)
     model, steps = Denoiser(), 100

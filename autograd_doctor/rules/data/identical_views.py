@@ -1,6 +1,5 @@
 """AD716 identical-views: two passes that go into one loss had the same data, and gave the same."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from collections import defaultdict

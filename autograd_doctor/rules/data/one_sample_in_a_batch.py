@@ -1,6 +1,5 @@
 """AD715 one-sample-in-a-batch: all rows of each training batch are the same one."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,6 +1,5 @@
 """AD717 target-in-window: what a window is to foretell is its own last value."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -44,12 +43,13 @@ def bad() -> None:
     from torch import nn
 
     class Forecaster(nn.Module):
-        def __init__(self):
+        def __init__(self) -> None:
             super().__init__()
             self.lstm, self.head = nn.LSTM(1, 16, batch_first=True), nn.Linear(16, 1)
 
-        def forward(self, x):
-            return self.head(self.lstm(x)[0][:, -1])
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            value: torch.Tensor = self.head(self.lstm(x)[0][:, -1])
+            return value
 
     torch.manual_seed(0)
     series = torch.sin(torch.arange(400.0) / 9) + 0.1 * torch.randn(400)

@@ -1,5 +1,4 @@
 """AD301: tensors pile up in a container together with the graphs that made them."""
-# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code=var-annotated
 
 from __future__ import annotations
 
@@ -112,8 +111,8 @@ def bad_metric_beside_the_loss() -> None:
     import torch
     from torch import nn
 
-    def train(model, optimizer):
-        history = {"mse": [], "mae": []}
+    def train(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, list[float | torch.Tensor]]:
+        history: dict[str, list[float | torch.Tensor]] = {"mse": [], "mae": []}
         for _ in range(12):
             x = torch.randn(32, 8)
             target = x.sum(1, keepdim=True)
@@ -160,7 +159,7 @@ def bad_window_too_long() -> None:
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    recent = deque(maxlen=10_000)
+    recent: deque[torch.Tensor] = deque(maxlen=10_000)
     for _ in range(14):
         x = torch.randn(16, 8)
         loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
@@ -179,7 +178,7 @@ def good_bounded_window() -> None:
     torch.manual_seed(0)
     model = nn.Linear(8, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    recent = deque(maxlen=4)
+    recent: deque[torch.Tensor] = deque(maxlen=4)
     for _ in range(16):
         x = torch.randn(16, 8)
         loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))

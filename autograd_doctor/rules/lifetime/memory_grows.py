@@ -1,5 +1,4 @@
 """AD307: living tensors without a graph take more memory with every step."""
-# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code=var-annotated
 
 from __future__ import annotations
 
@@ -74,11 +73,12 @@ def bad_gradients_recorded() -> None:
     from torch import nn
 
     class Recorder:
-        def __init__(self):
-            self.gradients = []
+        def __init__(self) -> None:
+            self.gradients: list[torch.Tensor] = []
 
-        def record(self, model):
-            self.gradients.append(model.weight.grad.clone())  # <- AD307
+        def record(self, model: nn.Linear) -> None:
+            if model.weight.grad is not None:
+                self.gradients.append(model.weight.grad.clone())  # <- AD307
 
     torch.manual_seed(0)
     model = nn.Linear(256, 128)
@@ -119,7 +119,7 @@ def good_replay_buffer_with_a_size() -> None:
     torch.manual_seed(0)
     model = nn.Linear(256, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
-    replay = deque(maxlen=1000)
+    replay: deque[torch.Tensor] = deque(maxlen=1000)
     for _ in range(12):
         replay.append(torch.randn(64, 256))
         x = replay[int(torch.randint(len(replay), ()))]

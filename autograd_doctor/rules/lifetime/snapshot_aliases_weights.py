@@ -1,5 +1,4 @@
 """AD310: a snapshot of the weights, or an average of them, shares its storage with the weights that go on changing."""
-# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code=var-annotated
 
 from __future__ import annotations
 
@@ -110,10 +109,11 @@ def bad_early_stopping_attribute() -> None:
     from torch import nn
 
     class EarlyStopping:
-        def __init__(self):
-            self.best, self.weights = float("inf"), {}
+        def __init__(self) -> None:
+            self.best = float("inf")
+            self.weights: dict[str, torch.Tensor] = {}
 
-        def update(self, loss, model):
+        def update(self, loss: float, model: nn.Module) -> None:
             if not self.weights:
                 self.best = loss
                 self.weights = {name: value.detach() for name, value in model.state_dict().items()}  # <- AD310

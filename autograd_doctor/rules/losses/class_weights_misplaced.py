@@ -1,6 +1,5 @@
 """AD626: weights that stand to how often classes come as those of other classes would."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 import math

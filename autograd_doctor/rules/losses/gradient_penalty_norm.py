@@ -1,6 +1,5 @@
 """AD633 gradient-penalty-norm: a gradient penalty takes its norms over other values than those of one sample."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,6 +1,5 @@
 """AD618 gradient-through-target: a bootstrapped target has a graph to the parameters that chase it."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from collections.abc import Iterator

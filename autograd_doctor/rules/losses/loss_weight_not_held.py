@@ -1,6 +1,5 @@
 """AD634 loss-weight-not-held: the learned weight of a term only ever shrinks."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from collections import defaultdict

@@ -1,6 +1,5 @@
 """AD635 mask-used-as-index: truth values that were turned into whole numbers pick rows 0 and 1, again and again."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,6 +1,5 @@
 """AD609 maximised-loss: what is minimised is the negative of something that is never below zero, and falls on."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence

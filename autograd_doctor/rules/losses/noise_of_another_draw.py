@@ -1,6 +1,5 @@
 """AD629 noise-of-another-draw: the noise to be predicted is not that which was added."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -48,7 +47,7 @@ def bad() -> None:
     model = nn.Sequential(nn.Linear(3, 32), nn.SiLU(), nn.Linear(32, 2))
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
 
-    def noised(x, t, noise=None):
+    def noised(x: torch.Tensor, t: torch.Tensor, noise: torch.Tensor | None = None) -> torch.Tensor:
         if noise is None:
             noise = torch.randn_like(x)
         return kept[t].sqrt()[:, None] * x + (1 - kept[t]).sqrt()[:, None] * noise

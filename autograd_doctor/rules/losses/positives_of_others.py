@@ -1,6 +1,5 @@
 """AD627 positives-of-others: the positive of a contrastive loss is a view of another sample."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 import math

@@ -1,6 +1,5 @@
 """AD628 reductions-mixed: one term of a loss is a sum, and another a mean, over the batch or over a sample."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from collections.abc import Iterator

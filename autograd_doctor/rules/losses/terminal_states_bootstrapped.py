@@ -1,6 +1,5 @@
 """AD630 terminal-states-bootstrapped: a target expects something after the end of an episode."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from collections.abc import Iterator

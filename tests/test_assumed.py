@@ -278,7 +278,7 @@ def checked(program: Path) -> tuple[Report, str]:
             outcome = record(plan, cwd=folder, log=folder / "second.txt")
             trace = recording.load(Path(plan.trace))
         assert again(plan, trace) is None
-        tunables = {rule.code: rule.tunables for rule in rules}
+        tunables = {rule.code: rule.defaults for rule in rules}
         report = engine.judge(trace, rules, tunables, target=target, fail_on="error", min_steps=1, outcome=outcome)
         return report, (folder / "second.txt").read_text() if found else ""
 

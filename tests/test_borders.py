@@ -260,6 +260,23 @@ def test_rule_has_examples_with_one_marked_line_in_each_bad_one(rule: Rule) -> N
 
 
 @RULES
+def test_every_tunable_of_a_rule_has_a_meaning_and_a_source(rule: Rule) -> None:
+    for name, tunable in rule.tunables.items():
+        assert re.fullmatch(r"[a-z`].{9,}[^.]", tunable.meaning), name
+        assert re.fullmatch(r"(chosen|measured|published|arithmetic|PyTorch): .{10,}[^.]", tunable.source), name
+
+
+@RULES
+def test_rule_reads_its_tunables_and_no_others(rule: Rule) -> None:
+    tree = ast.parse(Path(inspect.getfile(rule.examine)).read_text(encoding="utf-8"))
+    reads = (
+        node for node in ast.walk(tree) if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "tunables"
+    )
+    inside = (node for read in reads for node in ast.walk(read.slice) if isinstance(node, ast.Constant))
+    assert {node.value for node in inside} == set(rule.tunables)
+
+
+@RULES
 def test_rule_needs_events_that_some_instrument_or_the_runner_states(rule: Rule) -> None:
     assert set(rule.needs) <= {event for kind in all_instruments() for event in kind.emits} | set(EMITS)
 

@@ -8,7 +8,7 @@ from autograd_doctor.events.connectivity import CopyKept
 from autograd_doctor.events.steps import OptimizerStepped
 from autograd_doctor.events.subjects import ModuleSeen, ParameterSeen
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.lines import beside
 from autograd_doctor.wording import plural
@@ -142,6 +142,16 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good, good_teacher),
-    tunables={"changes": 4, "rhythm": 8, "steps": 16},
+    tunables={
+        "changes": Tunable(4, "fewest times that the copy was given new weights", "chosen: fewer make no rhythm"),
+        "rhythm": Tunable(
+            8,
+            "how many of its longest pauses the copy has been left alone for",
+            "chosen: a rhythm that slows down does not do so at once by as much",
+        ),
+        "steps": Tunable(
+            16, "fewest steps that the copy has been left alone for", "chosen: a pause of a few steps is no end"
+        ),
+    },
     about="loop",
 )

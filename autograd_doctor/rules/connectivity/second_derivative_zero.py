@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from autograd_doctor.events.connectivity import FlatDerivative
 from autograd_doctor.findings import Finding, Location
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.lines import beside, in_several_steps
 
@@ -108,6 +108,6 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good, good_penalty),
-    tunables={"steps": 2},
+    tunables={"steps": Tunable(2, "fewest steps whose second derivative was zero", MORE_THAN_ONCE)},
     about="loss",
 )

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from autograd_doctor.events.steps import ForwardRan
 from autograd_doctor.events.subjects import ModuleSeen, OptimizerBuilt, ParametersAdded, ParameterSeen
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 
 
@@ -151,7 +151,11 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good, good_folds),
-    tunables={"steps": 3},
+    tunables={
+        "steps": Tunable(
+            3, "fewest calls of the copy, and of the model after it, at the line", "chosen: fewer may be a trial"
+        )
+    },
     about="model",
     references=("Mnih et al. 2015, Human-level control through deep reinforcement learning",),
 )

@@ -9,7 +9,7 @@ from autograd_doctor.events.run import RunEnded
 from autograd_doctor.events.steps import BackwardRan, OptimizerStepped, UpdatesDiscarded
 from autograd_doctor.events.subjects import OptimizerBuilt, ParameterCopied, ParameterSeen
 from autograd_doctor.findings import Evidence, Finding, Location
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import NO_BEGINNING, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.learning import awaited, unchanged
 from autograd_doctor.views.rates import rates_of
@@ -287,6 +287,6 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_loop_variable_is_bound_anew, bad_target_network_is_bound_anew),
     good=(good, good_names_are_bound_anew, good_list_of_parameters_is_built_anew),
-    tunables={"minimum_repeats": 3},
+    tunables={"minimum_repeats": Tunable(3, "fewest steps, or computed updates, that changed nothing", NO_BEGINNING)},
     folds=("AD203", "AD206"),
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from autograd_doctor.events.data import EvaluationOffScale
 from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 
 
@@ -197,7 +197,14 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_raw_time, bad_scaled_twice),
     good=(good, good_further_than_seen, good_goes_on_from_what_it_said),
-    tunables={"times": 10, "batches": 4},
+    tunables={
+        "times": Tunable(
+            10,
+            "factor between the scales",
+            "chosen: augmentations change a scale by less, a forgotten division by 255 by more",
+        ),
+        "batches": Tunable(4, "fewest batches of the evaluation", "chosen: fewer may be odd ones"),
+    },
     about="data",
     references=("https://scikit-learn.org/stable/common_pitfalls.html#inconsistent-preprocessing",),
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from autograd_doctor.events.data import ScaledByItself
 from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural
 
@@ -152,8 +152,13 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good, good_each_batch_by_itself, good_each_row_by_itself),
-    # Of fewer, mean and deviation are near 0 and 1 to some digits by chance.
-    tunables={"samples": 20},
+    tunables={
+        "samples": Tunable(
+            20,
+            "fewest samples that were scaled together",
+            "chosen: of fewer, mean and deviation are near 0 and 1 to some digits by chance",
+        )
+    },
     about="data",
     references=("https://scikit-learn.org/stable/common_pitfalls.html#inconsistent-preprocessing",),
 )

@@ -9,7 +9,7 @@ from autograd_doctor.events.data import LabelsLost, PairsMisaligned, SamplesMiso
 from autograd_doctor.events.losses import TargetsAhead
 from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.lines import beside, in_several_steps
 from autograd_doctor.wording import plural
@@ -245,6 +245,13 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_shifted_twice, bad_sorted_by_length),
     good=(good, good_mixup, good_labels_without_an_order),
-    tunables={"steps": 2, "share": 0.7},
+    tunables={
+        "steps": Tunable(2, "fewest steps with two orders", MORE_THAN_ONCE),
+        "share": Tunable(
+            0.7,
+            "smallest share of the steps looked at closely that had two orders",
+            "chosen: a part of the training may mix samples on purpose",
+        ),
+    },
     about="data",
 )

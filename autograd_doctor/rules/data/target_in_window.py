@@ -8,7 +8,7 @@ from autograd_doctor.events.data import TargetInWindow
 from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Finding, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.lines import in_several_steps
 
@@ -130,7 +130,13 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_one_of_several_channels),
     good=(good, good_memory),
-    # Windows that overlap share most of their values; two random numbers of 24 bits hardly ever agree.
-    tunables={"steps": 2, "recurring": 3},
+    tunables={
+        "steps": Tunable(2, "fewest steps with targets from their windows", MORE_THAN_ONCE),
+        "recurring": Tunable(
+            3,
+            "fewest values that come again in other windows",
+            "arithmetic: windows that overlap share most of theirs; two random numbers of 24 bits hardly ever agree",
+        ),
+    },
     about="data",
 )

@@ -8,7 +8,7 @@ from autograd_doctor.events.errors import CheckpointRan
 from autograd_doctor.events.run import ProgramRaised
 from autograd_doctor.events.subjects import ParameterSeen
 from autograd_doctor.findings import Finding, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.crash import Crash, died_of
 
@@ -187,7 +187,12 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_state_in_the_segment, bad_batch_norm),
     good=(good, good_layer_norm),
-    # Another order of summation moves float32 by some 1e-6, bfloat16 and TF32 by up to 1e-3.
-    tunables={"relative_difference": 1e-3},
+    tunables={
+        "relative_difference": Tunable(
+            1e-3,
+            "largest difference, relative to the largest value, that is rounding",
+            "chosen: another order of summation moves float32 by some 1e-6, bfloat16 and TF32 by up to 1e-3",
+        )
+    },
     references=("https://docs.pytorch.org/docs/stable/checkpoint.html",),
 )

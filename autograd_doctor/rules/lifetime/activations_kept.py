@@ -8,7 +8,7 @@ from typing import no_type_check
 from autograd_doctor.events.lifetime import Survivor, SurvivorsCounted
 from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Finding, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.holdings import Holding, holdings, kept_by_module
 from autograd_doctor.wording import in_bytes, plural
@@ -207,5 +207,11 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_cache_in_module),
     good=(good, good_feature_extractor_that_overwrites, good_key_value_cache_in_evaluation),
-    tunables={"steps": 3},
+    tunables={
+        "steps": Tunable(
+            3,
+            "fewest steps whose activations are held together",
+            "chosen: a cache that holds the last ones has those of two",
+        )
+    },
 )

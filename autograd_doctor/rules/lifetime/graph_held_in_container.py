@@ -8,7 +8,7 @@ from autograd_doctor.events.lifetime import Survivor, SurvivorsCounted
 from autograd_doctor.events.steps import BatchDrawn, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.holdings import Holding, awaits_backward, holdings, kept_by_module, remaining
 from autograd_doctor.wording import in_bytes, plural
@@ -224,6 +224,12 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_metric_beside_the_loss, bad_window_too_long),
     good=(good, good_bounded_window, good_episodes),
-    tunables={"steps": 3},
+    tunables={
+        "steps": Tunable(
+            3,
+            "fewest steps whose tensors are held together",
+            "chosen: a loop that remembers its last result holds those of two",
+        )
+    },
     references=("https://docs.pytorch.org/docs/stable/notes/faq.html",),
 )

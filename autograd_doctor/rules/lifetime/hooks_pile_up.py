@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from autograd_doctor.events.lifetime import HooksCounted
 from autograd_doctor.findings import Finding, Location
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural
 
@@ -172,5 +172,11 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_hook_on_parameter, bad_hook_in_every_epoch),
     good=(good, good_handle_removed, good_hooks_of_one_epoch),
-    tunables={"counts": 3},
+    tunables={
+        "counts": Tunable(
+            3,
+            "fewest counts of hooks, each higher than the one before",
+            "chosen: two may be the beginning, when hooks are registered",
+        )
+    },
 )

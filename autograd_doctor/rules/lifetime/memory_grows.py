@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from autograd_doctor.events.lifetime import Survivor, SurvivorsCounted
 from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.holdings import Holding, holdings, kept_by_module
 from autograd_doctor.wording import in_bytes, plural
@@ -162,6 +162,14 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_gradients_recorded),
     good=(good, good_replay_buffer_with_a_size, good_cache_that_settles),
-    # 64 KiB a step are 6 GiB in 100,000 steps; below that, books that a program keeps of its steps.
-    tunables={"steps": 4, "bytes_per_step": 65536},
+    tunables={
+        "steps": Tunable(
+            4, "fewest steps whose tensors are held together", "chosen: small windows hold those of a few"
+        ),
+        "bytes_per_step": Tunable(
+            65536,
+            "smallest growth in a step, in bytes",
+            "chosen: 64 KiB are 6 GiB in 100,000 steps; less is what a program notes down of its steps",
+        ),
+    },
 )

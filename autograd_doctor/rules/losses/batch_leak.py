@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from autograd_doctor.events.losses import BatchLeakJudged
 from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Confidence, Finding, Related, Severity
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import shape
 
@@ -322,6 +322,12 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_attention_weights, bad_encoding_along_the_batch),
     good=(good, good_time_first, good_similarities),
-    tunables={"relative_change": 1e-4},
+    tunables={
+        "relative_change": Tunable(
+            1e-4,
+            "smallest change of what is said of a sample, relative to its size",
+            "chosen: far above the rounding of float32 in sums of another order (1e-6)",
+        )
+    },
     about="axes",
 )

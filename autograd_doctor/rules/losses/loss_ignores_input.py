@@ -8,7 +8,7 @@ from autograd_doctor.events.losses import BatchLeakJudged, OutputMoved, OutputSt
 from autograd_doctor.events.steps import BackwardRan, ForwardRan
 from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Finding, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural, shape
 
@@ -222,6 +222,12 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_zero_weights, bad_input_unused),
     good=(good, good_spread_of_its_own),
-    tunables={"minimum_steps": 4},
+    tunables={
+        "minimum_steps": Tunable(
+            4,
+            "fewest steps whose outputs were all the same",
+            "chosen: a head that begins with zeros has left them by then",
+        )
+    },
     folds=("AD203", "AD410", "AD116", "AD205"),
 )

@@ -9,7 +9,7 @@ from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.events.tapes import TapeSealed
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.operations import MOVES
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.tape import Op, Tape, Value
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.lines import in_several_steps
@@ -185,7 +185,7 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_scores_filled_by_hand),
     good=(good,),
-    tunables={"steps": 2},
+    tunables={"steps": Tunable(2, "fewest batches with an inverted mask", MORE_THAN_ONCE)},
     folds=("AD410",),
     about="model",
     references=("https://docs.pytorch.org/docs/stable/generated/torch.nn.MultiheadAttention.html",),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from autograd_doctor.events.losses import NoiseApart
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.lines import beside, in_several_steps
 from autograd_doctor.wording import shape
@@ -119,6 +119,6 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good, good_noise_beside_it),
-    tunables={"steps": 2},
+    tunables={"steps": Tunable(2, "fewest steps with noise of two draws", MORE_THAN_ONCE)},
     about="loss",
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from autograd_doctor.events.losses import AxesMixed
 from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.findings import Finding, Location, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import shape
 
@@ -267,6 +267,6 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_sequence, bad_pixels, bad_heads, bad_channels_last),
     good=(good, good_heads, good_pixels, good_channels_first),
-    tunables={"minimum_steps": 2},
+    tunables={"minimum_steps": Tunable(2, "fewest times that the line mixed axes", MORE_THAN_ONCE)},
     folds=("AD608",),
 )

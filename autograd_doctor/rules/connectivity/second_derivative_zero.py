@@ -15,7 +15,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     def line(event: FlatDerivative) -> Location | None:
         return event.location
 
-    flat = trace.of(FlatDerivative)
+    flat = [event for event in trace.of(FlatDerivative) if event.values >= tunables["values"]]
     for first, *others in in_several_steps(trace, flat, line, int(tunables["steps"])):
         yield _finding(first, len({event.step for event in (first, *others)}))
 
@@ -108,6 +108,9 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good, good_penalty),
-    tunables={"steps": Tunable(2, "fewest steps whose second derivative was zero", MORE_THAN_ONCE)},
+    tunables={
+        "steps": Tunable(2, "fewest steps whose second derivative was zero", MORE_THAN_ONCE),
+        "values": Tunable(4, "fewest values of such a derivative", "chosen: fewer may be zero by chance"),
+    },
     about="loss",
 )

@@ -1,6 +1,6 @@
 """The operations of torch by what they do to values, and its loss functions by what they expect.
 
-Names are those that torch calls them by, each spelling among them (`reading.calls` tells which is which); on a tape,
+Names are those that torch calls them by, each spelling among them (`reading.spelling` tells which is which); on a tape,
 operations have their canonical names. Source: the pages of `torch` and `torch.nn.functional`. A test holds the losses
 to what the functions do.
 """

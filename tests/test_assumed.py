@@ -30,7 +30,7 @@ from autograd_doctor.report import Report
 from autograd_doctor.rules import all_rules
 from autograd_doctor.runner import synthetic
 from autograd_doctor.runner.assuming import assume
-from autograd_doctor.runner.outputs import entry, tensors
+from autograd_doctor.runner.model_outputs import entry, tensors
 from tests.harness import assert_findings, assert_healthy, check_by_command, marks, plan_for, record
 
 MODELS = Path(__file__).parent / "models"

@@ -89,8 +89,8 @@ MAY_IMPORT = {
     "tape": {"findings"},
     "taping": {"events", "findings", "tape"},
     "trace": {"events", "tape", "taping"},
-    "surrogates": set(),
-    "recording": {"events", "surrogates", "trace", "wording"},
+    "surrogate_pairs": set(),
+    "recording": {"events", "surrogate_pairs", "trace", "wording"},
     # In the child, which is the only side that knows torch.
     "reading": {"clock", "events", "findings", "operations", "tape"},
     "signals": {"reading"},
@@ -111,14 +111,13 @@ MAY_IMPORT = {
         *("ranks", "recording", "signals"),
     },
     # From a trace to a report.
-    "course": set(),
-    "views": {"course", "events", "findings", "tape", "trace", "wording"},
+    "run_course": set(),
+    "views": {"events", "findings", "run_course", "tape", "trace", "wording"},
     "rules": {"events", "findings", "operations", "tape", "trace", "views", "wording"},
-    "report": {"course", "findings", "surrogates"},
+    "report": {"findings", "run_course", "surrogate_pairs"},
     "judging": {
         *(
             "accepted",
-            "course",
             "events",
             "findings",
             "mistakes",
@@ -126,6 +125,7 @@ MAY_IMPORT = {
             "plan",
             "report",
             "rules",
+            "run_course",
             "trace",
             "views",
         ),
@@ -146,7 +146,7 @@ MAY_IMPORT = {
             "views",
         ),
     },
-    "renderers": {"course", "findings", "judging", "notebook", "report", "rules", "wording"},
+    "renderers": {"findings", "judging", "notebook", "report", "rules", "run_course", "wording"},
     # What the person asks for.
     "config": {"accepted", "config_file", "mistakes", "plan"},
     "target": {"mistakes", "notebook", "plan"},
@@ -203,6 +203,41 @@ def test_layers_hold_no_circle() -> None:
         ready = {name for name in waiting if MAY_IMPORT[name] <= placed}
         assert ready, f"a circle among {sorted(waiting)}"
         placed |= ready
+
+
+ONE_NOTION = {
+    # A seam, and the instrument that listens to it.
+    "signals instruments": "checkpoints clipping flags grad_modes hooks loaders modules optimizers schedulers seeds",
+    # How something is read, and who reads it.
+    "reading instruments": "axes functional_modes layers memory padding",
+    "reading signals": "distributions",
+    # What is stated, and what rules and pages see of it.
+    "events views": "connectivity losses",
+    "instruments views": "learning loss_terms targets",
+    "events instruments views": "tapes",
+    "reading instruments views": "pairs",
+    "reading views": "module_tree",
+    "runner views": "crash",
+    # What there is, and who makes it or goes on with it.
+    "events runner": "run",
+    "tape.py instruments": "tape",
+    "operations.py signals": "operations",
+    "run_course.py judging": "run_course",
+    "judging command": "verdict",
+    "command api": "checking",
+    "wording.py renderers": "wording",
+}
+"""Base names that several layers share, because one serves the other."""
+
+
+def test_a_base_name_of_several_layers_has_one_meaning() -> None:
+    layers: dict[str, list[str]] = {}
+    for path in _modules(PACKAGE):
+        if not path.stem.startswith("__"):
+            layers.setdefault(path.stem, []).append(path.relative_to(PACKAGE).parts[0])
+    shared = {name: sorted(found) for name, found in layers.items() if len(found) > 1}
+    allowed = {name: sorted(found.split()) for found, names in ONE_NOTION.items() for name in names.split()}
+    assert shared == allowed
 
 
 def test_no_file_imports_for_type_checking_only() -> None:

@@ -15,12 +15,12 @@ from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.instruments.spine.within_step import WithinStep
-from autograd_doctor.reading.calls import in_order, spelt
 from autograd_doctor.reading.live_values import LiveOp, LiveValue, live_value, look_at
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.operation_kinds import Kind
 from autograd_doctor.reading.places import Place, place
 from autograd_doctor.reading.provenance import has_graph
+from autograd_doctor.reading.spelling import in_order, spelt
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention

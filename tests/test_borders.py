@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
 import re
 import subprocess
@@ -112,7 +113,7 @@ MAY_IMPORT = {
     },
     # From a trace to a report.
     "run_course": set(),
-    "views": {"events", "findings", "run_course", "tape", "trace", "wording"},
+    "views": {"events", "findings", "operations", "run_course", "tape", "trace", "wording"},
     "rules": {"events", "findings", "operations", "tape", "trace", "views", "wording"},
     "report": {"findings", "run_course", "surrogate_pairs"},
     "judging": {
@@ -238,6 +239,21 @@ def test_a_base_name_of_several_layers_has_one_meaning() -> None:
     shared = {name: sorted(found) for name, found in layers.items() if len(found) > 1}
     allowed = {name: sorted(found.split()) for found, names in ONE_NOTION.items() for name in names.split()}
     assert shared == allowed
+
+
+def test_no_table_of_operations_is_listed_twice() -> None:
+    """What two files know of operations is a kind of `operations`; a rule may have tables of its own."""
+    listed: dict[frozenset[str], dict[int, str]] = {}
+    for path in (
+        PACKAGE / "operations.py",
+        *(each for layer in ("reading", "instruments", "views") for each in _modules(PACKAGE / layer)),
+    ):
+        module = importlib.import_module(_dotted(path))
+        for name in re.findall(r"^(\w+) = ", path.read_text(encoding="utf-8"), re.MULTILINE):
+            table = getattr(module, name, None)
+            if isinstance(table, frozenset) and len(table) > 1:
+                listed.setdefault(table, {})[id(table)] = f"{_dotted(path)}.{name}"
+    assert [sorted(places.values()) for places in listed.values() if len(places) > 1] == []
 
 
 def test_no_file_imports_for_type_checking_only() -> None:

@@ -9,13 +9,13 @@ import msgspec
 from autograd_doctor import __version__
 from autograd_doctor.accepted import Accepted
 from autograd_doctor.findings import ExitCode, Finding, Number
-from autograd_doctor.judging import facts
+from autograd_doctor.judging import run_summary
 from autograd_doctor.judging.advice import advice
 from autograd_doctor.judging.consequences import PROGRAM_CRASHED, Case, cases
-from autograd_doctor.judging.course import course
 from autograd_doctor.judging.examination import examine
 from autograd_doctor.judging.placing import placed
 from autograd_doctor.judging.presentation import Presenter
+from autograd_doctor.judging.run_course import course
 from autograd_doctor.judging.silence import Silence
 from autograd_doctor.judging.unexplained import unexplained
 from autograd_doctor.judging.unreached import unreached
@@ -49,9 +49,9 @@ def judge(
 
     `fail_on` is the least severity that fails the check; any word that is no severity lets everything pass.
     """
-    about = facts.target_facts(trace, target)
+    about = run_summary.target_facts(trace, target)
     presenter = Presenter(about.cwd)
-    run = facts.run_facts(trace, outcome)
+    run = run_summary.run_facts(trace, outcome)
     if target.kind in _WHOLE_PROGRAMS:
         never = unreached(trace, about.cwd)[:_NAMED]
         missed = [presenter.place(place) for place in never]
@@ -80,8 +80,8 @@ def judge(
         schema_version=SCHEMA_VERSION,
         tool=Tool("autograd_doctor", __version__),
         target=about,
-        environment=facts.environment(trace),
-        assumed=facts.assumed(trace),
+        environment=run_summary.environment(trace),
+        assumed=run_summary.assumed(trace),
         run=run,
         verdict=verdict,
         exit_code=int(exit_code),
@@ -91,7 +91,10 @@ def judge(
         checks=Checks(examination.ran, examination.skipped),
         statistics=Statistics.of(findings),
         baseline=baseline,
-        notes=[*map(presenter.text, facts.notes(trace, outcome)), *silence.notes(trace, rules, examination, presenter)],
+        notes=[
+            *map(presenter.text, run_summary.notes(trace, outcome)),
+            *silence.notes(trace, rules, examination, presenter),
+        ],
         course=course(trace, presenter),
     )
     return writable(msgspec.structs.replace(report, advice=advice(report, trace)))

@@ -1,6 +1,6 @@
 """The operations of torch by what they do to values, and its loss functions by what they expect.
 
-Names are those that torch calls them by, each spelling among them (`reading.calls` tells which is which); on a tape,
+Names are those that torch calls them by, each spelling among them (`reading.spelling` tells which is which); on a tape,
 operations have their canonical names. Source: the pages of `torch` and `torch.nn.functional`. A test holds the losses
 to what the functions do.
 """
@@ -11,13 +11,27 @@ from typing import Literal, NamedTuple
 
 JOINS = frozenset({"stack", "cat", "concat", "concatenate", "hstack", "vstack"})
 """Operations that put terms one beside the other, for a sum to come."""
+ADDITIONS = frozenset({"add", "__radd__", "add_", "__iadd__"})
 DIFFERENCES = frozenset({"sub", "subtract", "__rsub__", "rsub", "sub_", "__isub__"})
-SUMS = frozenset({"add", "__radd__", "add_", "__iadd__"}) | DIFFERENCES | JOINS
-PRODUCTS = frozenset({
-    "__imul__", "__itruediv__", "__matmul__", "__rmul__", "div", "div_", "divide", "dot", "inner", "matmul", "mul",
-    "mul_", "multiply", "mv", "true_divide",
-})  # fmt: skip
+ADDING = ADDITIONS | DIFFERENCES
+SUMS = ADDING | JOINS
+NEGATIONS = frozenset({"__neg__", "neg", "neg_", "negative", "negative_"})
+MULTIPLICATIONS = frozenset({"__imul__", "__rmul__", "mul", "mul_", "multiply"})
+DIVISIONS = frozenset({"__itruediv__", "div", "div_", "divide", "true_divide"})
+SCALING = MULTIPLICATIONS | DIVISIONS
+ARITHMETIC = ADDING | SCALING
+PRODUCTS = SCALING | {"__matmul__", "dot", "inner", "matmul", "mv"}
 """Linear as long as all factors but one are plain data."""
+EQUALITIES = frozenset({"__eq__", "__ne__", "eq", "ne", "not_equal"})
+ORDERINGS = frozenset({"__ge__", "__gt__", "__le__", "__lt__", "ge", "gt", "le", "lt"})
+COMPARISONS = EQUALITIES | ORDERINGS
+TAKES = frozenset({"__getitem__", "index_select"})
+"""Operations that take rows by their numbers."""
+PICKS = frozenset({"__getitem__", "gather", "take_along_dim"})
+"""Operations by which one value is picked from each row, as the score of a class."""
+LOOK_UPS = TAKES | PICKS
+VIEWS = frozenset({"flatten", "permute", "reshape", "squeeze", "transpose", "unsqueeze", "view"})
+"""The most usual of those that give values another shape."""
 REARRANGEMENTS = frozenset({
     "T", "__getitem__", "bfloat16", "broadcast_tensors", "broadcast_to", "chunk", "clone", "contiguous", "cpu", "cuda",
     "double", "expand", "expand_as", "flatten", "flip", "float", "gather", "half", "index_select", "mT",
@@ -31,8 +45,54 @@ MOVES = (REARRANGEMENTS | {"alias", "detach", "int", "long", "requires_grad_", "
     "mean", "nanmean", "nansum", "neg", "neg_", "negative", "sum",
 }  # fmt: skip
 """Operations the results of which hold values of their first argument, and no others."""
-DRAWS = frozenset({"bernoulli", "bernoulli_", "binomial", "multinomial", "normal", "poisson"})
-"""Operations that draw at random as one of their arguments says, and give it no gradient."""
+FOLLOWS = frozenset({"add_", "copy_", "lerp_"})
+"""Operations with which weights follow those of others, step by step."""
+CONVOLUTIONS = {
+    f"conv{transposed}{dimensions}d": dimensions for transposed in ("", "_transpose") for dimensions in (1, 2, 3)
+}
+"""With their number of spatial dimensions."""
+RECURRENT = frozenset({"gru", "lstm", "rnn_relu", "rnn_tanh"})
+SOFTMAXES = frozenset({"softmax", "gumbel_softmax", "softmin"})
+DROPOUTS = frozenset({
+    "alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "dropout_", "feature_alpha_dropout",
+    "feature_dropout",
+})  # fmt: skip
+
+
+class Draw(NamedTuple):
+    """What an operation draws at random. as_told: as one of its arguments says, which it gives no gradient."""
+
+    what: Literal["normal", "uniform", "numbers", "order", "choice", "marks", "counts"]
+    as_told: bool = False
+
+
+DRAWS = {
+    "bernoulli": Draw("marks", as_told=True),
+    "bernoulli_": Draw("marks", as_told=True),
+    "binomial": Draw("counts", as_told=True),
+    "multinomial": Draw("choice", as_told=True),
+    "normal": Draw("normal", as_told=True),
+    "normal_": Draw("normal"),
+    "poisson": Draw("counts", as_told=True),
+    "rand": Draw("uniform"),
+    "rand_like": Draw("uniform"),
+    "randint": Draw("numbers"),
+    "randn": Draw("normal"),
+    "randn_like": Draw("normal"),
+    "randperm": Draw("order"),
+    "uniform_": Draw("uniform"),
+}
+
+
+def _draws(*what: str) -> frozenset[str]:
+    return frozenset(name for name, draw in DRAWS.items() if draw.what in what)
+
+
+DRAWN_AS_TOLD = frozenset(name for name, draw in DRAWS.items() if draw.as_told)
+NORMAL_NOISE = _draws("normal")
+NOISE = _draws("normal", "uniform", "numbers")
+INDEX_DRAWS = _draws("numbers", "order", "choice")
+"""Those by which rows are chosen."""
 IGNORED = -100
 """The target that losses over classes ignore if they are told of none."""
 
@@ -84,6 +144,8 @@ def _where(**facts: object) -> frozenset[str]:
 CLASSES = _where(over_classes=True)
 BY_ELEMENT = _where(by_element=True)
 REGRESSION = _where(expects="values", by_element=True, never_negative=True, compares=True)
+DISTANCES = REGRESSION | DIFFERENCES
+"""Losses that compare by value, and the differences that those written by hand begin with."""
 COMPARING = _where(compares=True)
 LOSSES = CLASSES | REGRESSION | {"binary_cross_entropy", "binary_cross_entropy_with_logits"}
 """Those that most programs have, of any kind."""

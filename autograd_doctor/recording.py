@@ -23,7 +23,7 @@ import msgspec
 from autograd_doctor.events import all_events
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.run import RecordingDamaged, RecordingStarted, RunEnded
-from autograd_doctor.surrogates import spelt_out
+from autograd_doctor.surrogate_pairs import spelt_out
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural
 

@@ -18,9 +18,9 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from autograd_doctor.course import Course
 from autograd_doctor.findings import SEVERITIES, ExitCode, Fault, Severity
-from autograd_doctor.surrogates import spelt_out
+from autograd_doctor.run_course import Course
+from autograd_doctor.surrogate_pairs import spelt_out
 
 SCHEMA_VERSION = 2
 WITHOUT_CHECKSUM = 1

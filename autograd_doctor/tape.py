@@ -73,7 +73,7 @@ class Value(ABC):
 
 @dataclass(eq=False, slots=True)
 class Op(ABC):
-    """An operation under its canonical name (`reading.calls`), and as the program called it.
+    """An operation under its canonical name (`reading.spelling`), and as the program called it.
 
     operands: values and plain numbers in mathematical order, those of sequences one by one. options: keywords that are
     no tensors. number: its place on the tape. module: the name of the innermost module that was running, "" in none.

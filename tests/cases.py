@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from autograd_doctor.reading.slopes import Case, Patience
+from autograd_doctor.reading.finite_differences import Case, Patience
 
 
 def custom(forward: Callable[..., Any], backward: Callable[..., Any]) -> Callable[..., Any]:

@@ -119,7 +119,7 @@ def check_program(
         return engine.judge(
             trace,
             chosen,
-            {rule.code: rule.tunables for rule in chosen},
+            {rule.code: rule.defaults for rule in chosen},
             target=plan.target,
             fail_on="error",
             min_steps=1,

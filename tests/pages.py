@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
-from autograd_doctor.course import Course, Flow, FlowRow, Lane, ModuleRow, Moment, Series, Timeline, told
 from autograd_doctor.findings import Edit, Fix
 from autograd_doctor.report import Assumed, OptimizerFacts, Report, Suppression
+from autograd_doctor.run_course import Course, Flow, FlowRow, Lane, ModuleRow, Moment, Series, Timeline, told
 from tests.reports import sick
 
 HOSTILE = (

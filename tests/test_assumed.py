@@ -30,7 +30,7 @@ from autograd_doctor.report import Report
 from autograd_doctor.rules import all_rules
 from autograd_doctor.runner import synthetic
 from autograd_doctor.runner.assuming import assume
-from autograd_doctor.runner.outputs import entry, tensors
+from autograd_doctor.runner.model_outputs import entry, tensors
 from tests.harness import assert_findings, assert_healthy, check_by_command, marks, plan_for, record
 
 MODELS = Path(__file__).parent / "models"
@@ -278,7 +278,7 @@ def checked(program: Path) -> tuple[Report, str]:
             outcome = record(plan, cwd=folder, log=folder / "second.txt")
             trace = recording.load(Path(plan.trace))
         assert again(plan, trace) is None
-        tunables = {rule.code: rule.tunables for rule in rules}
+        tunables = {rule.code: rule.defaults for rule in rules}
         report = engine.judge(trace, rules, tunables, target=target, fail_on="error", min_steps=1, outcome=outcome)
         return report, (folder / "second.txt").read_text() if found else ""
 

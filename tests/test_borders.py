@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
 import re
 import subprocess
@@ -89,8 +90,8 @@ MAY_IMPORT = {
     "tape": {"findings"},
     "taping": {"events", "findings", "tape"},
     "trace": {"events", "tape", "taping"},
-    "surrogates": set(),
-    "recording": {"events", "surrogates", "trace", "wording"},
+    "surrogate_pairs": set(),
+    "recording": {"events", "surrogate_pairs", "trace", "wording"},
     # In the child, which is the only side that knows torch.
     "reading": {"clock", "events", "findings", "operations", "tape"},
     "signals": {"reading"},
@@ -111,14 +112,13 @@ MAY_IMPORT = {
         *("ranks", "recording", "signals"),
     },
     # From a trace to a report.
-    "course": set(),
-    "views": {"course", "events", "findings", "tape", "trace", "wording"},
+    "run_course": set(),
+    "views": {"events", "findings", "operations", "run_course", "tape", "trace", "wording"},
     "rules": {"events", "findings", "operations", "tape", "trace", "views", "wording"},
-    "report": {"course", "findings", "surrogates"},
+    "report": {"findings", "run_course", "surrogate_pairs"},
     "judging": {
         *(
             "accepted",
-            "course",
             "events",
             "findings",
             "mistakes",
@@ -126,6 +126,7 @@ MAY_IMPORT = {
             "plan",
             "report",
             "rules",
+            "run_course",
             "trace",
             "views",
         ),
@@ -146,7 +147,7 @@ MAY_IMPORT = {
             "views",
         ),
     },
-    "renderers": {"course", "findings", "judging", "notebook", "report", "rules", "wording"},
+    "renderers": {"findings", "judging", "notebook", "report", "rules", "run_course", "wording"},
     # What the person asks for.
     "config": {"accepted", "config_file", "mistakes", "plan"},
     "target": {"mistakes", "notebook", "plan"},
@@ -205,10 +206,70 @@ def test_layers_hold_no_circle() -> None:
         placed |= ready
 
 
+ONE_NOTION = {
+    # A seam, and the instrument that listens to it.
+    "signals instruments": "checkpoints clipping flags grad_modes hooks loaders modules optimizers schedulers seeds",
+    # How something is read, and who reads it.
+    "reading instruments": "axes functional_modes layers memory padding",
+    "reading signals": "distributions",
+    # What is stated, and what rules and pages see of it.
+    "events views": "connectivity losses",
+    "instruments views": "learning loss_terms targets",
+    "events instruments views": "tapes",
+    "reading instruments views": "pairs",
+    "reading views": "module_tree",
+    "runner views": "crash",
+    # What there is, and who makes it or goes on with it.
+    "events runner": "run",
+    "tape.py instruments": "tape",
+    "operations.py signals": "operations",
+    "run_course.py judging": "run_course",
+    "judging command": "verdict",
+    "command api": "checking",
+    "wording.py renderers": "wording",
+}
+"""Base names that several layers share, because one serves the other."""
+
+
+def test_a_base_name_of_several_layers_has_one_meaning() -> None:
+    layers: dict[str, list[str]] = {}
+    for path in _modules(PACKAGE):
+        if not path.stem.startswith("__"):
+            layers.setdefault(path.stem, []).append(path.relative_to(PACKAGE).parts[0])
+    shared = {name: sorted(found) for name, found in layers.items() if len(found) > 1}
+    allowed = {name: sorted(found.split()) for found, names in ONE_NOTION.items() for name in names.split()}
+    assert shared == allowed
+
+
+def test_no_table_of_operations_is_listed_twice() -> None:
+    """What two files know of operations is a kind of `operations`; a rule may have tables of its own."""
+    listed: dict[frozenset[str], dict[int, str]] = {}
+    for path in (
+        PACKAGE / "operations.py",
+        *(each for layer in ("reading", "instruments", "views") for each in _modules(PACKAGE / layer)),
+    ):
+        module = importlib.import_module(_dotted(path))
+        for name in re.findall(r"^(\w+) = ", path.read_text(encoding="utf-8"), re.MULTILINE):
+            table = getattr(module, name, None)
+            if isinstance(table, frozenset) and len(table) > 1:
+                listed.setdefault(table, {})[id(table)] = f"{_dotted(path)}.{name}"
+    assert [sorted(places.values()) for places in listed.values() if len(places) > 1] == []
+
+
 def test_no_file_imports_for_type_checking_only() -> None:
     """That would hide a circle."""
     for path in _modules(PACKAGE):
         assert "TYPE_CHECKING" not in path.read_text(encoding="utf-8"), path.relative_to(ROOT)
+
+
+def test_no_file_is_exempt_from_the_type_checker() -> None:
+    """What cannot be typed, as `ctx` of a custom function, is one example: `typing.no_type_check`."""
+    exempt = [
+        path.relative_to(ROOT).as_posix()
+        for path in _modules(PACKAGE)
+        if re.search(r"^# *mypy:", path.read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+    assert exempt == []
 
 
 # ---------------------------------------------------------------------------------------------- rules and instruments
@@ -247,6 +308,23 @@ def test_rule_has_examples_with_one_marked_line_in_each_bad_one(rule: Rule) -> N
         assert marks(body_of(example)) == [], example.__name__
     for example in (*rule.bad, *rule.good):
         compile(body_of(example), example.__name__, "exec")
+
+
+@RULES
+def test_every_tunable_of_a_rule_has_a_meaning_and_a_source(rule: Rule) -> None:
+    for name, tunable in rule.tunables.items():
+        assert re.fullmatch(r"[a-z`].{9,}[^.]", tunable.meaning), name
+        assert re.fullmatch(r"(chosen|measured|published|arithmetic|PyTorch): .{10,}[^.]", tunable.source), name
+
+
+@RULES
+def test_rule_reads_its_tunables_and_no_others(rule: Rule) -> None:
+    tree = ast.parse(Path(inspect.getfile(rule.examine)).read_text(encoding="utf-8"))
+    reads = (
+        node for node in ast.walk(tree) if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "tunables"
+    )
+    inside = (node for read in reads for node in ast.walk(read.slice) if isinstance(node, ast.Constant))
+    assert {node.value for node in inside} == set(rule.tunables)
 
 
 @RULES

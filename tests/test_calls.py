@@ -111,7 +111,7 @@ def check(name: str, *sets: str) -> Report:
     target, call = calls.call(name, sets)
     plan = plan_for(Path(name), Path.cwd(), target=target, call=call)
     outcome = record(plan, cwd=Path.cwd(), log=Path("log"))
-    tunables = {rule.code: rule.tunables for rule in all_rules()}
+    tunables = {rule.code: rule.defaults for rule in all_rules()}
     trace = recording.load(Path(plan.trace))
     return engine.judge(trace, all_rules(), tunables, target=target, fail_on="error", min_steps=1, outcome=outcome)
 

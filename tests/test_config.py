@@ -18,7 +18,7 @@ from autograd_doctor.config import Invocation, Loaded, Settings
 from autograd_doctor.findings import Finding
 from autograd_doctor.mistakes import Mistake
 from autograd_doctor.plan import Plan
-from autograd_doctor.rules import Rule
+from autograd_doctor.rules import Rule, Tunable
 from autograd_doctor.settings import selection
 
 CONFIGS = Path(__file__).parent.parent / "configs"
@@ -344,9 +344,10 @@ def rule(code: str, name: str, **tunables: float) -> Rule:
     def examine(*_: object) -> list[Finding]:
         return []
 
+    documented = {name: Tunable(value, "what it means", "chosen: why") for name, value in tunables.items()}
     prose = dict.fromkeys(("title", "observes", "why", "fix", "fine"), "text")
     return Rule(
-        code=code, name=name, severity="error", needs=(), examine=examine, bad=(), good=(), tunables=tunables, **prose
+        code=code, name=name, severity="error", needs=(), examine=examine, bad=(), good=(), tunables=documented, **prose
     )
 
 
@@ -408,7 +409,7 @@ def test_tunables_are_the_rules_own_and_what_the_settings_say() -> None:
     wanted = Settings(rules={"missing-zero-grad": {"ratio": 2}})
     values = selection.tunables(Loaded(wanted, {}, None), CATALOGUE)
     assert values == {"AD101": {"ratio": 2}, "AD102": {}, "AD201": {}}
-    assert CATALOGUE[0].tunables == {"ratio": 0.5}
+    assert CATALOGUE[0].defaults == {"ratio": 0.5}
 
 
 @pytest.mark.parametrize(

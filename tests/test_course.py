@@ -7,7 +7,6 @@ import math
 import msgspec
 import pytest
 
-from autograd_doctor.course import Course, told
 from autograd_doctor.events.cycle import GradientsClipped
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.numerics import LossesFollowed, UnitsCounted
@@ -15,8 +14,9 @@ from autograd_doctor.events.run import LightStepsCounted, ProgramRaised
 from autograd_doctor.events.steps import MemoryMeasured
 from autograd_doctor.events.subjects import ModulePart
 from autograd_doctor.findings import Location
-from autograd_doctor.judging.course import course
 from autograd_doctor.judging.presentation import Presenter
+from autograd_doctor.judging.run_course import course
+from autograd_doctor.run_course import Course, told
 from autograd_doctor.trace import Trace
 from autograd_doctor.views import flow as flows
 from autograd_doctor.views.flow import flow

@@ -26,7 +26,7 @@ from autograd_doctor.judging.presentation import Presenter
 from autograd_doctor.notebook import cell_file
 from autograd_doctor.plan import Outcome, Target
 from autograd_doctor.report import Report, to_json
-from autograd_doctor.rules import Tunables
+from autograd_doctor.rules import Tunable, Tunables
 from autograd_doctor.trace import Trace
 
 EVALUATED = ForwardRan(module=1, location=None, training=False, grad_enabled=False)
@@ -54,7 +54,8 @@ def test_a_rule_gets_its_defaults_and_the_tunables_that_replace_them() -> None:
         seen.append(dict(tunables))
         yield from ()
 
-    judged(training(), rule(examine=examine, tunables={"steps": 3, "share": 0.5}), tunables={"AD101": {"steps": 7}})
+    own = {"steps": Tunable(3, "fewest steps", "chosen: why"), "share": Tunable(0.5, "smallest share", "chosen: why")}
+    judged(training(), rule(examine=examine, tunables=own), tunables={"AD101": {"steps": 7}})
     assert seen == [{"steps": 7, "share": 0.5}]
 
 

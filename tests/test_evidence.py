@@ -15,7 +15,7 @@ import pytest
 
 from autograd_doctor import recording
 from autograd_doctor.events.run import ProgramRaised
-from autograd_doctor.judging import facts
+from autograd_doctor.judging import run_summary
 from tests.harness import ROOT, check_by_command, check_program, recorded
 
 TRAINS = """
@@ -254,7 +254,7 @@ def test_a_program_that_closes_all_descriptors_loses_nothing_of_its_own_or_ours(
         train()
     """
     with recorded(program(then)) as (trace, plan, outcome):
-        assert facts.run_facts(trace, outcome).steps == 18
+        assert run_summary.run_facts(trace, outcome).steps == 18
         assert recording.missing(trace) == []
         assert (Path(plan.trace).parent / "output.txt").read_text().splitlines()[-1] == "mine"
         assert outcome.exit_code == 0

@@ -12,11 +12,11 @@ import msgspec
 import pytest
 from hypothesis import example, given, settings
 
-from autograd_doctor.course import Course
 from autograd_doctor.renderers import render
 from autograd_doctor.renderers.printable import printable
 from autograd_doctor.renderers.wording import summary
 from autograd_doctor.report import Report
+from autograd_doctor.run_course import Course
 from tests.pages import HOSTILE, crowded, curves, drawing, saying
 from tests.reports import REPORTS, healthy
 

@@ -10,7 +10,8 @@ import pytest
 import torch
 from torch.nn import functional
 
-from autograd_doctor.operations import CATALOGUE, CLASSES, COMPARING, LOSSES, NEVER_NEGATIVE, REGRESSION
+from autograd_doctor import operations
+from autograd_doctor.operations import CATALOGUE, CLASSES, COMPARING, DRAWS, LOSSES, NEVER_NEGATIVE, REGRESSION
 
 Given = Callable[[], tuple[Any, ...]]
 
@@ -100,3 +101,30 @@ def test_what_is_derived_from_it() -> None:
     assert {"huber_loss", "l1_loss", "mse_loss", "smooth_l1_loss"} == REGRESSION
     assert REGRESSION < LOSSES < COMPARING
     assert "nll_loss" not in NEVER_NEGATIVE
+
+
+# ------------------------------------------------------------------------------------------------------- other kinds
+
+
+KINDS = {name: kind for name, kind in vars(operations).items() if isinstance(kind, frozenset | dict) and name.isupper()}
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_operations_of_a_kind_are_torchs(kind: str) -> None:
+    known = set(dir(torch)) | set(dir(torch.Tensor)) | set(dir(functional)) | set(dir(torch._C._nn))
+    assert [name for name in KINDS[kind] if name not in known and not hasattr(torch.ops.aten, name)] == []
+
+
+@pytest.mark.parametrize("name", sorted(DRAWS))
+def test_a_draw_gives_other_numbers_the_next_time(name: str) -> None:
+    given: dict[str, tuple[Any, ...]] = {
+        "binomial": (torch.full((50,), 9.0), torch.full((50,), 0.5)),
+        "multinomial": (torch.ones(50), 20),
+        "normal": (torch.zeros(50), 1.0),
+        "randint": (0, 9, (50,)),
+    }
+    needs_tensor = name.endswith(("_", "_like")) or name in ("bernoulli", "poisson")
+    arguments = given.get(name, (torch.full((50,), 0.5) if needs_tensor else 50,))
+    draw = getattr(torch, name, None) or getattr(torch.Tensor, name)
+    first, second = draw(*arguments).clone(), draw(*arguments)
+    assert not torch.equal(first, second)

@@ -30,6 +30,7 @@ from autograd_doctor.renderers import catalogue, formats, render, shows_unicode
 from autograd_doctor.renderers.json_ import schema
 from autograd_doctor.renderers.remarks import doubts
 from autograd_doctor.report import Place, Report, ReportedFinding, Run, Verdict
+from autograd_doctor.rules import Tunable
 
 SCHEMA = Path(renderers.__file__).parent / "report.schema.json"
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -77,7 +78,7 @@ def documented() -> Any:
         title="gradients of earlier steps are still there",
         observes="what each backward wrote,\nand what each step used\n\nnothing else",
         needs=(BackwardRan,),
-        tunables={"share": 0.5},
+        tunables={"share": Tunable(0.5, "smallest share of dead units", "measured: healthy models have less")},
         bad=(bad, bad_in_a_loop),
         good=(good, good_with_accumulation),
     )
@@ -92,7 +93,8 @@ def test_catalogue() -> None:
 def test_catalogue_in_json() -> None:
     (entry,) = json.loads(catalogue.rules_json([documented()]))
     assert entry["code"] == "AD101"
-    assert entry["tunables"] == {"share": 0.5}
+    share = {"default": 0.5, "meaning": "smallest share of dead units", "source": "measured: healthy models have less"}
+    assert entry["tunables"] == {"share": share}
     (page,) = json.loads(catalogue.explain_json([documented()]))
     assert page["needs"] == ["BackwardRan"]
     assert page["bad"][0] == "import torch\n\nloss = torch.ones(1)  # <- AD101\nprint(loss)\n"

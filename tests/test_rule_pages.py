@@ -60,5 +60,5 @@ def test_settings_that_pages_show_are_understood(tmp_path: Path) -> None:
         file = tmp_path / "autograd_doctor.yaml"
         file.write_text("\n".join(shown), encoding="utf-8")
         loaded = config.load({}, folder=tmp_path, environment={}, file=file)
-        assert selection.tunables(loaded, RULES)[rule.code] == rule.tunables
+        assert selection.tunables(loaded, RULES)[rule.code] == rule.defaults
         assert [entry.code for entry, _ in loaded.ignored_findings] == [rule.code]

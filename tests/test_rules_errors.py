@@ -37,7 +37,7 @@ def at(line: int) -> Location:
 
 def findings(code: str, *events: Event) -> list[Finding]:
     rule: Rule = RULES[code]
-    return list(rule.examine(Trace.of_events(*events), rule.tunables))
+    return list(rule.examine(Trace.of_events(*events), rule.defaults))
 
 
 def facts(name: str = "", shape: tuple[int, ...] = (), **more: Any) -> TensorFacts:

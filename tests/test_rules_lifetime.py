@@ -42,7 +42,7 @@ def at(line: int) -> Location:
 
 
 def findings(rule: Rule, *events: Event) -> list[Finding]:
-    return list(rule.examine(Trace.of_events(*events), rule.tunables))
+    return list(rule.examine(Trace.of_events(*events), rule.defaults))
 
 
 def survivor(**facts: Any) -> Survivor:

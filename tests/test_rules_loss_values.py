@@ -485,4 +485,4 @@ LATE = [math.exp(-step / 20) for step in range(60)]
     ids=["at once", "late", "steadily", "slower and slower", "not seen for long", "came back"],
 )
 def test_a_loss_that_runs_away_below_zero(losses: list[float], told: bool) -> None:
-    assert loss_without_bound._runs_away(list(enumerate(losses)), loss_without_bound.RULE.tunables) == told
+    assert loss_without_bound._runs_away(list(enumerate(losses)), loss_without_bound.RULE.defaults) == told

@@ -54,7 +54,7 @@ def line(number: int) -> Location:
 
 
 def judge(rule: Rule, events: Sequence[Event], **tunables: float) -> list[Finding]:
-    return list(rule.examine(Trace(tuple(events)), {**rule.tunables, **tunables}))
+    return list(rule.examine(Trace(tuple(events)), {**rule.defaults, **tunables}))
 
 
 def built(optimizer: int = 0, *, at: int = BUILD, lr: float = 0.1, **fields: object) -> OptimizerBuilt:

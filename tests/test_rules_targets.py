@@ -191,10 +191,11 @@ def test_targets_that_are_too_far_away() -> None:
 
 
 def test_second_derivatives_that_are_zero_in_several_steps() -> None:
-    def flat(step: int) -> FlatDerivative:
+    def flat(step: int, values: int = 64) -> FlatDerivative:
         places = {"taken_at": at(8), "activation_at": at(9)}
-        return FlatDerivative(step=step, location=at(9), operation="relu", values=64, **places)
+        return FlatDerivative(step=step, location=at(9), operation="relu", values=values, **places)
 
     (finding,) = examined(second_derivative_zero.RULE, steps(3, {0: 1.0}), flat(0), flat(0), flat(1))
     assert (finding.step_count, [each.location for each in finding.related]) == (2, [at(8)])
     assert examined(second_derivative_zero.RULE, steps(3, {0: 1.0}), flat(0), flat(0)) == []
+    assert examined(second_derivative_zero.RULE, steps(3, {0: 1.0}), flat(0, values=3), flat(1, values=3)) == []

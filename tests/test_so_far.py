@@ -24,9 +24,9 @@ def left_early(trace: Trace) -> Trace:
 @pytest.mark.parametrize(("rule", "example"), CLAIMS, ids=[f"{rule.code}-{bad.__name__}" for rule, bad in CLAIMS])
 def test_what_may_still_change_is_no_certain_error(rule: Rule, example: Callable[[], None]) -> None:
     with recorded(body_of(example), rules=[rule]) as (trace, _, _):
-        ended = list(rule.examine(trace, rule.tunables))
+        ended = list(rule.examine(trace, rule.defaults))
         early = left_early(trace)
-        for finding in rule.examine(early, rule.tunables):
+        for finding in rule.examine(early, rule.defaults):
             hedged = SO_FAR in finding.notes
             assert hedged or not may_learn_later(early, finding.parameters)
             assert not hedged or (finding.severity != "error" and finding.confidence != "high")

@@ -10,7 +10,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from autograd_doctor.reading.calls import _SAME, in_order, spelt
+from autograd_doctor.reading.spelling import _SAME, in_order, spelt
 
 X, Y = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[2.0, 3.0], [2.0, 5.0]])
 Spelt = Callable[[torch.Tensor, torch.Tensor], Any]

@@ -172,14 +172,14 @@ def picked(index: Value, *, shape: tuple[int, ...] = (32, 4)) -> Trace:
     ids=["a mask", "any rows", "whole numbers before", "few rows", "a table of two", "of data"],
 )
 def test_masks_used_as_an_index(trace: Trace, count: int) -> None:
-    assert len(list(mask_used_as_index.examine(trace, mask_used_as_index.RULE.tunables))) == count
+    assert len(list(mask_used_as_index.examine(trace, mask_used_as_index.RULE.defaults))) == count
 
 
 def test_a_step_in_which_a_line_has_two_structures_counts_once() -> None:
     one, other = picked(mask()), picked(mask())
     (sealed,), (again,) = other.of(TapeSealed), other.of(TapeSeenAgain)
     second = (msgspec.structs.replace(sealed, tape=1), msgspec.structs.replace(again, tape=1))
-    (found,) = mask_used_as_index.examine(Trace.of_events(*one.events, *second), mask_used_as_index.RULE.tunables)
+    (found,) = mask_used_as_index.examine(Trace.of_events(*one.events, *second), mask_used_as_index.RULE.defaults)
     assert found.step_count == 4
 
 
@@ -189,10 +189,10 @@ def test_what_was_chosen_goes_on_without_its_gradient() -> None:
     looked_up = made("embedding", codes, nearest, shape=(8, 3))
     decoded = made("linear", looked_up, given(3, 3, values=0b100), shape=(8, 3))
     alone = made("add", made("mse_loss", looked_up, encoded), made("mse_loss", decoded, data(8, 3)))
-    (found,) = straight_through_missing.examine(tape(alone), straight_through_missing.RULE.tunables)
+    (found,) = straight_through_missing.examine(tape(alone), straight_through_missing.RULE.defaults)
     assert found.parameters == (0,)
     both = made("add", alone, made("mse_loss", made("linear", encoded, given(3, 3), shape=(8, 3)), data(8, 3)))
-    assert not list(straight_through_missing.examine(tape(both), straight_through_missing.RULE.tunables))
+    assert not list(straight_through_missing.examine(tape(both), straight_through_missing.RULE.defaults))
 
 
 def test_a_saved_trace_is_judged_by_a_rule_on_tapes(tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_a_saved_trace_is_judged_by_a_rule_on_tapes(tmp_path: Path) -> None:
     script.write_text(body_of(mask_used_as_index.bad), encoding="utf-8")
     check_by_command(script, "--save-trace", str(saved))
     kept = load(saved)
-    (found,) = mask_used_as_index.examine(kept, mask_used_as_index.RULE.tunables)
+    (found,) = mask_used_as_index.examine(kept, mask_used_as_index.RULE.defaults)
     assert found.location is not None
     assert marks(body_of(mask_used_as_index.bad)) == [("AD635", found.location.line)]
 

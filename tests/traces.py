@@ -23,7 +23,7 @@ LACKS_GRAPH = "RuntimeError: element 0 of tensors does not require grad and does
 def examined(rule: Rule, *happened: Event | Iterable[Event]) -> list[Finding]:
     """What a rule, with its default tunables, finds in a trace of these events."""
     events = [event for item in happened for event in ((item,) if isinstance(item, Event) else item)]
-    return list(rule.examine(Trace.of_events(*events), rule.tunables))
+    return list(rule.examine(Trace.of_events(*events), rule.defaults))
 
 
 def in_order(*happened: Event | Iterable[Event]) -> list[Event]:

@@ -13,7 +13,7 @@ from autograd_doctor.findings import Location
 
 
 class CopyKept(Event, frozen=True):
-    """A model that nothing trains was called while others learned, and something gave it new weights every so often.
+    """A model that nothing trains was called while others learned, and something gave it new weights.
 
     location: the newest line that called it. written_at: that was last seen to write to it, if one was. changes: how
     often its weights had changed from one look to the next; longest: the most steps that were between two changes.

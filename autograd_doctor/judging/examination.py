@@ -43,7 +43,7 @@ def examine(trace: Trace, rules: Sequence[Rule], tunables: Mapping[str, Mapping[
             continue
         obstacle = coverage.obstacle(rule)
         if obstacle is None or not obstacle.blind:
-            _apply(rule, trace, {**rule.tunables, **tunables.get(rule.code, {})}, examination)
+            _apply(rule, trace, {**rule.defaults, **tunables.get(rule.code, {})}, examination)
         if obstacle and rule.code not in examination.crashed:
             _discount(rule, obstacle, examination)
     return examination

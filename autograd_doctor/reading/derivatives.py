@@ -10,11 +10,11 @@ import torch
 from torch.autograd import gradcheck, gradgradcheck
 
 from autograd_doctor.reading.estimators import estimated
+from autograd_doctor.reading.finite_differences import Case, Slopes, slopes
 from autograd_doctor.reading.held import doubled
 from autograd_doctor.reading.iterates import held_slopes
 from autograd_doctor.reading.slips import slip
-from autograd_doctor.reading.slopes import Case, Slopes, slopes
-from autograd_doctor.reading.surrogates import purpose
+from autograd_doctor.reading.surrogate_gradients import purpose
 from autograd_doctor.reading.trials import alone
 
 _MOST_CUT, _MOST_WHOLE = 160, 512
@@ -28,7 +28,7 @@ _SECOND_ABSOLUTE, _SECOND_RELATIVE = 1e-4, 1e-2
 
 _DIRECTIONS, _ALONG = 3, 1e-6
 _AGREE_RELATIVE, _AGREE_OF_NORM = 1e-2, 1e-3
-"""As for single entries (`slopes.near`)."""
+"""As for single entries (`finite_differences.near`)."""
 _FINE_STEPS, _STEP = 8, 1e-5
 _PARTIAL = "the derivative through the last rounds of the forward's loop"
 

@@ -6,10 +6,11 @@ and Welling, Auto-Encoding Variational Bayes, 2014, appendix B).
 
 from __future__ import annotations
 
+from autograd_doctor.operations import SCALING
 from autograd_doctor.tape import Op, Value
 
 _CURVES = {"exp": "exp", "expm1": "exp", "log": "log"}
-_SCALES = frozenset({"div", "mul", "neg"})
+_SCALES = SCALING | {"neg"}
 _MOST_PARTS = 64
 
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 
+from autograd_doctor.reading.finite_differences import Case, Slopes, jacobian, near, slopes
 from autograd_doctor.reading.slips import factor_of
-from autograd_doctor.reading.slopes import Case, Slopes, jacobian, near, slopes
 
 _INCOMING = (1.375, 2.0**10, 2.0**-20)
 """Gradients that come in beside 1. The first is no power of two: rounding to fewer digits commutes with those."""

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import torch
 from torch.overrides import TorchFunctionMode
 
+from autograd_doctor.reading.finite_differences import Case, Slopes, against, near
 from autograd_doctor.reading.places import Place, place
-from autograd_doctor.reading.slopes import Case, Slopes, against, near
 
 _ROUNDS = 4
 """An operation that runs as often, at one place, is repeated."""

@@ -7,9 +7,6 @@ from typing import Any
 
 import torch
 
-PICKS = frozenset({"__getitem__", "gather", "take_along_dim"})
-"""Operations by which the score of one class is picked from each row."""
-
 
 def operands_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[torch.Tensor, torch.Tensor] | None:
     """The prediction and the target of a loss function, None where they are no tensors."""

@@ -26,7 +26,7 @@ _MOST_STATE = 64 * 2**20
 _MOST_INPUT = 16 * 2**20
 _MOST_THINGS = 20_000
 """Objects that the modules hold beside those, configurations for instance."""
-_PARTS = ("_parameters", "_buffers", "_modules")
+PARTS = ("_parameters", "_buffers", "_modules")
 _TRAINING = ("torch.optim", "torch.amp")
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks")
 _COPYING = ("__deepcopy__", "__copy__", "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__")
@@ -67,7 +67,7 @@ def _obstacle_in(module: nn.Module, registered: set[int]) -> str:
         return "the program watches its calls by hooks"
     if _is_torchs(kind):
         return ""
-    left_out = {*_PARTS, *_owners(module)}
+    left_out = {*PARTS, *_owners(module)}
     held = {name: value for name, value in kept.items() if name not in left_out}
     if (odd := next(_odd_things(held, registered), None)) is not None:
         return f"it holds {odd}, and copying that may do more"
@@ -83,7 +83,7 @@ def _owners(module: nn.Module) -> Iterator[str]:
     `LightningModule` does.
     """
     for name, value in attributes(module).items():
-        if name in _PARTS or is_a(value, (nn.Module, torch.Tensor, *_PLAIN)):
+        if name in PARTS or is_a(value, (nn.Module, torch.Tensor, *_PLAIN)):
             continue
         if type(value).__module__.startswith(_TRAINING) or any(thing is module for thing in _reached(value)):
             yield name

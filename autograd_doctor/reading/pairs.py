@@ -6,17 +6,15 @@ from collections.abc import Sequence
 
 import torch
 
-from autograd_doctor.operations import BY_ELEMENT, JOINS, PRODUCTS, SUMS
+from autograd_doctor.operations import ADDING, BY_ELEMENT, EQUALITIES, NEGATIONS, SCALING
 from autograd_doctor.reading.provenance import address
-from autograd_doctor.reading.signs import NEGATIONS
 
-COMPARISONS = frozenset({"__eq__", "__ne__", "eq", "ne", "not_equal"})
 _ARITHMETIC = frozenset({
     "__radd__", "__rdiv__", "__rmul__", "__rpow__", "__rsub__", "__rtruediv__", "add", "arctan2", "atan2", "copysign",
     "fmax", "fmin", "hypot", "logaddexp", "max", "maximum", "min", "minimum", "pow", "rsub", "sub", "subtract",
     "true_divide", "xlogy",
-}) | (PRODUCTS - {"__matmul__", "dot", "inner", "matmul", "mv"})  # fmt: skip
-COMBINES = COMPARISONS | BY_ELEMENT | _ARITHMETIC
+}) | SCALING  # fmt: skip
+COMBINES = EQUALITIES | BY_ELEMENT | _ARITHMETIC
 """Operations that take two tensors in element by element."""
 _CURVES = frozenset({
     "abs", "clamp", "clamp_max", "clamp_min", "clip", "cos", "cosh", "elu", "erf", "exp", "expm1", "ge", "gt", "le",
@@ -27,10 +25,6 @@ ELEMENTWISE = COMBINES | _CURVES | {f"{name}_" for name in _CURVES} | {
     "__abs__", "__ipow__", "__neg__", "__pow__", "log_sigmoid", "softplus", "where",
 }  # fmt: skip
 """Operations that work on each value by itself."""
-ADDING = SUMS - JOINS
-SCALING = frozenset(
-    {"__imul__", "__itruediv__", "__rmul__", "div", "div_", "divide", "mul", "mul_", "multiply", "true_divide"}
-)
 AVERAGES = frozenset({"mean", "nanmean"})
 SMALLEST_OR_LARGEST = frozenset({"max", "min"})
 """Of two tensors value by value; of one tensor, a single one of its values."""

@@ -10,11 +10,11 @@ from typing import Any
 import torch
 
 from autograd_doctor.events.losses import Shaping
-from autograd_doctor.operations import DIFFERENCES, PRODUCTS
+from autograd_doctor.operations import DIFFERENCES, DROPOUTS, PRODUCTS, SOFTMAXES
 from autograd_doctor.reading.operation_kinds import changes_input
 from autograd_doctor.reading.places import Place, locate
 
-_DROPOUTS = frozenset({"alpha_dropout", "dropout", "feature_alpha_dropout", "feature_dropout", "nan_to_num"})
+_KEEPS = DROPOUTS | {"nan_to_num"}
 """Operations that leave most values about where they are."""
 _CLAMPS = frozenset({"clamp", "clamp_max", "clamp_min", "clip"})
 """Operations that leave values of a bounded range about where they are."""
@@ -30,7 +30,7 @@ _BOUNDS = {
     "tanh": _BOTH, "softsign": _BOTH, "relu": _POSITIVE, "relu6": (0.0, 6.0), "softplus": _POSITIVE, "exp": _POSITIVE,
     "log_softmax": _NEGATIVE, "logsigmoid": _NEGATIVE,
 }  # fmt: skip
-_OVER_A_DIMENSION = frozenset({"softmax", "gumbel_softmax", "softmin", "log_softmax", "logsumexp"})
+_OVER_A_DIMENSION = SOFTMAXES | {"log_softmax", "logsumexp"}
 _NAMES = {"expit": "sigmoid", "log_sigmoid": "logsigmoid", "sin_": "sin"}
 
 
@@ -92,7 +92,7 @@ def shaped(
     subtracted: what shaped the second input; a log-softmax may be written as the difference that it is.
     """
     operation = canonical(name)
-    if before is not None and operation in _DROPOUTS:
+    if before is not None and operation in _KEEPS:
         return before
     if before is not None and before.is_bounded and (operation in _CLAMPS or _adds_epsilon(operation, args)):
         return before

@@ -8,10 +8,8 @@ import torch
 
 from autograd_doctor.reading.tensor_facts import readable
 
-NEGATIONS = frozenset({"__neg__", "neg", "neg_", "negative", "negative_"})
 REVERSED = frozenset({"rsub", "__rsub__"})
 """Differences that begin with their second operand."""
-DIVISIONS = frozenset({"__itruediv__", "div", "div_", "divide", "true_divide"})
 
 
 def sign_of(factor: Any) -> int:

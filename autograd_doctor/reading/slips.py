@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import torch
 
-from autograd_doctor.reading.slopes import Slopes, near
+from autograd_doctor.reading.finite_differences import Slopes, near
 
 _NEGLIGIBLE = 1e-3
 """Entries below this part of the largest tell nothing of a relation."""

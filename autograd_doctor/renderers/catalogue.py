@@ -17,12 +17,12 @@ import msgspec
 from msgspec import Struct
 from rich.text import Text
 
-from autograd_doctor.findings import Number, Severity
+from autograd_doctor.findings import Severity
 from autograd_doctor.renderers import MIN_WIDTH, Options
 from autograd_doctor.renderers.canvas import FAINT, SEVERITY_STYLES, Canvas
 from autograd_doctor.renderers.drawing import highlighted
 from autograd_doctor.renderers.printable import code_line
-from autograd_doctor.rules import Example, Rule
+from autograd_doctor.rules import Example, Rule, Tunable
 from autograd_doctor.wording import plural
 
 _HUNDREDS = {
@@ -79,7 +79,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     severity: Severity
     title: str
     needs_phases: tuple[str, ...]
-    tunables: dict[str, Number]
+    tunables: dict[str, Tunable]
 
 
 class Page(Entry, frozen=True, kw_only=True):
@@ -203,9 +203,13 @@ def _fine(rule: Rule) -> str:
 def _options(rule: Rule) -> str:
     if not rule.tunables:
         return ""
-    first = next(iter(rule.tunables))
-    example = f"To change one, in the settings: `rules: {{{rule.code}: {{{first}: {rule.tunables[first]}}}}}`."
-    return "\n\n".join([*(f"- `{name}` = {value}" for name, value in rule.tunables.items()), example])
+    name, first = next(iter(rule.tunables.items()))
+    example = f"To change one, in the settings: `rules: {{{rule.code}: {{{name}: {first.default}}}}}`."
+    return "\n\n".join([*(_option(*each) for each in rule.tunables.items()), example])
+
+
+def _option(name: str, tunable: Tunable) -> str:
+    return f"- `{name}` = {tunable.default}: {tunable.meaning}. {_sentence(tunable.source)}"
 
 
 def _silencing(rule: Rule) -> str:
@@ -227,7 +231,8 @@ def _section(canvas: Canvas, section: Section) -> Iterator[Text]:
     yield Text("")
     yield Text(section.heading.lower(), style="bold cyan")
     for paragraph in inspect.cleandoc(section.prose).split("\n\n"):
-        yield from canvas.beside(Text("  "), canvas.prose(" ".join(paragraph.split())))
+        mark = "- " if paragraph.startswith("- ") else ""
+        yield from canvas.beside(Text(f"  {mark}"), canvas.prose(" ".join(paragraph.removeprefix(mark).split())))
     if section.program:
         yield Text("")
         yield from _program(canvas, section.program)

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from autograd_doctor.renderers import Options
 from autograd_doctor.renderers.canvas import FAINT, GOOD, SEVERITY_STYLES, Canvas
-from autograd_doctor.renderers.detail import finding_lines
+from autograd_doctor.renderers.one_finding import finding_lines
 from autograd_doctor.renderers.printable import one_line, printable
 from autograd_doctor.renderers.remarks import command, is_function, remarks
 from autograd_doctor.renderers.wording import SUMMARY, listed, machine, stopped, summary

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from autograd_doctor.renderers import Options
 from autograd_doctor.renderers.canvas import Canvas
-from autograd_doctor.renderers.detail import places_of
 from autograd_doctor.renderers.markdown_text import code, fenced, prose
+from autograd_doctor.renderers.one_finding import places_of
 from autograd_doctor.renderers.remarks import command, doubts, remarks, subject_of
 from autograd_doctor.renderers.spots import spot
 from autograd_doctor.renderers.wording import machine, measured, summary, was_judged

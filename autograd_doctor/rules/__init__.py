@@ -30,11 +30,29 @@ from autograd_doctor.findings import (
 from autograd_doctor.trace import Trace
 
 Tunables = Mapping[str, Number]
+"""The numbers of a rule by name, as they are in force: its defaults, or what the settings say instead."""
 Example = Callable[[], None]
 Word = TypeVar("Word", Severity, Confidence)
 SO_FAR = "seen so far: the program was still running when the check ended, and may do otherwise later"
 Part = Literal["model", "data", "loss", "loop", "axes"]
 """Of a training: the model, the data, the loss, the loop with its optimizers, and which axis of data is which."""
+
+
+MORE_THAN_ONCE = "chosen: what was so once may be an exception"
+NO_BEGINNING = "chosen: fewer may be part of something else, such as a warm-up"
+
+
+@dataclass(frozen=True)
+class Tunable:
+    """A number that a rule judges by, and that settings may change.
+
+    `meaning` says what it is a limit of. `source` says where the default comes from, in one word and a reason: it was
+    `measured`, is `arithmetic`, was `published`, is that of `PyTorch`, or was `chosen`.
+    """
+
+    default: Number
+    meaning: str
+    source: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,13 +81,18 @@ class Rule:
     examine: Callable[[Trace, Tunables], Iterator[Finding]]
     bad: tuple[Example, ...]
     good: tuple[Example, ...]
-    tunables: dict[str, Number] = field(default_factory=dict)
+    tunables: dict[str, Tunable] = field(default_factory=dict)
     needs_phases: tuple[str, ...] = ("training",)
     folds: tuple[str, ...] = ()
     about: Part = "model"
     references: tuple[str, ...] = ()
     left_open: Callable[[Trace], Iterator[str]] | None = None
     lasting: bool = False
+
+    @property
+    def defaults(self) -> dict[str, Number]:
+        """Its tunables where no settings say otherwise."""
+        return {name: tunable.default for name, tunable in self.tunables.items()}
 
     def finding(
         self,

@@ -21,7 +21,7 @@ from autograd_doctor.mistakes import nearest
 from autograd_doctor.plan import OWN_OPTIMIZERS, OWN_OUTPUT, OWN_STEP, Build, LossPlan, ModelPlan, Target, own_object
 from autograd_doctor.reading.places import is_own
 from autograd_doctor.runner import synthetic
-from autograd_doctor.runner.outputs import entry
+from autograd_doctor.runner.model_outputs import entry
 from autograd_doctor.runner.program import search_first
 from autograd_doctor.runner.synthetic import Batch
 

@@ -58,11 +58,11 @@ from autograd_doctor.runner.keeper import Refused
 from autograd_doctor.runner.model_mode import ConfigMistake, ModelProgram
 from autograd_doctor.runner.notebook_program import NotebookProgram
 from autograd_doctor.runner.polite import Polite
-from autograd_doctor.runner.processes import Processes
 from autograd_doctor.runner.program import Program, become_main, load
 from autograd_doctor.runner.rank_stopping import RankStopper
 from autograd_doctor.runner.recorder import Recorder
 from autograd_doctor.runner.started import started
+from autograd_doctor.runner.started_processes import Processes
 from autograd_doctor.runner.stopping import Stop, Stopper, speaks_of_evaluation
 from autograd_doctor.signals.patches import Patches
 

@@ -53,7 +53,7 @@ def find(selector: str, catalogue: Sequence[Rule]) -> Rule:
 
 def tunables(loaded: Loaded, catalogue: Sequence[Rule]) -> dict[str, dict[str, Number]]:
     """Every rule's tunables: its own defaults, and what the settings say instead."""
-    values = {rule.code: dict(rule.tunables) for rule in catalogue}
+    values = {rule.code: rule.defaults for rule in catalogue}
     where = loaded.where("rules")
     for selector, wanted in loaded.settings.rules.items():
         rule = next((rule for rule in catalogue if selector in (rule.code, rule.name)), None)

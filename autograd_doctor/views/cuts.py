@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from autograd_doctor.events.facts import GradSwitch
 from autograd_doctor.events.steps import Cut
+from autograd_doctor.operations import COMPARISONS
 
 _HELP = {
     "detach": "remove the `detach`, or keep it only on the side that must not learn",
@@ -23,12 +24,11 @@ _KINDS = {
     "argmin": "argmax", "argsort": "argmax", "long": "cast", "int": "cast", "bool": "cast", "to": "cast",
     "type": "cast", "short": "cast", "byte": "cast",
 }  # fmt: skip
-_COMPARISONS = frozenset({"gt", "lt", "ge", "le", "eq", "ne"})
 _DEFAULT_HELP = "replace the operation by one that autograd can differentiate"
 
 
 def is_comparison(operation: str) -> bool:
-    return operation.strip("_") in _COMPARISONS
+    return operation.strip("_") in COMPARISONS
 
 
 def called(operation: str) -> str:

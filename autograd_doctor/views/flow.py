@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from autograd_doctor.course import Flow, FlowRow, told
+from autograd_doctor.run_course import Flow, FlowRow, told
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.gradients import Norms, rounds, total
 from autograd_doctor.views.thinning import height

@@ -6,26 +6,25 @@ from collections.abc import Callable, Iterator
 
 from autograd_doctor.events.losses import LossComputed, LossOperand, Shaping
 from autograd_doctor.findings import Location, Related
+from autograd_doctor.operations import CONVOLUTIONS, DISTANCES, MULTIPLICATIONS, PICKS
+from autograd_doctor.operations import SOFTMAXES as SOFTMAXES
 from autograd_doctor.trace import Trace
 
 _ROUNDING = 0.01
 """Sums of probabilities are this close to one in half precision, and nothing else is by accident, row for row."""
 
-SOFTMAXES = frozenset({"softmax", "gumbel_softmax", "softmin"})
 SIGMOIDS = frozenset({"sigmoid", "hardsigmoid"})
 SQUASHING = SIGMOIDS | {"hardtanh", "relu", "relu6", "softsign", "tanh"}
 LAYERS = frozenset({
-    "addmm", "baddbmm", "bilinear", "bmm", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
-    "einsum", "elu", "embedding", "gelu", "leaky_relu", "linear", "matmul", "__matmul__", "mm", "silu",
+    *CONVOLUTIONS, "addmm", "baddbmm", "bilinear", "bmm", "einsum", "elu", "embedding", "gelu", "leaky_relu", "linear",
+    "matmul", "__matmul__", "mm", "silu",
 })  # fmt: skip
 """Operations that give scores of any size."""
-SQUARED = (
-    "__isub__", "__rsub__", "huber_loss", "l1_loss", "mse_loss", "rsub", "smooth_l1_loss", "sub", "sub_", "subtract",
-)  # fmt: skip
+SQUARED = DISTANCES
 """Losses that compare by value, with the differences that those written by hand begin with."""
-WEIGHTED = ("__rmul__", "mul", "multiply")
+WEIGHTED = MULTIPLICATIONS
 """Products with which a cross entropy written by hand begins."""
-PICKED = ("__getitem__", "gather", "take_along_dim")
+PICKED = PICKS
 """Choices of one class for each row, with which others begin."""
 
 

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from statistics import median
 
-from autograd_doctor.course import Measured, ModuleRow, told
 from autograd_doctor.events.numerics import SaturationMeasured, UnitsCounted
 from autograd_doctor.events.subjects import ModulePart
+from autograd_doctor.run_course import Measured, ModuleRow, told
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.gradients import rounds, total
 from autograd_doctor.views.magnitudes import relative_updates

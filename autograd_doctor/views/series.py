@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 
-from autograd_doctor.course import Quantity, Series, told
 from autograd_doctor.events.cycle import GradientsClipped
 from autograd_doctor.events.steps import MemoryMeasured
 from autograd_doctor.findings import Location
+from autograd_doctor.run_course import Quantity, Series, told
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.curves import Curve, curves
 from autograd_doctor.views.gradients import gradients, total

@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from autograd_doctor.course import Lane, Moment, Timeline
 from autograd_doctor.events.connectivity import ModeSet
 from autograd_doctor.events.cycle import GradientsClipped, ScalerUsed, SchedulerStepped
 from autograd_doctor.events.data import StateLoaded
@@ -17,6 +16,7 @@ from autograd_doctor.events.run import LightStepsCounted, ProgramRaised
 from autograd_doctor.events.steps import BackwardRan, ForwardRan, GradientsCleared, NonFiniteGradient, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Location
+from autograd_doctor.run_course import Lane, Moment, Timeline
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.thinning import spans
 from autograd_doctor.wording import first_line

@@ -68,9 +68,13 @@ def test_an_average_of_each_step() -> None:
     assert event.written_at.function == "average"
 
 
-def test_what_has_no_rhythm_is_not_told_of() -> None:
+def test_a_copy_that_stays_as_it_is_is_not_told_of() -> None:
     assert kept(leave) == []
-    assert kept(load, every=12) == []
+
+
+def test_whether_a_few_changes_make_a_rhythm_is_for_the_rule_to_say() -> None:
+    (event,) = kept(load, every=12)
+    assert event.changes == 1
 
 
 def test_a_model_that_an_optimizer_holds_is_no_copy() -> None:

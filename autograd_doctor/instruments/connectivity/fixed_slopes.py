@@ -18,12 +18,11 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.loss_query import LossQuery
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.tape import Tape
-from autograd_doctor.operations import JOINS, MOVES, PRODUCTS, REARRANGEMENTS, SUMS
+from autograd_doctor.operations import ADDING, MOVES, PRODUCTS, REARRANGEMENTS, SUMS
 from autograd_doctor.reading.live_values import LiveValue
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.tape import GRAD, Labels, Op, Value, behind, labels_behind, numbers_in, source_of
 
-_ADDING = SUMS - JOINS
 _MOST_TOLD = 2
 """Steps, for each line: what is so in two steps is so in all."""
 
@@ -44,7 +43,7 @@ class FixedSlopes(LossQuery):
             slopes |= labels_behind(root, _slope, live=False)
         for op in behind(roots) if slopes else ():
             slope = next((slopes[value] for value in op.plain if value in slopes), None)
-            if slope is not None and op.name in _ADDING:
+            if slope is not None and op.name in ADDING:
                 self._added(op, slope)
 
     def _added(self, op: Op, slope: Op) -> None:

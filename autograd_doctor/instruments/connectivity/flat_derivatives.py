@@ -29,8 +29,6 @@ _STRAIGHT = {
     "RreluWithNoiseBackward": "rrelu",
 }
 """Nodes in the graph of a first derivative, and the activation that they come from, of which the slope is constant."""
-_LEAST = 4
-"""Values of a derivative: fewer may be zero by chance."""
 _MOST_TOLD = 8
 
 
@@ -71,8 +69,11 @@ class FlatDerivatives(Instrument):
         if not all(map(self._is_derivative, call.roots)):
             return False
         slopes = [slope for slope in call.result if isinstance(slope, torch.Tensor)]
-        enough = sum(slope.numel() for slope in slopes) >= _LEAST and all(map(readable, slopes))
-        return enough and not any(read_together([slope.detach().any() for slope in slopes]))
+        return (
+            bool(slopes)
+            and all(map(readable, slopes))
+            and not any(read_together([slope.detach().any() for slope in slopes]))
+        )
 
     def _tell(self, call: BackwardCall, places: tuple[Place, ...], operation: str, nodes: list[Any]) -> None:
         """A line that took other derivatives as well is a helper's: then it is the line that called it."""

@@ -19,7 +19,7 @@ from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.lineage import Lineage, Recorded
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.operations import CATALOGUE
+from autograd_doctor.operations import CATALOGUE, COMPARISONS, DIFFERENCES, LOOK_UPS, NOISE
 from autograd_doctor.reading.module_tree import modules_in, parameters_of
 from autograd_doctor.reading.operation_kinds import Kind
 from autograd_doctor.reading.places import Place, locate
@@ -30,15 +30,10 @@ from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.modules import ModuleCall
 from autograd_doctor.signals.operations import Operation
 
-_COMPARISONS = frozenset(CATALOGUE) | {
-    "__eq__", "__ge__", "__getitem__", "__gt__", "__le__", "__lt__", "__ne__", "__rsub__", "__sub__", "cdist",
-    "cosine_similarity", "eq", "gather", "ge", "gt", "index_select", "isclose", "le", "lt", "ne", "rsub", "sub",
-    "take_along_dim",
-}  # fmt: skip
+_COMPARES = frozenset(CATALOGUE) | COMPARISONS | DIFFERENCES | LOOK_UPS | {"cdist", "cosine_similarity", "isclose"}
 _CONSTANTS = frozenset(
     {"full", "full_like", "new_full", "new_ones", "new_zeros", "ones", "ones_like", "zeros", "zeros_like"}
 )
-_DRAWS = frozenset({"normal", "normal_", "rand", "rand_like", "randint", "randn", "randn_like", "uniform_"})
 
 
 @dataclass(eq=False)
@@ -98,7 +93,7 @@ class IdleOutputs(Instrument):
         made = [self._tensors.get(tensor) for tensor in began.given]
         is_unknown = None in made and self._focused_in == self._course.steps
         if not call.grad_enabled and call.module.training and not is_unknown:
-            drawn = all(each is not None and each.created_by in _DRAWS for each in made)
+            drawn = all(each is not None and each.created_by in NOISE for each in made)
             borrowed = any(map(_is_borrowed, modules_in(call.module)))
             self._running = call.module, _Pass(began.module, began.where, drawn, borrowed)
 
@@ -119,7 +114,7 @@ class IdleOutputs(Instrument):
         if not found:
             return
         self._followed.put(recorded.output, found[0])
-        if recorded.name in _COMPARISONS and any(map(self._is_data, recorded.inputs)):
+        if recorded.name in _COMPARES and any(map(self._is_data, recorded.inputs)):
             found[0].compared = True
 
     def _is_data(self, tensor: torch.Tensor) -> bool:

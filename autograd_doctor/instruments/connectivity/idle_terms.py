@@ -30,11 +30,11 @@ from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootPassed
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.tensors import Tensors
+from autograd_doctor.operations import ADDING, ORDERINGS
 from autograd_doctor.reading.graph_structure import MOST_NODES, nodes_of, structure_of
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.operation_kinds import Kind
-from autograd_doctor.reading.pairs import ADDING
 from autograd_doctor.reading.places import Place, locate, own_frame, stack
 from autograd_doctor.reading.provenance import Provenance, has_graph
 from autograd_doctor.reading.subclasses import node_of
@@ -58,9 +58,6 @@ _STRUCTURES = 4
 """Structures to know the graph of a term by in light steps: few have more than one."""
 _TRACKERS = frozenset({"wandb", "comet_ml", "clearml", "neptune", "mlflow"})
 """They are switched off in a check, and would read what they are given."""
-
-
-_ORDERINGS = frozenset({"__ge__", "__gt__", "__le__", "__lt__", "ge", "gt", "le", "lt"})
 
 
 @dataclass(eq=False, slots=True)
@@ -200,7 +197,7 @@ class IdleTerms(Instrument):
             if term is not None and (term.origin.place, term.origin.operation) == (operation.place, operation.name):
                 summed.append(term)
             else:
-                steers = operation.name in _ORDERINGS and term is not None and term.origin.derived
+                steers = operation.name in ORDERINGS and term is not None and term.origin.derived
                 self._taken(tensor, reads=reads and not steers)
         return summed
 

@@ -26,8 +26,6 @@ from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.states import StateLoad
 
 _MOST_MODULES = 100
-_FEWEST = 3
-"""New weights, for there to be a rhythm."""
 
 
 @dataclass(slots=True)
@@ -91,7 +89,7 @@ class KeptCopies(Instrument):
 
     def finish(self) -> None:
         for module, copy in self._copies.items():
-            if copy is not None and copy.changes >= _FEWEST and not self._learns(copy):
+            if copy is not None and copy.changes and not self._learns(copy):
                 self.emit(
                     CopyKept(
                         step=self._course.steps,

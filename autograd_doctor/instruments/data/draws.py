@@ -14,14 +14,13 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.spine.sources import Sources
+from autograd_doctor.operations import TAKES
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.operations import Operation
-
-_TAKES = frozenset({"__getitem__", "index_select"})
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ class Draws(Instrument):
         self._unknown = False
 
     def connect(self, signals: Signals) -> None:
-        self.listen(signals.operations.ended, self._operation_ended, names={"randint", *_TAKES})
+        self.listen(signals.operations.ended, self._operation_ended, names={"randint", *TAKES})
         self.listen(self._module_calls.root_began, self._root_began)
 
     def finish(self) -> None:
@@ -103,7 +102,7 @@ class Draws(Instrument):
                 low, high = (bounds[0], bounds[1]) if len(bounds) > 1 else (low, bounds[0])
             if type(low) is int and type(high) is int:
                 self._indices.put(operation.result, _Range(operation.place, low, high))
-        elif operation.name in _TAKES and self._indices and self._detail.closely:
+        elif operation.name in TAKES and self._indices and self._detail.closely:
             self._taken(operation)
 
     def _taken(self, operation: Operation) -> None:

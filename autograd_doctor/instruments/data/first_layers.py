@@ -17,6 +17,7 @@ from autograd_doctor.instruments.spine.lineage import Lineage, Recorded
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.spine.sources import Sources
 from autograd_doctor.instruments.spine.tensors import Tensors
+from autograd_doctor.operations import CONVOLUTIONS, RECURRENT, VIEWS
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.tensor_facts import readable
@@ -24,13 +25,11 @@ from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 
-_LAYERS = frozenset({
-    "__matmul__", "addmm", "baddbmm", "bilinear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
-    "conv_transpose3d", "gru", "gru_cell", "linear", "lstm", "lstm_cell", "matmul", "mm", "mv", "rnn_relu",
-    "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell",
-})  # fmt: skip
+_CELLS = {f"{name}_cell" for name in RECURRENT}
+_LAYERS = RECURRENT | _CELLS | {
+    *CONVOLUTIONS, "__matmul__", "addmm", "baddbmm", "bilinear", "linear", "matmul", "mm", "mv",
+}  # fmt: skip
 _NORMALISATIONS = frozenset({"batch_norm", "group_norm", "instance_norm", "layer_norm", "normalize", "rms_norm"})
-_VIEWS = frozenset({"flatten", "permute", "reshape", "squeeze", "transpose", "unsqueeze", "view"})
 _LOOKS = 2
 """Steps in which the data of one line are measured: two that are alike are no accident."""
 _MOST_LINES = 200
@@ -78,7 +77,7 @@ class FirstLayers(Instrument):
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._module_calls.root_began, self._root_began, attention=Attention.CLOSE)
-        self.listen(self._lineage.recorded, self._recorded, names=_LAYERS | _NORMALISATIONS | _VIEWS)
+        self.listen(self._lineage.recorded, self._recorded, names=_LAYERS | _NORMALISATIONS | VIEWS)
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
 
     def _root_began(self, began: RootBegan) -> None:

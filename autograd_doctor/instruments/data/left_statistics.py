@@ -18,6 +18,7 @@ from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBega
 from autograd_doctor.instruments.spine.module_register import ModuleRegister
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.tensors import Tensors
+from autograd_doctor.operations import FOLLOWS
 from autograd_doctor.reading.module_tree import modules_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate, place
@@ -33,8 +34,7 @@ from autograd_doctor.signals.states import StateLoad
 from autograd_doctor.tape import numbers_in
 
 _WRITES = frozenset({"copy_", "data.__set__", "__setitem__"})
-_AVERAGES = frozenset({"add_", "copy_", "lerp_", "_foreach_add_", "_foreach_lerp_"})
-"""Operations with which weights follow those of others, step by step."""
+_AVERAGES = FOLLOWS | {"_foreach_add_", "_foreach_lerp_"}
 _MOST_LOOKS = 4
 """At each module that runs in evaluation mode."""
 _MOST_NORMS = 1000

@@ -12,7 +12,7 @@ from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.operations import DIFFERENCES, LOSSES
+from autograd_doctor.operations import DIFFERENCES, LOSSES, MULTIPLICATIONS, VIEWS
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import has_graph
@@ -25,11 +25,10 @@ from autograd_doctor.signals.operations import Operation
 
 _REDUCTIONS = LOSSES | {"mean", "sum"}
 _CHOICES = frozenset({"__getitem__", "masked_select"})
-_PRODUCTS = frozenset({"__imul__", "__rmul__", "mul", "mul_", "multiply"})
 _ERRORS = frozenset({"abs", "pow", "__pow__", "square"})
 """What makes losses of differences."""
-_MOVES = frozenset({"flatten", "mean", "permute", "reshape", "squeeze", "sum", "transpose", "unsqueeze", "view"})
-_COMPARES = LOSSES | DIFFERENCES | _ERRORS | _MOVES | _PRODUCTS
+_MOVES = VIEWS | {"mean", "sum"}
+_COMPARES = LOSSES | DIFFERENCES | _ERRORS | _MOVES | MULTIPLICATIONS
 
 
 @dataclass
@@ -120,7 +119,7 @@ class Masks(Instrument):
         elif name in DIFFERENCES and len(others) == 1 and first.shape == others[0].shape:
             if has_graph(first) != has_graph(others[0]):
                 self._differences.put(result, None)
-        elif name in _PRODUCTS and len(others) == 1:
+        elif name in MULTIPLICATIONS and len(others) == 1:
             each, mask = (first, others[0]) if first in self._losses else (others[0], first)
             if each in self._losses and not mask.requires_grad and mask.numel() > 1 and readable(mask):
                 self._masked(operation, each, mask, is_empty=not bool(mask.any()))
@@ -132,7 +131,7 @@ class Masks(Instrument):
         mask = self._masks.get(operation.place)
         if mask is None:
             mask = self._masks[operation.place] = _Mask(
-                variable_name(whole), list(chosen.shape), weights=operation.name in _PRODUCTS
+                variable_name(whole), list(chosen.shape), weights=operation.name in MULTIPLICATIONS
             )
         if mask.step != self._course.steps:
             mask.step, mask.left = self._course.steps, False

@@ -22,6 +22,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.spine.sources import Sources
+from autograd_doctor.operations import INDEX_DRAWS
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, is_own, locate
 from autograd_doctor.reading.stored_rows import fields_of
@@ -34,7 +35,6 @@ from autograd_doctor.signals.operations import Operation
 _MOST_SAMPLES = 200_000
 """In a data set, to keep account of."""
 _MOST_LOADERS = 100
-_DRAWS = frozenset({"multinomial", "randint", "randperm"})
 
 
 @dataclass
@@ -89,7 +89,7 @@ class Samplers(Instrument):
         self.listen(signals.loaders.drawn, self._drawn)
         self.listen(signals.loaders.exhausted, self._exhausted)
         self.listen(signals.fetches.began, self._fetched)
-        self.listen(signals.operations.ended, self._operation_ended, names=_DRAWS)
+        self.listen(signals.operations.ended, self._operation_ended, names=INDEX_DRAWS)
         self.listen(self._module_calls.root_began, self._root_began)
 
     def finish(self) -> None:

@@ -15,7 +15,7 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.sources import Sources
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.operations import DIFFERENCES, REGRESSION
+from autograd_doctor.operations import DISTANCES
 from autograd_doctor.reading.loss_arguments import operands_of
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import has_graph
@@ -56,7 +56,7 @@ class TargetScales(Instrument):
         self._lines: dict[Place | None, _Line] = {}
 
     def connect(self, signals: Signals) -> None:
-        self.listen(self._lineage.operated, self._operation_ended, names=REGRESSION | DIFFERENCES)
+        self.listen(self._lineage.operated, self._operation_ended, names=DISTANCES)
 
     def finish(self) -> None:
         for place, line in self._lines.items():

@@ -18,7 +18,7 @@ from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBega
 from autograd_doctor.instruments.spine.registrations import Registrations
 from autograd_doctor.instruments.spine.sources import Source, Sources
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.operations import CLASSES, IGNORED, LOSSES, REGRESSION
+from autograd_doctor.operations import CLASSES, IGNORED, LOSSES, REGRESSION, SCALING, SUMS
 from autograd_doctor.reading.clustering import clustering
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.numbers import IdentityTable
@@ -32,9 +32,7 @@ from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.operations import Operation
 from autograd_doctor.tape import numbers_in
 
-_ADDS = frozenset({"__add__", "__iadd__", "__radd__", "__sub__", "__isub__", "__rsub__", "add", "add_", "cat", "stack"})
-_SCALES = frozenset({"__mul__", "__rmul__", "__truediv__", "div", "mean", "mul", "sum"})
-_HEARD = LOSSES | _ADDS | _SCALES
+_HEARD = LOSSES | SUMS | SCALING | {"mean", "sum"}
 _MOST_STEPS = 64
 """Whose classes are kept apart; beyond, they are only counted."""
 _MOST_ELEMENTS = 2**20
@@ -159,7 +157,7 @@ class Targets(Instrument):
         """A loss may be scaled and stay what it is; what it is added to may count in another way."""
         for tensor in tensors_in(operation.args) if self._losses else ():
             loss = self._losses.get(tensor)
-            if loss is not None and operation.name in _ADDS:
+            if loss is not None and operation.name in SUMS:
                 loss.summed = True
             elif loss is not None and isinstance(operation.result, torch.Tensor):
                 self._losses.put(operation.result, loss)

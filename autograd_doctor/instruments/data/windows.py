@@ -12,7 +12,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
-from autograd_doctor.operations import DIFFERENCES, REGRESSION
+from autograd_doctor.operations import DISTANCES
 from autograd_doctor.reading.loss_arguments import operands_of
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.places import Place, locate
@@ -55,7 +55,7 @@ class Windows(Instrument):
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._module_calls.root_began, self._root_began, attention=Attention.CLOSE)
-        self.listen(self._lineage.operated, self._operation_ended, names=REGRESSION | DIFFERENCES)
+        self.listen(self._lineage.operated, self._operation_ended, names=DISTANCES)
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
 
     def _root_began(self, began: RootBegan) -> None:

@@ -30,11 +30,11 @@ from autograd_doctor.reading.derivatives import (
     small_copies,
     whole_copies,
 )
+from autograd_doctor.reading.finite_differences import Case, OutOfTime, Patience
 from autograd_doctor.reading.function_signature import argument_names
 from autograd_doctor.reading.held import MOST_ELEMENTS, NotHeld, held, is_plain, is_still
 from autograd_doctor.reading.places import is_own, locate, place
 from autograd_doctor.reading.side_effects import methods, side_effect
-from autograd_doctor.reading.slopes import Case, OutOfTime, Patience
 from autograd_doctor.reading.subclasses import is_parameter, node_of
 from autograd_doctor.reading.tensor_facts import describe
 from autograd_doctor.reading.tensors_in import tensors_in

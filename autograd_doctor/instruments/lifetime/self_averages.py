@@ -14,7 +14,7 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.operations import DIFFERENCES
+from autograd_doctor.operations import DISTANCES, FOLLOWS
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.provenance import Provenance, next_order
 from autograd_doctor.reading.regions import region_of
@@ -24,8 +24,7 @@ from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.operations import Operation
 
 How = Literal["updated", "compared", "put back"]
-_UPDATES = frozenset({"add_", "copy_", "lerp_"})
-_COMPARISONS = DIFFERENCES | {"dist", "l1_loss", "mse_loss", "smooth_l1_loss"}
+_COMPARISONS = DISTANCES | {"dist"}
 
 
 class SelfAverages(Instrument):
@@ -49,13 +48,13 @@ class SelfAverages(Instrument):
         self._given: dict[Place | None, set[int]] = {}
 
     def connect(self, signals: Signals) -> None:
-        names = _UPDATES | _COMPARISONS
+        names = FOLLOWS | _COMPARISONS
         self.listen(signals.operations.ended, self._operation_ended, attention=Attention.FULL, names=names)
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.FULL)
 
     def _operation_ended(self, operation: Operation) -> None:
         if self._course.running is None and operation.args:
-            (self._updated if operation.name in _UPDATES else self._compared)(operation)
+            (self._updated if operation.name in FOLLOWS else self._compared)(operation)
 
     def _updated(self, operation: Operation) -> None:
         target = operation.args[0]

@@ -21,6 +21,7 @@ from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.reading.frame_locals import variables
 from autograd_doctor.reading.holders import Holders
 from autograd_doctor.reading.looks import is_drawn
+from autograd_doctor.reading.module_copies import PARTS
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.operation_kinds import traits
@@ -47,7 +48,6 @@ _SETTLED = 2
 """Steps after which a snapshot has missed its use: one that is saved or loaded back at once does no harm."""
 _MOST_SEARCHES = 3
 """For holders out of sight: each search visits every object of the process."""
-_INTERNALS = {"_parameters", "_buffers", "_modules"}
 
 Addresses = set[int]
 
@@ -258,7 +258,7 @@ def _collections(most: int) -> Iterator[tuple[str, object, list[torch.Tensor]]]:
     """
     for frame in own_frames():
         for name, value in variables(frame):
-            if name.removeprefix("self.") not in _INTERNALS:
+            if name.removeprefix("self.") not in PARTS:
                 yield from _within(name, value, _NESTING, most)
 
 
@@ -285,7 +285,7 @@ def _members(name: str, value: object) -> Iterator[tuple[str, object]]:
         yield from ((f"{name}[{index}]", member) for index, member in enumerate(kind.__iter__(value)))
     elif not is_a(value, (type, ModuleType, FunctionType, torch.optim.Optimizer)):
         held = list(attributes(value).items())
-        yield from ((f"{name}.{key}", member) for key, member in held if key not in _INTERNALS)
+        yield from ((f"{name}.{key}", member) for key, member in held if key not in PARTS)
 
 
 def _addresses(values: Iterable[object]) -> Addresses:

@@ -19,6 +19,7 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.lineage import Lineage, Recorded
 from autograd_doctor.instruments.spine.tensors import Tensors
+from autograd_doctor.operations import RECURRENT
 from autograd_doctor.reading import axes
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.operation_kinds import FROM_DATA
@@ -29,7 +30,6 @@ from autograd_doctor.signals.attention import Attention
 
 _RESHAPES = frozenset({"view", "reshape", "view_as", "reshape_as", "flatten", "unflatten"})
 _CONVOLUTIONS = frozenset({f"conv{transposed}{n}d" for transposed in ("", "_transpose") for n in (1, 2, 3)})
-_RECURRENT = frozenset({"lstm", "gru", "rnn_tanh", "rnn_relu"})
 _COPIES = frozenset({"contiguous", "clone"})
 _PRODUCTS = frozenset({"matmul", "__matmul__", "bmm", "scaled_dot_product_attention"})
 _MOST_PLACES = 16
@@ -88,7 +88,7 @@ class AxesFollowed(Instrument):
         if source.layout is not torch.strided or source.is_nested:
             return None
         known = self._of(source)
-        if name in _RECURRENT:
+        if name in RECURRENT:
             return _recurrent(inputs, output)
         if name in _RESHAPES:
             return axes.reshaped(known, output.shape) if known is not None else None

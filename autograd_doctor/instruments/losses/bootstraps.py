@@ -19,7 +19,7 @@ from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.instruments.spine.within_step import WithinStep
-from autograd_doctor.operations import DIFFERENCES, JOINS, MOVES, PRODUCTS, REGRESSION, SUMS
+from autograd_doctor.operations import DISTANCES, JOINS, LOOK_UPS, MOVES, PRODUCTS, SUMS, TAKES
 from autograd_doctor.reading.loss_arguments import operands_of
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.operation_kinds import FROM_DATA
@@ -31,11 +31,9 @@ from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.operations import Operation
 
-_COMPARES = REGRESSION | DIFFERENCES
-_GIVES = FROM_DATA | JOINS | {"__getitem__", "index_select"}
+_GIVES = FROM_DATA | JOINS | TAKES
 """Operations by which fields of a batch come out of lists, arrays and larger tensors."""
 _CASTS = frozenset({"bool", "byte", "char", "short"})
-_CHOOSES = frozenset({"__getitem__", "gather", "index_select", "take_along_dim"})
 _ENCODES = frozenset({"embedding", "one_hot"})
 """Operations that take the numbers of actions, which may be zeros and ones as well: behind what they choose from, or
 alone."""
@@ -139,7 +137,7 @@ class Bootstraps(WithinStep):
             self._partial.put(operation.args[0], None)
         elif not isinstance(result, torch.Tensor):
             return
-        elif name in _COMPARES and has_graph(result):
+        elif name in DISTANCES and has_graph(result):
             self._compared(operation)
         elif not has_graph(result):
             self._computed(operation, result, inputs)
@@ -155,7 +153,7 @@ class Bootstraps(WithinStep):
             self._marks.put(result, marks[0])
             return True
         is_reward = name in SUMS and any(tensor in self._discounted for tensor in inputs)
-        is_action = name in _ENCODES or (name in _CHOOSES and inputs[0] not in self._marks)
+        is_action = name in _ENCODES or (name in LOOK_UPS and inputs[0] not in self._marks)
         for mark in marks:
             mark.used = True
             mark.counts |= not (is_reward or is_action or name in JOINS)

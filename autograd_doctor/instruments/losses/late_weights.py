@@ -18,7 +18,7 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.loss_query import LossQuery
 from autograd_doctor.instruments.spine.tape import Tape
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.operations import COMPARING
+from autograd_doctor.operations import COMPARING, SCALING
 from autograd_doctor.reading.live_values import tensor_of
 from autograd_doctor.reading.looks import Looks
 from autograd_doctor.signals import Signals
@@ -27,7 +27,6 @@ from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.tape import Op, Value, behind
 
 _LOSSES = COMPARING | {"soft_margin_loss"}
-_SCALING = frozenset({"div", "mul"})
 
 
 class _Product(NamedTuple):
@@ -48,7 +47,7 @@ class LateWeights(LossQuery):
 
     def connect(self, signals: Signals) -> None:
         super().connect(signals)
-        self.listen(self._tape.recorded, self._multiplied, names=_SCALING)
+        self.listen(self._tape.recorded, self._multiplied, names=SCALING)
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
 
     def _step_taken(self, course: Course) -> None:
@@ -86,7 +85,7 @@ class LateWeights(LossQuery):
 
 def _loss_behind(value: Value) -> Op | None:
     """The loss function whose one number it is, scaled by what does not learn, if it is one."""
-    while value.by is not None and value.by.name in _SCALING | {"neg"} and not value.shape:
+    while value.by is not None and value.by.name in SCALING | {"neg"} and not value.shape:
         if len(value.by.live) != 1:
             return None
         value = value.by.live[0]

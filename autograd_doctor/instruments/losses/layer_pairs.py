@@ -25,6 +25,7 @@ from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.lineage import Lineage, Recorded
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootPassed
 from autograd_doctor.instruments.spine.tensors import Tensors
+from autograd_doctor.operations import ADDITIONS, CONVOLUTIONS, DROPOUTS
 from autograd_doctor.reading.module_tree import modules_in, parameters_of
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, is_own, locate
@@ -36,19 +37,14 @@ from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.modules import ModuleCall
 
-_CONVOLUTIONS = {
-    f"conv{transposed}{dimensions}d": dimensions for transposed in ("", "_transpose") for dimensions in (1, 2, 3)
-}
 _PRODUCTS = frozenset({"matmul", "__matmul__", "mm"})
-_LAYERS = frozenset({"linear", *_CONVOLUTIONS, *_PRODUCTS})
-_DROPOUTS = frozenset({"dropout", "dropout_", "dropout1d", "dropout2d", "dropout3d", "feature_dropout"})
+_LAYERS = frozenset({"linear", *CONVOLUTIONS, *_PRODUCTS})
 _TURNS = frozenset({"transpose", "permute", "t", "T", "mT", "movedim", "moveaxis", "swapaxes", "swapdims"})
-_PASSES = _DROPOUTS | _TURNS | {
+_PASSES = DROPOUTS | _TURNS | {
     "bfloat16", "clone", "contiguous", "cpu", "cuda", "double", "flatten", "float", "half", "reshape", "reshape_as",
     "squeeze", "to", "type_as", "unflatten", "unsqueeze", "view", "view_as",
 }  # fmt: skip
 """Operations that only move values, or drop some of them."""
-_ADDS = frozenset({"add", "__radd__", "add_", "__iadd__"})
 _MOST_CALLS = 4096
 """Of layers in one step: a deep network on a long sequence, step by step."""
 
@@ -155,8 +151,8 @@ class LayerPairs(Instrument):
                     call,
                     version_of(output),
                     turned=flow.turned or name in _TURNS,
-                    dropped=flow.dropped or name in _DROPOUTS,
-                    shifted=flow.shifted or name in _ADDS,
+                    dropped=flow.dropped or name in DROPOUTS,
+                    shifted=flow.shifted or name in ADDITIONS,
                 )
             else:
                 self._sides.put(output, (*(self._sides.get(output) or ()), call))
@@ -183,7 +179,7 @@ class LayerPairs(Instrument):
             return None
         if name in _PRODUCTS and weight.dim() != 2:
             return None
-        axis = -1 - _CONVOLUTIONS.get(name, 0)
+        axis = -1 - CONVOLUTIONS.get(name, 0)
         width_in, width = inputs[0].shape[axis], output.shape[axis]
         groups = _groups(name, weight, width_in, width)
         made = self._tensors.get(inputs[0])
@@ -192,7 +188,7 @@ class LayerPairs(Instrument):
             place=recorded.made.place,
             width_in=width_in,
             width=width,
-            kernel=tuple(weight.shape[2:]) if name in _CONVOLUTIONS else (),
+            kernel=tuple(weight.shape[2:]) if name in CONVOLUTIONS else (),
             groups=groups,
             contained=_is_in_container(),
             of_data=made is None or not made.values,
@@ -272,7 +268,7 @@ def _passes(name: str, inputs: Sequence[torch.Tensor]) -> bool:
     if name in _PASSES:
         return True
     others = inputs[1:]
-    return name in _ADDS and len(others) == 1 and others[0].dim() <= 1 and is_parameter(others[0])
+    return name in ADDITIONS and len(others) == 1 and others[0].dim() <= 1 and is_parameter(others[0])
 
 
 def _fits(tensor: torch.Tensor, call: _Call, layer: _Call, flow: _Flow) -> bool:
@@ -296,7 +292,7 @@ def _is_zero(weight: torch.Tensor) -> bool:
 
 
 def _groups(name: str, weight: torch.Tensor, width_in: int, width: int) -> int:
-    if name not in _CONVOLUTIONS:
+    if name not in CONVOLUTIONS:
         return 1
     return (width if "transpose" in name else width_in) // max(1, weight.shape[1])
 

@@ -22,16 +22,9 @@ from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.ledger import Ledger
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.operations import COMPARING, DIFFERENCES, MOVES, PRODUCTS
+from autograd_doctor.operations import COMPARING, DIFFERENCES, LOOK_UPS, MOVES, PICKS, PRODUCTS
 from autograd_doctor.reading.looks import Looks
-from autograd_doctor.reading.loss_arguments import (
-    PICKS,
-    is_in_order,
-    operands_of,
-    picked_classes,
-    picks_rows,
-    usual_class_dim,
-)
+from autograd_doctor.reading.loss_arguments import is_in_order, operands_of, picked_classes, picks_rows, usual_class_dim
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.operand_values import Values, values_of
 from autograd_doctor.reading.pairs import ELEMENTWISE, REDUCTIONS
@@ -44,7 +37,7 @@ from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.operations import Operation
 
-_CHOOSES = frozenset({"__getitem__", "gather", "index_select", "masked_select", "take_along_dim", "where"})
+_CHOOSES = LOOK_UPS | {"masked_select", "where"}
 """Operations that may leave values of their input out."""
 _LOGARITHMS = frozenset({"log", "log_softmax", "logsigmoid"})
 _BEGIN = COMPARING | DIFFERENCES | PRODUCTS | PICKS

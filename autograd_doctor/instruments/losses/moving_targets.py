@@ -21,7 +21,7 @@ from autograd_doctor.instruments.spine.ledger import Ledger
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.operations import DIFFERENCES, JOINS, PRODUCTS, REARRANGEMENTS, SUMS
+from autograd_doctor.operations import DISTANCES, JOINS, PRODUCTS, REARRANGEMENTS, REGRESSION, SUMS
 from autograd_doctor.reading.graph_structure import nodes_of
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.operation_kinds import Kind
@@ -35,11 +35,10 @@ from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.operations import Operation
 from autograd_doctor.tape import numbers_in
 
-_LOSSES = frozenset({"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"})
 _SIZES = frozenset({"abs", "abs_", "norm", "pow", "pow_", "__pow__", "square", "square_", "huber_loss", "mse_loss"})
 """Operations that make the size of a difference of it."""
 _CHOICES = frozenset({"amax", "amin", "clamp", "fmax", "fmin", "max", "maximum", "min", "minimum", "where"})
-_FOLLOWED = PRODUCTS | _LOSSES | DIFFERENCES | SUMS | REARRANGEMENTS | JOINS | _CHOICES | _SIZES
+_FOLLOWED = PRODUCTS | DISTANCES | SUMS | REARRANGEMENTS | JOINS | _CHOICES | _SIZES
 _MOST_STEPS = 2
 _MOST_PLACES = 16
 
@@ -108,7 +107,7 @@ class MovingTargets(Instrument):
             self._multiplied(operation)
         elif not (self._sides or self._differences):
             return
-        elif name in _LOSSES or name in DIFFERENCES:
+        elif name in DISTANCES:
             self._subtracted(operation)
         elif name in SUMS and name not in JOINS:
             self._added(operation)
@@ -189,7 +188,7 @@ class MovingTargets(Instrument):
         found = self._difference(operation, live[position], live[1 - position], targets[0])
         if found is not None:
             self._differences.put(result, found)
-            self._compared += [found] if operation.name in _LOSSES else []
+            self._compared += [found] if operation.name in REGRESSION else []
 
     def _difference(
         self, operation: Operation, target: torch.Tensor, other: torch.Tensor, side: _Side

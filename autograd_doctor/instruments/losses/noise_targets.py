@@ -14,7 +14,7 @@ from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan, RootPassed
 from autograd_doctor.instruments.spine.within_step import WithinStep
-from autograd_doctor.operations import DIFFERENCES, MOVES, REGRESSION
+from autograd_doctor.operations import DISTANCES, MOVES, NORMAL_NOISE
 from autograd_doctor.reading.loss_arguments import operands_of
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.pairs import ELEMENTWISE
@@ -26,8 +26,6 @@ from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.operations import Operation
 
-_DRAWS = frozenset({"normal", "normal_", "randn", "randn_like"})
-_COMPARES = REGRESSION | DIFFERENCES
 _PLAIN = ELEMENTWISE | MOVES
 """Operations that leave noise what it is, where nothing else goes in."""
 _MOST_TOLD = 16
@@ -100,11 +98,11 @@ class NoiseTargets(WithinStep):
         name, result = operation.name, operation.result
         if self._course.running is not None:
             return
-        if name in _DRAWS:
+        if name in NORMAL_NOISE:
             self._drawn(operation)
         elif not self._noisy:
             return
-        elif name in _COMPARES and isinstance(result, torch.Tensor) and has_graph(result):
+        elif name in DISTANCES and isinstance(result, torch.Tensor) and has_graph(result):
             self._compared(operation)
         else:
             self._combined(operation)

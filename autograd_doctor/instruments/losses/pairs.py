@@ -26,15 +26,13 @@ from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.ledger import Ledger
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.operations import BY_ELEMENT, DIFFERENCES, MOVES
+from autograd_doctor.operations import ADDING, BY_ELEMENT, DIFFERENCES, EQUALITIES, MOVES
 from autograd_doctor.reading.looks import Looks
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.operation_kinds import Kind
 from autograd_doctor.reading.pairs import (
-    ADDING,
     AVERAGES,
     COMBINES,
-    COMPARISONS,
     ELEMENTWISE,
     REDUCTIONS,
     SMALLEST_OR_LARGEST,
@@ -166,7 +164,7 @@ class Pairs(Instrument):
             met=left.requires_grad or right.requires_grad,
             is_error=operation.name in DIFFERENCES or operation.name in BY_ELEMENT,
             shown=not across_itself
-            and (operation.name in COMPARISONS or self._is_of_model(left) != self._is_of_model(right)),
+            and (operation.name in EQUALITIES or self._is_of_model(left) != self._is_of_model(right)),
             even=operation.name in ADDING,
             learned=learned,
             is_across_itself=across_itself,
@@ -185,7 +183,7 @@ class Pairs(Instrument):
         """Whether the program itself put one across the other: the mean of an outer product is of no use to anybody."""
         if operation.name in DIFFERENCES and has_graph(left) and has_graph(right):
             return True
-        compares = operation.name in DIFFERENCES or operation.name in COMPARISONS
+        compares = operation.name in DIFFERENCES or operation.name in EQUALITIES
         for operand, other in ((left, right), (right, left)):
             raised = self._raised.get(operand)
             if raised is None:
@@ -266,7 +264,7 @@ class Pairs(Instrument):
 
 def _is_mask(pairs: _Pairs, name: str) -> bool:
     """Whether the outcome of a comparison is used to choose values, rather than counted."""
-    return pairs.operation in COMPARISONS and name in COMBINES
+    return pairs.operation in EQUALITIES and name in COMBINES
 
 
 def _line(place: Place | None) -> tuple[str, int] | None:

@@ -20,12 +20,12 @@ from autograd_doctor.instruments.spine.ledger import Ledger
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.operations import DIFFERENCES, PRODUCTS, REARRANGEMENTS, SUMS
+from autograd_doctor.operations import DIFFERENCES, DIVISIONS, NEGATIONS, PRODUCTS, REARRANGEMENTS, SUMS
 from autograd_doctor.reading.distributions import tensors_of
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.provenance import has_graph
-from autograd_doctor.reading.signs import DIVISIONS, NEGATIONS, REVERSED, sign_of
+from autograd_doctor.reading.signs import REVERSED, sign_of
 from autograd_doctor.reading.tensor_facts import at_home
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals

@@ -16,7 +16,7 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.loss_query import LossQuery
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.spine.tape import Tape
-from autograd_doctor.operations import CLASSES, LOSSES
+from autograd_doctor.operations import CLASSES, LOSSES, SCALING
 from autograd_doctor.reading.divergences import is_divergence
 from autograd_doctor.reading.live_values import tensor_of
 from autograd_doctor.reading.pairs import AVERAGES, ELEMENTWISE
@@ -27,7 +27,6 @@ from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.tape import Labels, Op, Value, labels_behind
 
 _REDUCTIONS = AVERAGES | {"sum"}
-_SCALING = frozenset({"div", "mul"})
 _PLAIN = (0.5, 1.0, 2.0)
 """Factors that formulas have, as one half in a divergence of normal distributions; others are weights of a term."""
 _MOST_TOLD = 4
@@ -205,7 +204,7 @@ def _is_weighted(op: Op, known: Labels[_Label]) -> bool:
     if any(known.get(value) == "weighted" for value in op.values):
         return True
     apart = len(op.values) > 1 and op.values[0] is not op.values[1]
-    return op.name in _SCALING and (apart or (len(op.values) == 1 and not _is_plain(op)))
+    return op.name in SCALING and (apart or (len(op.values) == 1 and not _is_plain(op)))
 
 
 def _count(op: Op) -> int:
@@ -216,7 +215,7 @@ def _count(op: Op) -> int:
 
 def _leaves_as_it_is(op: Op) -> bool:
     """But for its sign, and a factor that belongs to a formula."""
-    return op.name == "neg" or (op.name in _SCALING and _is_plain(op))
+    return op.name == "neg" or (op.name in SCALING and _is_plain(op))
 
 
 def _is_plain(op: Op) -> bool:

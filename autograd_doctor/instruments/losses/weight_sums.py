@@ -16,8 +16,8 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.losses.shapings import Shapings
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.lineage import Lineage
+from autograd_doctor.operations import ADDING, SOFTMAXES
 from autograd_doctor.reading.numbers import ValueTable
-from autograd_doctor.reading.pairs import ADDING
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.products import PRODUCTS_OF_MATRICES, side_by_side
 from autograd_doctor.reading.provenance import has_graph
@@ -26,7 +26,6 @@ from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.operations import Operation
 
-_SOFTMAXES = frozenset({"softmax", "gumbel_softmax", "softmin"})
 _MOST_STEPS = 2
 _MOST_PLACES = 16
 
@@ -80,7 +79,7 @@ class WeightSums(Instrument):
     def _multiplied(self, operation: Operation) -> None:
         for factor, dims in side_by_side(operation.name, operation.args):
             softmax = self._shapings.of(factor)
-            if softmax is None or softmax.operation not in _SOFTMAXES or softmax.shape != tuple(factor.shape):
+            if softmax is None or softmax.operation not in SOFTMAXES or softmax.shape != tuple(factor.shape):
                 continue
             if softmax.dim in dims and factor.shape[softmax.dim] > 1:
                 self._tell(operation, softmax)
@@ -105,5 +104,5 @@ def _logarithms(shaped: Shaped | None) -> Shaped | None:
     """The softmax of whose result a tensor holds the logarithms."""
     if shaped is not None and shaped.operation == "log":
         shaped = shaped.behind
-        return shaped if shaped is not None and shaped.operation in _SOFTMAXES else None
+        return shaped if shaped is not None and shaped.operation in SOFTMAXES else None
     return shaped if shaped is not None and shaped.operation == "log_softmax" else None

@@ -12,6 +12,7 @@ from autograd_doctor.events.event import Event
 from autograd_doctor.events.numerics import SumStoodStill
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.operations import ADDITIONS
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.tensor_facts import at_home, readable
@@ -20,7 +21,6 @@ from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.operations import Operation
 
-_ADDITIONS = frozenset({"__iadd__", "__radd__", "add", "add_"})
 _MOST_PLACES = 64
 _MOST_STEPS = 4
 
@@ -44,7 +44,7 @@ class StillSums(Instrument):
         self._sums: dict[Place | None, _Sum] = {}
 
     def connect(self, signals: Signals) -> None:
-        self.listen(signals.operations.ended, self._added, attention=Attention.FULL, names=_ADDITIONS)
+        self.listen(signals.operations.ended, self._added, attention=Attention.FULL, names=ADDITIONS)
 
     def _added(self, operation: Operation) -> None:
         result = operation.result

@@ -15,12 +15,13 @@ from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.instruments.spine.within_step import WithinStep
-from autograd_doctor.reading.calls import in_order, spelt
+from autograd_doctor.operations import ARITHMETIC, LOOK_UPS, PRODUCTS, SCALING
 from autograd_doctor.reading.live_values import LiveOp, LiveValue, live_value, look_at
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.operation_kinds import Kind
 from autograd_doctor.reading.places import Place, place
 from autograd_doctor.reading.provenance import has_graph
+from autograd_doctor.reading.spelling import in_order, spelt
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -32,10 +33,9 @@ from autograd_doctor.tape import FUNCTION, GRAD, Op
 
 _MOST = 20_000
 """Operations of a step: what comes after them is opaque."""
-_READ = frozenset({"add", "div", "mul", "sub"})
-_READ_IN_SUMS = frozenset({"dot", "inner", "matmul", "mv"})
+_READ_IN_SUMS = PRODUCTS - SCALING
 """Where it matters to what learns how large they are: in products of matrices, to a sum with weights."""
-_PICKS = frozenset({"__getitem__", "embedding", "gather", "index_select", "take_along_dim"})
+_PICKS = LOOK_UPS | {"embedding"}
 """What looks up by whole numbers, the last of the operands."""
 
 
@@ -162,7 +162,7 @@ class Tape(WithinStep):
 def _look_beside(op: Op) -> None:
     """At data that scale or shift what learns, and at what picks from a tensor."""
     is_sum = op.name in _READ_IN_SUMS and len(op.output.shape) < 2
-    if op.output.learns and (op.name in _READ or is_sum):
+    if op.output.learns and (op.name in ARITHMETIC or is_sum):
         for value in op.plain:
             look_at(value)
     elif op.name in _PICKS:

@@ -15,16 +15,16 @@ import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from autograd_doctor.course import Course, Measured
 from autograd_doctor.renderers import remarks
-from autograd_doctor.renderers.detail import marks, where
 from autograd_doctor.renderers.frames import frames
 from autograd_doctor.renderers.full import seen
 from autograd_doctor.renderers.html_.code import code_lines, unplaced
+from autograd_doctor.renderers.one_finding import marks, where
 from autograd_doctor.renderers.printable import printable
 from autograd_doctor.renderers.wording import line_of, machine, measured, summary
 from autograd_doctor.report import Report, ReportedFinding
 from autograd_doctor.rules import Rule, all_rules
+from autograd_doctor.run_course import Course, Measured
 from autograd_doctor.wording import in_bytes, plural
 
 _ASSETS = Path(__file__).with_name("assets")

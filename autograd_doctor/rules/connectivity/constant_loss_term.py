@@ -8,7 +8,7 @@ from autograd_doctor.events.connectivity import LossExamined
 from autograd_doctor.events.run import RunEnded
 from autograd_doctor.events.steps import BackwardRan, Cut
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.cuts import called, described, help_for, is_comparison
 from autograd_doctor.views.loss_terms import LossTerm, steady_terms
@@ -254,7 +254,14 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_number, bad_slope),
     good=(good, good_halting, good_baseline_and_weight, good_straight_through, good_shown_total),
-    tunables={"backwards": 2, "late_backwards": 6},
+    tunables={
+        "backwards": Tunable(2, "fewest backwards with a term that carries no gradient", MORE_THAN_ONCE),
+        "late_backwards": Tunable(
+            6,
+            "the same, where the term carried one before",
+            "chosen: a phase of the training may do without it for a few",
+        ),
+    },
     # What is to judge a term is left out of the optimizer on purpose, where nothing is wrong with the term.
     folds=("AD204",),
     about="loss",

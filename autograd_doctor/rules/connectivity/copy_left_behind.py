@@ -1,6 +1,5 @@
 """AD227 copy-left-behind: a copy of the model got new weights every so often, and from some step on none."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code="var-annotated"
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -9,7 +8,7 @@ from autograd_doctor.events.connectivity import CopyKept
 from autograd_doctor.events.steps import OptimizerStepped
 from autograd_doctor.events.subjects import ModuleSeen, ParameterSeen
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.lines import beside
 from autograd_doctor.wording import plural
@@ -69,7 +68,7 @@ def bad() -> None:
     critic = nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.Linear(32, 1))
     target = copy.deepcopy(critic).requires_grad_(False)
     optimizer = torch.optim.Adam(critic.parameters(), lr=1e-2)
-    memory = deque(maxlen=9)
+    memory: deque[tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = deque(maxlen=9)
     for _ in range(60):
         state = torch.randn(32, 4)
         memory.append((state, state.sum(1, keepdim=True), 0.9 * state + 0.1 * torch.randn(32, 4)))
@@ -143,6 +142,16 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good, good_teacher),
-    tunables={"changes": 4, "rhythm": 8, "steps": 16},
+    tunables={
+        "changes": Tunable(4, "fewest times that the copy was given new weights", "chosen: fewer make no rhythm"),
+        "rhythm": Tunable(
+            8,
+            "how many of its longest pauses the copy has been left alone for",
+            "chosen: a rhythm that slows down does not do so at once by as much",
+        ),
+        "steps": Tunable(
+            16, "fewest steps that the copy has been left alone for", "chosen: a pause of a few steps is no end"
+        ),
+    },
     about="loop",
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from autograd_doctor.events.connectivity import FixedSlopeAdded
 from autograd_doctor.events.subjects import OptimizerBuilt, ParameterSeen
 from autograd_doctor.findings import Finding, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.lines import in_several_steps
 
@@ -158,7 +158,7 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_second_derivative),
     good=(good, good_target, good_adversary, good_first_order),
-    tunables={"minimum_steps": 2},
+    tunables={"minimum_steps": Tunable(2, "fewest steps with such a derivative in a sum", MORE_THAN_ONCE)},
     about="loss",
     references=("https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad.html",),
 )

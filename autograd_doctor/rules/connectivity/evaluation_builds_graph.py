@@ -8,7 +8,7 @@ from autograd_doctor.events.connectivity import ForwardsWithoutBackward, IdleFor
 from autograd_doctor.events.steps import BackwardRan, ForwardRan, OptimizerStepped
 from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Finding, Location, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural
 
@@ -159,7 +159,13 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good, good_adversarial_examples, good_frozen_network),
-    # Half of the smallest block that the caching allocator takes from a GPU (2 MiB): less is lost in it.
-    tunables={"minimum_passes": 2, "noticeable_bytes": 2**20},
+    tunables={
+        "minimum_passes": Tunable(2, "fewest passes whose graph no backward used", MORE_THAN_ONCE),
+        "noticeable_bytes": Tunable(
+            2**20,
+            "smallest graph, in bytes, that is told of where no module is evaluated",
+            "PyTorch: half of the smallest block that its caching allocator takes from a GPU (2 MiB)",
+        ),
+    },
     references=("https://docs.pytorch.org/docs/stable/notes/autograd.html",),
 )

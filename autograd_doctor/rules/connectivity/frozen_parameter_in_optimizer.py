@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from autograd_doctor.events.steps import OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt, ParameterFrozen
 from autograd_doctor.findings import Finding, Location, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import NO_BEGINNING, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.connectivity import registered
 
@@ -304,5 +304,5 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_second_stage, bad_frozen_for_a_probe),
     good=(good, good_frozen_late_on_purpose, good_staged_unfreezing),
-    tunables={"minimum_steps": 3},
+    tunables={"minimum_steps": Tunable(3, "fewest steps in which a parameter was frozen", NO_BEGINNING)},
 )

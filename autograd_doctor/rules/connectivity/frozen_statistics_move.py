@@ -8,7 +8,7 @@ from autograd_doctor.events.connectivity import ModeSet
 from autograd_doctor.events.steps import BackwardRan, ForwardRan, OptimizerStepped
 from autograd_doctor.events.subjects import ModuleSeen, OptimizerBuilt, ParameterCopied, ParameterFrozen
 from autograd_doctor.findings import Finding, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.so_far import has_ended
 
@@ -245,5 +245,5 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_without_gradients, bad_second_stage),
     good=(good, good_second_stage, good_turns),
-    tunables={"minimum_steps": 2},
+    tunables={"minimum_steps": Tunable(2, "fewest training steps in which the statistics moved", MORE_THAN_ONCE)},
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from autograd_doctor.events.steps import BackwardRan, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding, Location
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import NO_BEGINNING, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.step_cycle import called, steps_by_optimizer
 
@@ -148,5 +148,9 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_probe),
     good=(good, good_both_learn),
-    tunables={"minimum_repeats": 3},
+    tunables={
+        "minimum_repeats": Tunable(
+            3, "fewest backwards at the line, and steps of the optimizer that uses none of them", NO_BEGINNING
+        )
+    },
 )

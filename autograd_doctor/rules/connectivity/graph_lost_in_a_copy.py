@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from autograd_doctor.events.connectivity import LossExamined
 from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.cuts import called
 from autograd_doctor.views.loss_terms import LossTerm, steady_terms
@@ -127,5 +127,5 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_list_of_numbers),
     good=(good, good_targets_and_weights),
-    tunables={"backwards": 2},
+    tunables={"backwards": Tunable(2, "fewest backwards with a term that lost its graph in a copy", MORE_THAN_ONCE)},
 )

@@ -9,7 +9,7 @@ from autograd_doctor.events.run import RunEnded
 from autograd_doctor.events.steps import BackwardRan, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding, Location, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.dropped_losses import ADVICE, Dropped, words
 from autograd_doctor.views.so_far import has_ended
@@ -288,7 +288,12 @@ RULE = Rule(
         good_residual_measured_elsewhere,
     ),
     folds=("AD203",),
-    # Fewer may be the beginning of something else, such as a warm-up after which the term joins the loss.
-    tunables={"minimum_steps": 3},
+    tunables={
+        "minimum_steps": Tunable(
+            3,
+            "fewest steps that computed the term for nothing",
+            "chosen: fewer may be a beginning, such as a warm-up after which the term joins the loss",
+        )
+    },
     about="loss",
 )

@@ -9,7 +9,7 @@ from autograd_doctor.events.run import RunEnded
 from autograd_doctor.events.steps import BackwardRan, ForwardRan, OptimizerStepped
 from autograd_doctor.events.subjects import ModuleSeen, OptimizerBuilt, ValuesShared
 from autograd_doctor.findings import Finding, Location, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import NO_BEGINNING, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.left_out import left_out, parameters_left_out
 from autograd_doctor.views.so_far import has_ended
@@ -240,6 +240,5 @@ RULE = Rule(
         good_hook,
         good_input_of_a_checkpoint,
     ),
-    # As for parameters: one or two steps may be part of something else, such as a warm-up.
-    tunables={"minimum_steps": 3},
+    tunables={"minimum_steps": Tunable(3, "fewest steps with a gradient that nothing uses", NO_BEGINNING)},
 )

@@ -13,7 +13,7 @@ from autograd_doctor.events.run import RunEnded
 from autograd_doctor.events.steps import BackwardRan, ForwardRan, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.connectivity import missed_by
 from autograd_doctor.views.crash import lacks_graph
@@ -288,6 +288,10 @@ RULE = Rule(
     bad=(bad, bad_block, bad_flag),
     good=(good, good_frozen_features, good_pseudo_labels),
     folds=("AD203", "AD103", "AD104", "AD111", "AD506", "AD599", "AD116", "AD216", "AD217"),
-    tunables={"backwards": 2},
+    tunables={
+        "backwards": Tunable(
+            2, "fewest backwards whose loss has a term from before, beside a forward that had a graph", MORE_THAN_ONCE
+        )
+    },
     references=("https://docs.pytorch.org/docs/stable/notes/autograd.html",),
 )

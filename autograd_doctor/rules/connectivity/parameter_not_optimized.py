@@ -10,7 +10,7 @@ from autograd_doctor.events.run import RunEnded
 from autograd_doctor.events.steps import BackwardRan, ForwardRan, OptimizerStepped
 from autograd_doctor.events.subjects import ModuleSeen, OptimizerBuilt, ParameterCopied, ParameterFrozen, ValuesShared
 from autograd_doctor.findings import Evidence, Finding, Location, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import NO_BEGINNING, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.connectivity import registered
 from autograd_doctor.views.left_out import parameters_left_out, thawed, trained
@@ -266,7 +266,13 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_late_layer, bad_backbone_that_is_not_frozen),
     good=(good, good_input_optimization, good_alternating),
-    # A head or an adapter is smaller than what it stands on; a forgotten layer usually is not that much larger.
-    tunables={"minimum_steps": 3, "backbone_ratio": 2.0},
+    tunables={
+        "minimum_steps": Tunable(3, "fewest steps with a gradient of what no optimizer holds", NO_BEGINNING),
+        "backbone_ratio": Tunable(
+            2.0,
+            "size of what is left out, relative to what is optimized, above which it may be meant",
+            "chosen: a head or an adapter is smaller than what it stands on, a forgotten layer is not that much larger",
+        ),
+    },
     lasting=True,
 )

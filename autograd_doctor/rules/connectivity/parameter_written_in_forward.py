@@ -8,7 +8,7 @@ from autograd_doctor.events.connectivity import WritesTakenBack
 from autograd_doctor.events.steps import BackwardRan, ForwardRan, OptimizerStepped
 from autograd_doctor.events.subjects import ModuleSeen, OptimizerBuilt
 from autograd_doctor.findings import Finding, Location, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 
 
@@ -172,5 +172,5 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good, good_spectral_norm, good_max_norm, good_constraint),
-    tunables={"minimum_steps": 2},
+    tunables={"minimum_steps": Tunable(2, "fewest training steps whose forward wrote to a parameter", MORE_THAN_ONCE)},
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from autograd_doctor.events.connectivity import SamplesUsed
 from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.findings import Finding, Location, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 
 
@@ -237,6 +237,6 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_actor),
     good=(good, good_reinforce, good_ratio, good_target, good_rollout),
-    tunables={"backwards": 2},
+    tunables={"backwards": Tunable(2, "fewest backwards with a sample that has no gradient", MORE_THAN_ONCE)},
     folds=("AD216", "AD217", "AD410"),
 )

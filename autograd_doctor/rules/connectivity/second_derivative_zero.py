@@ -1,13 +1,12 @@
 """AD225 second-derivative-zero: a second derivative is taken of a function that is made of straight pieces."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from autograd_doctor.events.connectivity import FlatDerivative
 from autograd_doctor.findings import Finding, Location
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.lines import beside, in_several_steps
 
@@ -16,7 +15,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     def line(event: FlatDerivative) -> Location | None:
         return event.location
 
-    flat = trace.of(FlatDerivative)
+    flat = [event for event in trace.of(FlatDerivative) if event.values >= tunables["values"]]
     for first, *others in in_several_steps(trace, flat, line, int(tunables["steps"])):
         yield _finding(first, len({event.step for event in (first, *others)}))
 
@@ -109,6 +108,9 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good, good_penalty),
-    tunables={"steps": 2},
+    tunables={
+        "steps": Tunable(2, "fewest steps whose second derivative was zero", MORE_THAN_ONCE),
+        "values": Tunable(4, "fewest values of such a derivative", "chosen: fewer may be zero by chance"),
+    },
     about="loss",
 )

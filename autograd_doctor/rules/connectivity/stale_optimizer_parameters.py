@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from autograd_doctor.events.steps import BackwardRan, ForwardRan, OptimizerStepped
 from autograd_doctor.events.subjects import ModuleSeen, OptimizerBuilt, ParameterSeen
 from autograd_doctor.findings import Finding, Location, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import NO_BEGINNING, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.connectivity import registered
 from autograd_doctor.views.step_cycle import is_handmade
@@ -191,6 +191,8 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_copy),
     good=(good, good_resting_model),
-    tunables={"minimum_steps": 3},
+    tunables={
+        "minimum_steps": Tunable(3, "fewest steps, the newest, in which parameters got no gradient", NO_BEGINNING)
+    },
     folds=("AD203", "AD204", "AD220", "AD103", "AD104", "AD105", "AD111", "AD116"),
 )

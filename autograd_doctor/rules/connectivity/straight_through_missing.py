@@ -1,6 +1,5 @@
 """AD226 straight-through-missing: what an encoder is to learn from a decoder ends at a choice between them."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -9,7 +8,7 @@ from typing import Literal, NamedTuple
 from autograd_doctor.events.tapes import TapeSealed
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.operations import MOVES, REGRESSION, SUMS
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.tape import Labels, Op, Tape, Value, labels_behind, numbers_in
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.tapes import Seen, seen_in_steps
@@ -207,7 +206,7 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good, good_decoded_twice),
-    tunables={"steps": 2},
+    tunables={"steps": Tunable(2, "fewest steps with such a choice", MORE_THAN_ONCE)},
     about="loss",
     references=("https://arxiv.org/abs/1711.00937",),
 )

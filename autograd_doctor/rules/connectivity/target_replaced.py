@@ -1,6 +1,5 @@
 """AD224 target-replaced: a line that called a copy of the model calls, from some step on, the model itself."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from collections import defaultdict
@@ -9,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from autograd_doctor.events.steps import ForwardRan
 from autograd_doctor.events.subjects import ModuleSeen, OptimizerBuilt, ParametersAdded, ParameterSeen
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 
 
@@ -71,12 +70,12 @@ def bad() -> None:
     from torch import nn
 
     class Learner:
-        def __init__(self):
+        def __init__(self) -> None:
             self.model = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1))
             self.target = copy.deepcopy(self.model)
             self.optimizer = torch.optim.Adam(self.model.parameters(), lr=0.01)
 
-        def learn(self, states):
+        def learn(self, states: torch.Tensor) -> None:
             with torch.no_grad():
                 values = states.sum(1, keepdim=True) + 0.9 * self.target(states)  # <- AD224
             loss = nn.functional.mse_loss(self.model(states), values)
@@ -118,9 +117,10 @@ def good_folds() -> None:
     import torch
     from torch import nn
 
-    def score(model, x):
+    def score(model: nn.Module, x: torch.Tensor) -> float:
         with torch.no_grad():
-            return (model(x) - x.sum(1, keepdim=True)).square().mean().item()
+            distance: torch.Tensor = model(x) - x.sum(1, keepdim=True)
+            return distance.square().mean().item()
 
     torch.manual_seed(0)
     for _ in range(2):
@@ -151,7 +151,11 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good, good_folds),
-    tunables={"steps": 3},
+    tunables={
+        "steps": Tunable(
+            3, "fewest calls of the copy, and of the model after it, at the line", "chosen: fewer may be a trial"
+        )
+    },
     about="model",
     references=("Mnih et al. 2015, Human-level control through deep reinforcement learning",),
 )

@@ -8,7 +8,7 @@ from autograd_doctor.events.connectivity import ModeSet
 from autograd_doctor.events.steps import BackwardRan, ForwardRan, OptimizerStepped
 from autograd_doctor.events.subjects import ModuleSeen, OptimizerBuilt, ParameterFrozen
 from autograd_doctor.findings import Finding, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 
 
@@ -249,6 +249,6 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_first_measured),
     good=(good, good_frozen_batch_norm, good_without_modes),
-    tunables={"minimum_steps": 2},
+    tunables={"minimum_steps": Tunable(2, "fewest training steps in eval mode", MORE_THAN_ONCE)},
     references=("https://docs.pytorch.org/docs/stable/notes/autograd.html",),
 )

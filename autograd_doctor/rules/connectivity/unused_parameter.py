@@ -11,7 +11,7 @@ from autograd_doctor.events.run import RunEnded
 from autograd_doctor.events.steps import BackwardRan, ForwardRan, OptimizerStepped
 from autograd_doctor.events.subjects import ModuleSeen, OptimizerBuilt, ParametersAdded
 from autograd_doctor.findings import Finding, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import NO_BEGINNING, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.connectivity import registered
 from autograd_doctor.views.dropped_losses import ADVICE, dropped_loss, pointer
@@ -298,6 +298,13 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_last_block, bad_features_kept_from_before),
     good=(good, good_unfrozen_in_stages, good_layer_drop),
-    tunables={"minimum_steps": 3, "minimum_late_steps": 8},
+    tunables={
+        "minimum_steps": Tunable(3, "fewest steps, in none of which a parameter took part", NO_BEGINNING),
+        "minimum_late_steps": Tunable(
+            8,
+            "fewest steps over which what was to learn from some step on had no gradient",
+            "chosen: what joins a training late may have its turn a few steps later",
+        ),
+    },
     lasting=True,
 )

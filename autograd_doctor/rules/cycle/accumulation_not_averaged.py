@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from autograd_doctor.events.steps import BackwardRan, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.step_cycle import called, ordinal, related, same_objective, share, steps_by_optimizer
 
@@ -134,6 +134,6 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good, good_summed_and_normalised_by_tokens, good_sum_of_squares),
-    tunables={"minimum_repeats": 2},
+    tunables={"minimum_repeats": Tunable(2, "fewest steps on a sum of means that were not divided", MORE_THAN_ONCE)},
     about="loop",
 )

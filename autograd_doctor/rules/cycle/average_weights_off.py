@@ -1,13 +1,12 @@
 """AD121 average-weights-off: a moving average of weights is no average, for its own weights do not add up to one."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from autograd_doctor.events.cycle import AverageWeighed
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.lines import in_several_steps
 
@@ -165,7 +164,14 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_weights_of_two_decays),
     good=(good, good_sum_of_snapshots),
-    tunables={"steps": 2, "rounding": 0.001},
+    tunables={
+        "steps": Tunable(2, "fewest steps with such an average", MORE_THAN_ONCE),
+        "rounding": Tunable(
+            0.001,
+            "most that the two weights may add up to beside 1",
+            "arithmetic: float16 rounds a weight by up to 5e-4",
+        ),
+    },
     about="loop",
     references=("https://docs.pytorch.org/docs/stable/optim.html#weight-averaging-swa-and-ema",),
 )

@@ -1,6 +1,5 @@
 """AD120 averaged-without-statistics: an average of weights is evaluated with the statistics of the last weights."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -9,7 +8,7 @@ from autograd_doctor.events.cycle import AverageEvaluated
 from autograd_doctor.events.run import RunEnded
 from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.so_far import has_ended
 from autograd_doctor.wording import plural
@@ -126,8 +125,11 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good, good_moving_average),
-    # The average of one model is that model.
-    tunables={"models": 2},
+    tunables={
+        "models": Tunable(
+            2, "fewest models that an average is made of", "arithmetic: the average of one model is that model"
+        )
+    },
     about="loop",
     references=("https://docs.pytorch.org/docs/stable/optim.html#taking-care-of-batch-normalization",),
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from autograd_doctor.events.cycle import GradientsClipped, ScalerUsed
 from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.findings import Finding, Location
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.step_cycle import MEASURES_ONLY, ordinal, related, share
 
@@ -154,7 +154,7 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_unscaled_too_late),
     good=(good, good_limit_scaled_too),
-    tunables={"minimum_repeats": 2},
+    tunables={"minimum_repeats": Tunable(2, "fewest clippings of gradients that were still scaled", MORE_THAN_ONCE)},
     folds=("AD111", "AD116"),
     about="loop",
     references=("https://docs.pytorch.org/docs/stable/notes/amp_examples.html",),

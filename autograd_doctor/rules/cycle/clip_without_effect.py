@@ -8,7 +8,7 @@ from autograd_doctor.events.cycle import GradientsClipped
 from autograd_doctor.events.steps import BackwardRan, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding, Location
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.step_cycle import MEASURES_ONLY, is_handmade, ordinal, related, same_objective, share
 from autograd_doctor.wording import plural
@@ -251,6 +251,6 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_after_the_step, bad_before_the_last_micro_batch),
     good=(good, good_every_micro_batch, good_one_network_of_two),
-    tunables={"minimum_repeats": 2},
+    tunables={"minimum_repeats": Tunable(2, "fewest calls of a clipping that had no effect", MORE_THAN_ONCE)},
     about="loop",
 )

@@ -9,7 +9,7 @@ from autograd_doctor.events.cycle import ScalerUsed
 from autograd_doctor.events.steps import BackwardRan, GradientsCleared, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.dropped_losses import advice, forgotten_loss, pointer
 from autograd_doctor.views.step_cycle import (
@@ -305,7 +305,7 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_zeros_with_momentum, bad_inside_a_closure),
     good=(good, good_saliency_before_each_step, good_bad_batches_thrown_away),
-    tunables={"minimum_repeats": 2},
+    tunables={"minimum_repeats": Tunable(2, "fewest steps whose gradients were cleared before", MORE_THAN_ONCE)},
     folds=("AD103", "AD104", "AD105", "AD111", "AD116", "AD219"),
     about="loop",
 )

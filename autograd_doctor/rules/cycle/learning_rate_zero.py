@@ -9,7 +9,7 @@ from autograd_doctor.events.run import RunEnded
 from autograd_doctor.events.steps import OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt, ParametersAdded
 from autograd_doctor.findings import Finding, Location
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.learning import may_rise
 from autograd_doctor.views.siblings import steps_of_siblings
@@ -224,8 +224,18 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_schedule_by_integer_division, bad_schedule_by_steps_is_stepped_by_epochs),
     good=(good, good_warm_up_from_zero),
-    # A schedule that counts steps leaves 0 after the first.
-    tunables={"minimum_steps": 3, "wasted_steps": 20},
+    tunables={
+        "minimum_steps": Tunable(
+            3,
+            "fewest steps, all of them at a rate of 0",
+            "chosen: a schedule that counts steps leaves 0 after the first",
+        ),
+        "wasted_steps": Tunable(
+            20,
+            "fewest steps at a rate of 0 before it rises",
+            "chosen: a warm-up that counts steps has long begun by then",
+        ),
+    },
     folds=("AD111", "AD116"),
     about="loop",
     lasting=True,

@@ -7,7 +7,7 @@ from math import isfinite
 
 from autograd_doctor.events.steps import BackwardRan, OptimizerStepped
 from autograd_doctor.findings import Finding, Location
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.step_cycle import ordinal, related, share
 
@@ -215,7 +215,7 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_logged_by_going_backward, bad_once_more_within_the_sum),
     good=(good, good_two_losses_on_one_graph, good_gradient_penalty),
-    tunables={"minimum_repeats": 2},
+    tunables={"minimum_repeats": Tunable(2, "fewest steps on a gradient that counts double", MORE_THAN_ONCE)},
     folds=("AD304",),
     about="loop",
 )

@@ -9,7 +9,7 @@ from autograd_doctor.events.run import RunEnded
 from autograd_doctor.events.steps import BackwardRan, GradientsCleared, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Confidence, Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.so_far import has_ended, may_learn_later
 from autograd_doctor.views.step_cycle import called, ordinal, related
@@ -290,8 +290,18 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_second_optimizer_forgotten, bad_steps_the_wrong_optimizer),
     good=(good, good_long_accumulation, good_steps_inside_backward),
-    # Two backwards before a step are common (two losses, two micro-batches).
-    tunables={"minimum_backwards": 3, "minimum_idle": 16},
+    tunables={
+        "minimum_backwards": Tunable(
+            3,
+            "fewest backwards without a step of the optimizer",
+            "chosen: two before a step are common, as of two losses or two micro-batches",
+        ),
+        "minimum_idle": Tunable(
+            16,
+            "fewest backwards, and clearings, after the last step",
+            "chosen: no pause before another step is as long",
+        ),
+    },
     folds=("AD116",),
     about="loop",
     lasting=True,

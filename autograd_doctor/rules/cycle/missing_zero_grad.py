@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from autograd_doctor.events.steps import BackwardRan, GradientsCleared, GradientUse, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding, Location
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.step_cycle import (
     called,
@@ -226,7 +226,7 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_cleared_once_per_epoch, bad_adversarial_leftovers),
     good=(good, good_every_way_to_clear, good_accumulation_of_two_losses),
-    tunables={"minimum_repeats": 2},
+    tunables={"minimum_repeats": Tunable(2, "fewest steps on gradients that were left over", MORE_THAN_ONCE)},
     folds=("AD405", "AD406"),
     about="loop",
 )

@@ -8,7 +8,7 @@ from autograd_doctor.events.cycle import SchedulerStepped
 from autograd_doctor.events.steps import OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.step_cycle import called, ordinal, related, steps_by_optimizer
 
@@ -139,7 +139,13 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_by_hand),
     good=(good, good_rounding, good_ascent_from_the_start),
-    tunables={"of_highest": 1e-6},
+    tunables={
+        "of_highest": Tunable(
+            1e-6,
+            "how far below zero a rate must be, relative to the highest before",
+            "arithmetic: rounding leaves a schedule within 1e-7 of its end, even in float32",
+        )
+    },
     folds=("AD405",),
     about="loop",
 )

@@ -1,5 +1,4 @@
 """AD116: steps were taken, or updates computed, and not one parameter changed its value over the whole run."""
-# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code="operator"
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from autograd_doctor.events.run import RunEnded
 from autograd_doctor.events.steps import BackwardRan, OptimizerStepped, UpdatesDiscarded
 from autograd_doctor.events.subjects import OptimizerBuilt, ParameterCopied, ParameterSeen
 from autograd_doctor.findings import Evidence, Finding, Location
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import NO_BEGINNING, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.learning import awaited, unchanged
 from autograd_doctor.views.rates import rates_of
@@ -170,6 +169,7 @@ def bad_loop_variable_is_bound_anew() -> None:
         loss.backward()
         with torch.no_grad():
             for parameter in (weight, bias):
+                assert parameter.grad is not None
                 parameter = parameter - 0.1 * parameter.grad  # <- AD116
         weight.grad = bias.grad = None
 
@@ -226,6 +226,8 @@ def good_names_are_bound_anew() -> None:
     for _ in range(8):
         loss = (inputs @ weight + bias - targets).square().mean()
         loss.backward()
+        assert weight.grad is not None
+        assert bias.grad is not None
         weight = (weight - 0.1 * weight.grad).detach().requires_grad_()
         bias = (bias - 0.1 * bias.grad).detach().requires_grad_()
 
@@ -243,7 +245,8 @@ def good_list_of_parameters_is_built_anew() -> None:
         hidden = torch.tanh(inputs @ layers[0] + layers[1])
         (hidden @ layers[2] - inputs.sum(dim=1, keepdim=True)).square().mean().backward()
         with torch.no_grad():
-            moved = [0.9 * old + layer.grad for old, layer in zip(moved, layers, strict=True)]
+            gradients = [layer.grad for layer in layers if layer.grad is not None]
+            moved = [0.9 * old + gradient for old, gradient in zip(moved, gradients, strict=True)]
             layers = [layer - 0.05 * update for layer, update in zip(layers, moved, strict=True)]
         for layer in layers:
             layer.requires_grad_()
@@ -284,6 +287,6 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_loop_variable_is_bound_anew, bad_target_network_is_bound_anew),
     good=(good, good_names_are_bound_anew, good_list_of_parameters_is_built_anew),
-    tunables={"minimum_repeats": 3},
+    tunables={"minimum_repeats": Tunable(3, "fewest steps, or computed updates, that changed nothing", NO_BEGINNING)},
     folds=("AD203", "AD206"),
 )

@@ -9,7 +9,7 @@ from autograd_doctor.events.run import LightStepsCounted
 from autograd_doctor.events.steps import BatchDrawn, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding, Location
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.step_cycle import ordinal, steps_by_optimizer
 from autograd_doctor.wording import plural
@@ -218,8 +218,22 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_every_epoch),
     good=(good, good_once_per_phase_and_fold, good_inner_loop, good_reptile),
-    # Adam forgets half of its first moment in 7 steps: below 12 it never gets going.
-    tunables={"minimum_rebuilds": 2, "longest_life": 12, "many_rebuilds": 6, "longest_of_many": 50},
+    tunables={
+        "minimum_rebuilds": Tunable(2, "fewest optimizers that were replaced by the next", MORE_THAN_ONCE),
+        "longest_life": Tunable(
+            12,
+            "most steps that an optimizer took before it was replaced",
+            "arithmetic: Adam forgets half of its first moment in 7 steps, so that below 12 it never gets going",
+        ),
+        "many_rebuilds": Tunable(
+            6,
+            "replacements from which on `longest_of_many` holds in place of `longest_life`",
+            "chosen: it is a loop that does it so often, not the phases of a training",
+        ),
+        "longest_of_many": Tunable(
+            50, "the same as `longest_life`, where replacements are many", "chosen: phases of a training are longer"
+        ),
+    },
     folds=("AD108",),
     about="loop",
 )

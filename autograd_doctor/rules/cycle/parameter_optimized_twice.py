@@ -8,7 +8,7 @@ from itertools import combinations, pairwise
 from autograd_doctor.events.steps import OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt, ParametersAdded
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.step_cycle import ordinal, related, share, steps_by_optimizer
 
@@ -201,6 +201,8 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_tied_weights_listed_twice, bad_taking_turns),
     good=(good,),
-    tunables={"minimum_repeats": 2},
+    tunables={
+        "minimum_repeats": Tunable(2, "fewest steps that moved a parameter twice on the same gradients", MORE_THAN_ONCE)
+    },
     about="loop",
 )

@@ -10,7 +10,7 @@ from autograd_doctor.events.numerics import UpdatesMeasured
 from autograd_doctor.events.steps import ForwardRan, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt, ParametersAdded, ParameterSeen
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import NO_BEGINNING, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.rates import rates_of, still_rising
 from autograd_doctor.views.step_cycle import called, groups_of, ordinal, related, steps_by_optimizer
@@ -316,9 +316,19 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_bfloat16_weights, bad_most_values_stay),
     good=(good, good_bfloat16_weights, good_slow_warm_up, good_frozen_tied_and_normalised),
-    # Gradients that are zero by mathematics come out as rounding, at most some 1e-3 of the others per element. At usual
-    # rates, bfloat16 rounds away what two thirds of the values would have moved.
-    tunables={"minimum_repeats": 3, "noise": 0.01, "share": 0.9},
+    tunables={
+        "minimum_repeats": Tunable(3, "fewest steps that left a parameter with a gradient as it was", NO_BEGINNING),
+        "noise": Tunable(
+            0.01,
+            "smallest gradient that counts, per value and relative to all that the optimizer holds",
+            "measured: gradients that are zero by mathematics come out as rounding, at most some 1e-3 of the others",
+        ),
+        "share": Tunable(
+            0.9,
+            "smallest share of the values of a 16-bit parameter that a step leaves as they are",
+            "chosen: at usual rates, bfloat16 rounds away what two thirds of the values would have moved",
+        ),
+    },
     folds=("AD116",),
     about="loop",
 )

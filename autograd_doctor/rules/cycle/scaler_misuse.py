@@ -11,7 +11,7 @@ from autograd_doctor.events.run import ProgramRaised
 from autograd_doctor.events.steps import BackwardRan, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding, Location
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.crash import crash_of, died_of
 from autograd_doctor.views.step_cycle import called, has_new, ordinal, related, share, steps_by_optimizer
@@ -267,7 +267,7 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_stepped_behind_the_scaler, bad_second_optimizer_steps_by_itself),
     good=(good, good_scale_settles, good_two_losses_scaled_first),
-    tunables={"minimum_repeats": 2},
+    tunables={"minimum_repeats": Tunable(2, "fewest steps, or backwards, with the same mistake", MORE_THAN_ONCE)},
     folds=("AD405", "AD599", "AD116"),
     about="loop",
     references=("https://docs.pytorch.org/docs/stable/notes/amp_examples.html",),

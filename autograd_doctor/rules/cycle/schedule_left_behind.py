@@ -1,6 +1,5 @@
 """AD119 schedule-left-behind: a run goes on from a file, and the schedule of its learning rate begins anew."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -38,14 +37,15 @@ def bad() -> None:
 
     import torch
     from torch import nn
+    from torch.optim.lr_scheduler import ExponentialLR
 
-    def build():
+    def build() -> tuple[nn.Linear, torch.optim.SGD, ExponentialLR]:
         torch.manual_seed(0)
         model = nn.Linear(6, 1)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        return model, optimizer, torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.8)
+        return model, optimizer, ExponentialLR(optimizer, 0.8)
 
-    def train(model, optimizer, scheduler):
+    def train(model: nn.Linear, optimizer: torch.optim.SGD, scheduler: ExponentialLR) -> None:
         for _ in range(5):
             x = torch.randn(16, 6)
             loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
@@ -72,14 +72,15 @@ def good() -> None:
 
     import torch
     from torch import nn
+    from torch.optim.lr_scheduler import ExponentialLR
 
-    def build():
+    def build() -> tuple[nn.Linear, torch.optim.SGD, ExponentialLR]:
         torch.manual_seed(0)
         model = nn.Linear(6, 1)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        return model, optimizer, torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.8)
+        return model, optimizer, ExponentialLR(optimizer, 0.8)
 
-    def train(model, optimizer, scheduler):
+    def train(model: nn.Linear, optimizer: torch.optim.SGD, scheduler: ExponentialLR) -> None:
         for _ in range(5):
             x = torch.randn(16, 6)
             loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))

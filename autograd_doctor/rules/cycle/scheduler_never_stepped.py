@@ -9,7 +9,7 @@ from autograd_doctor.events.run import LightStepsCounted
 from autograd_doctor.events.steps import BatchDrawn, LengthShortened, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding, Location
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.so_far import has_ended
 from autograd_doctor.wording import plural
@@ -117,7 +117,12 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good, good_with_a_step_of_its_own),
-    # A program that is tried out for a few steps ends before its first epoch does.
-    tunables={"steps": 20},
+    tunables={
+        "steps": Tunable(
+            20,
+            "fewest steps of the optimizer without one of its scheduler",
+            "chosen: a program that is tried out for a few steps ends before its first epoch does",
+        )
+    },
     references=("https://docs.pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate",),
 )

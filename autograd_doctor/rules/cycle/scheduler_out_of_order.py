@@ -10,7 +10,7 @@ from autograd_doctor.events.run import LightStepsCounted
 from autograd_doctor.events.steps import OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.rates import known, rates_of
 from autograd_doctor.views.step_cycle import called, ordinal, prepared, related, steps_by_optimizer
@@ -252,7 +252,13 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_drives_the_old_optimizer),
     good=(good, good_several_times_per_step, good_resumed_at_epoch_two),
-    tunables={"minimum_repeats": 2},
+    tunables={
+        "minimum_repeats": Tunable(
+            2,
+            "fewest steps of a scheduler whose optimizer stands still, and of the optimizer that steps instead",
+            MORE_THAN_ONCE,
+        )
+    },
     about="loop",
     references=("https://docs.pytorch.org/docs/stable/optim.html",),
 )

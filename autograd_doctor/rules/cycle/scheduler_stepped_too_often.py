@@ -10,7 +10,7 @@ from autograd_doctor.events.cycle import SchedulerStepped
 from autograd_doctor.events.run import LightStepsCounted, RunEnded
 from autograd_doctor.events.steps import BatchDrawn, OptimizerStepped
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.rates import known
 from autograd_doctor.views.so_far import has_ended
@@ -290,7 +290,22 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_cosine_over_epochs, bad_steps_of_all_epochs),
     good=(good, good_one_for_each_fold, good_epochs_of_few_batches),
-    # The usual schedules end at 0 to 1% of the rate, and not before three quarters of the run.
-    tunables={"minimum_calls": 3, "small_fraction": 0.01, "first_part": 0.25},
+    tunables={
+        "minimum_calls": Tunable(
+            3,
+            "fewest times that the schedule has set a rate, its first one included",
+            "chosen: fewer do not tell a schedule by batches from one by epochs",
+        ),
+        "small_fraction": Tunable(
+            0.01,
+            "share of the highest rate that is next to nothing",
+            "chosen: the usual schedules end at 0 to 1% of the rate",
+        ),
+        "first_part": Tunable(
+            0.25,
+            "part of an epoch within which the rate comes to next to nothing, or the schedule to its end",
+            "chosen: the usual schedules do so not before three quarters of the run",
+        ),
+    },
     about="loop",
 )

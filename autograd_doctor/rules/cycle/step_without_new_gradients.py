@@ -10,7 +10,7 @@ from autograd_doctor.events.cycle import SchedulerStepped
 from autograd_doctor.events.steps import BackwardRan, ForwardRan, GradientsCleared, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding, Location
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.dropped_losses import advice, forgotten_loss, pointer
 from autograd_doctor.views.step_cycle import (
@@ -359,7 +359,7 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_forgotten_backward, bad_step_twice),
     good=(good, good_experts_that_take_turns, good_closure),
-    tunables={"minimum_repeats": 2},
+    tunables={"minimum_repeats": Tunable(2, "fewest steps that found no new gradient", MORE_THAN_ONCE)},
     needs_phases=(),
     folds=("AD111", "AD203", "AD116", "AD219"),
     about="loop",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from autograd_doctor.events.data import MaskedOut, TargetsSeen
 from autograd_doctor.events.run import LightStepsCounted
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import NO_BEGINNING, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.targets import latest_targets
 from autograd_doctor.wording import plural, shape
@@ -261,7 +261,23 @@ RULE = Rule(
     folds=("AD116", "AD401", "AD402", "AD410", "AD111", "AD203"),
     bad=(bad, bad_mask, bad_product, bad_real_class),
     good=(good, good_expert_without_tokens, good_single_empty_masks, good_weights),
-    # Of the steps that were recorded, a share in which chance or a warm-up has no part.
-    tunables={"steps": 3, "share": 0.9, "targets": 32, "in_a_row": 6},
+    tunables={
+        "steps": Tunable(3, "fewest steps with nothing that counts", NO_BEGINNING),
+        "share": Tunable(
+            0.9,
+            "smallest share of the steps with nothing that counts",
+            "chosen: chance, or a warm-up, has no part in it",
+        ),
+        "targets": Tunable(
+            32,
+            "fewest targets, where a class is ignored and but one is left",
+            "chosen: of fewer, the others may be missing by chance",
+        ),
+        "in_a_row": Tunable(
+            6,
+            "fewest steps with an empty mask, up to the last, where it was not empty before",
+            "chosen: a few batches may have nothing by chance",
+        ),
+    },
     about="data",
 )

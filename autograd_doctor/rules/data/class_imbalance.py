@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from autograd_doctor.events.data import TargetsSeen
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.targets import latest_targets
 from autograd_doctor.wording import plural
@@ -124,8 +124,19 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good, good_many_rare_labels),
-    # Fewer targets could be so by chance; with less of a majority, accuracy still tells something.
-    # Half a percent of a picture is less than its noise moves a loss by.
-    tunables={"share": 0.95, "share_of_maps": 0.995, "targets": 200, "steps": 4},
+    tunables={
+        "share": Tunable(
+            0.95,
+            "smallest share of the targets that one class has",
+            "chosen: with less of a majority, accuracy still tells something",
+        ),
+        "share_of_maps": Tunable(
+            0.995,
+            "the same, where each sample has a map of targets",
+            "chosen: half a percent of a picture is less than its noise moves a loss by",
+        ),
+        "targets": Tunable(200, "fewest targets that were seen", "chosen: fewer could be so by chance"),
+        "steps": Tunable(4, "fewest steps that were recorded", "chosen: fewer could be so by chance"),
+    },
     about="data",
 )

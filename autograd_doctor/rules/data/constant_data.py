@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from autograd_doctor.events.data import InputsAlike, TargetsSeen
 from autograd_doctor.findings import Finding, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.targets import latest_targets
 from autograd_doctor.wording import plural, shape
@@ -223,6 +223,9 @@ RULE = Rule(
     folds=("AD410", "AD702", "AD713"),
     bad=(bad, bad_targets, bad_second_stage),
     good=(good, good_first_class_is_the_positive_one, good_one_domain_per_loader),
-    tunables={"steps": 4, "samples": 32},
+    tunables={
+        "steps": Tunable(4, "fewest steps with the same inputs, or targets", "chosen: fewer may be alike by chance"),
+        "samples": Tunable(32, "fewest samples that were the same", "chosen: fewer may be alike by chance"),
+    },
     about="data",
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from autograd_doctor.events.data import StoredDataChanged
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural
 
@@ -186,6 +186,12 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_numpy),
     good=(good, good_normalised_once),
-    tunables={"samples": 1},
+    tunables={
+        "samples": Tunable(
+            1,
+            "fewest samples that one reading after the other changed",
+            "arithmetic: one that was changed again is a proof",
+        )
+    },
     about="data",
 )

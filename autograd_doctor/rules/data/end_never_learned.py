@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from autograd_doctor.events.data import EndIgnored
 from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Finding, Location
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.lines import beside
 
@@ -185,7 +185,10 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good, good_padding_of_its_own, good_question_ignored),
-    # One whose ends happen not to count is no fault.
-    tunables={"batches": 2},
+    tunables={
+        "batches": Tunable(
+            2, "fewest batches, none of whose ends counts", "chosen: one whose ends happen not to count is no fault"
+        )
+    },
     about="data",
 )

@@ -1,6 +1,5 @@
 """AD721 evaluation-off-scale: a model is evaluated on numbers of another scale than those that it was trained on."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -8,7 +7,7 @@ from collections.abc import Iterator
 from autograd_doctor.events.data import EvaluationOffScale
 from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 
 
@@ -78,8 +77,9 @@ def bad_raw_time() -> None:
             super().__init__()
             self.layers = nn.Sequential(nn.Linear(3, 32), nn.SiLU(), nn.Linear(32, 2))
 
-        def forward(self, x, t):
-            return self.layers(torch.cat([x, t[:, None]], dim=1))
+        def forward(self, x: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
+            noise: torch.Tensor = self.layers(torch.cat([x, t[:, None]], dim=1))
+            return noise
 
     torch.manual_seed(0)
     model, steps = Denoiser(), 100
@@ -197,7 +197,14 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_raw_time, bad_scaled_twice),
     good=(good, good_further_than_seen, good_goes_on_from_what_it_said),
-    tunables={"times": 10, "batches": 4},
+    tunables={
+        "times": Tunable(
+            10,
+            "factor between the scales",
+            "chosen: augmentations change a scale by less, a forgotten division by 255 by more",
+        ),
+        "batches": Tunable(4, "fewest batches of the evaluation", "chosen: fewer may be odd ones"),
+    },
     about="data",
     references=("https://scikit-learn.org/stable/common_pitfalls.html#inconsistent-preprocessing",),
 )

@@ -1,6 +1,5 @@
 """AD720 evaluation-scaled-by-itself: samples of an evaluation were scaled by their own mean and deviation."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -8,7 +7,7 @@ from collections.abc import Iterator
 from autograd_doctor.events.data import ScaledByItself
 from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural
 
@@ -47,7 +46,7 @@ def bad() -> None:
     model = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 1))
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
 
-    def scaled(x):
+    def scaled(x: torch.Tensor) -> torch.Tensor:
         return (x - x.mean(0)) / x.std(0)
 
     train, test = 3 + 2 * torch.randn(200, 4), 4 + 3 * torch.randn(80, 4)
@@ -96,7 +95,7 @@ def good_each_batch_by_itself() -> None:
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     train, test = torch.randn(200, 4), torch.randn(40, 4)
 
-    def scaled(x):
+    def scaled(x: torch.Tensor) -> torch.Tensor:
         return (x - x.mean(0)) / x.std(0)
 
     for _ in range(4):
@@ -119,7 +118,7 @@ def good_each_row_by_itself() -> None:
     model = nn.Sequential(nn.Conv1d(1, 4, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(64, 1))
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
 
-    def waves(count):
+    def waves(count: int) -> torch.Tensor:
         raw = torch.sin(torch.rand(count, 1, 1) * torch.arange(16.0)) + 0.1 * torch.randn(count, 1, 16)
         return (raw - raw.mean(-1, keepdim=True)) / raw.std(-1, keepdim=True, unbiased=False)
 
@@ -153,8 +152,13 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good, good_each_batch_by_itself, good_each_row_by_itself),
-    # Of fewer, mean and deviation are near 0 and 1 to some digits by chance.
-    tunables={"samples": 20},
+    tunables={
+        "samples": Tunable(
+            20,
+            "fewest samples that were scaled together",
+            "chosen: of fewer, mean and deviation are near 0 and 1 to some digits by chance",
+        )
+    },
     about="data",
     references=("https://scikit-learn.org/stable/common_pitfalls.html#inconsistent-preprocessing",),
 )

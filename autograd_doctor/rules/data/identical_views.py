@@ -1,6 +1,5 @@
 """AD716 identical-views: two passes that go into one loss had the same data, and gave the same."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from collections import defaultdict
@@ -10,7 +9,7 @@ from autograd_doctor.events.data import TwinPasses
 from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Finding, Location, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural
 
@@ -166,6 +165,10 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good, good_one_batch_for_two_terms, good_same_input_with_dropout, good_two_outputs),
-    tunables={"steps": 3},
+    tunables={
+        "steps": Tunable(
+            3, "fewest steps with two passes that were the same", "chosen: fewer may be a trial, or so by chance"
+        )
+    },
     about="data",
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from autograd_doctor.events.data import WorkersAlike
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 
 
@@ -100,7 +100,18 @@ RULE = Rule(
     folds=("AD701",),
     bad=(bad,),
     good=(good,),
-    tunables={"rounds": 3, "share": 0.9},
+    tunables={
+        "rounds": Tunable(
+            3,
+            "fewest rounds in which all workers gave the same batch",
+            "chosen: fewer may be alike by chance, where samples are few",
+        ),
+        "share": Tunable(
+            0.9,
+            "smallest share of rounds in which they did",
+            "chosen: nearly all, for what is drawn once may part them",
+        ),
+    },
     about="data",
     references=("https://docs.pytorch.org/docs/stable/notes/faq.html",),
 )

@@ -1,15 +1,15 @@
 """AD708: inputs and targets come in different orders, so that each sample gets the target of another."""
-# mypy: allow-untyped-defs, disable-error-code="arg-type,var-annotated"
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import no_type_check
 
 from autograd_doctor.events.data import LabelsLost, PairsMisaligned, SamplesMisordered
 from autograd_doctor.events.losses import TargetsAhead
 from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.lines import beside, in_several_steps
 from autograd_doctor.wording import plural
@@ -131,6 +131,7 @@ def bad() -> None:
         optimizer.step()
 
 
+@no_type_check
 def bad_sorted_by_length() -> None:
     import torch
     from torch import nn
@@ -244,6 +245,13 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_shifted_twice, bad_sorted_by_length),
     good=(good, good_mixup, good_labels_without_an_order),
-    tunables={"steps": 2, "share": 0.7},
+    tunables={
+        "steps": Tunable(2, "fewest steps with two orders", MORE_THAN_ONCE),
+        "share": Tunable(
+            0.7,
+            "smallest share of the steps looked at closely that had two orders",
+            "chosen: a part of the training may mix samples on purpose",
+        ),
+    },
     about="data",
 )

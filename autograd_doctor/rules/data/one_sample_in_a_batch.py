@@ -1,6 +1,5 @@
 """AD715 one-sample-in-a-batch: all rows of each training batch are the same one."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -8,7 +7,7 @@ from collections.abc import Iterator
 from autograd_doctor.events.data import RowsAlike
 from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural
 
@@ -124,7 +123,13 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good, good_one_context_for_all),
-    # Steps that are looked at closely; of an object that changes, at least so many states are different.
-    tunables={"steps": 4, "different": 3},
+    tunables={
+        "steps": Tunable(4, "fewest steps with rows that are all one", "chosen: fewer may be a trial"),
+        "different": Tunable(
+            3,
+            "fewest states of that row, from step to step",
+            "chosen: of an object that changes, so many are different",
+        ),
+    },
     about="data",
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from autograd_doctor.events.data import SeedRepeated
 from autograd_doctor.findings import Finding, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural
 
@@ -186,6 +186,9 @@ RULE = Rule(
         good_evaluation_that_restores_the_generator,
         good_seed_without_draws,
     ),
-    # Steps whose end is the same as that of the step before. An epoch of one step may be seeded a few times by chance.
-    tunables={"steps": 4},
+    tunables={
+        "steps": Tunable(
+            4, "fewest steps that ended like the one before", "chosen: an epoch of one step may be seeded a few times"
+        )
+    },
 )

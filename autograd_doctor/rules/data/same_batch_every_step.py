@@ -8,7 +8,7 @@ from autograd_doctor.events.data import BatchRepeated
 from autograd_doctor.events.run import RunEnded
 from autograd_doctor.events.steps import BatchDrawn
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.so_far import has_ended
 from autograd_doctor.wording import plural
@@ -221,8 +221,14 @@ RULE = Rule(
         good_new_pass_that_shuffles,
         good_first_rows_for_training,
     ),
-    # A slice of more than half of the rows is what people hold out a validation set from.
-    tunables={"steps": 8, "share_of_rows": 0.5},
+    tunables={
+        "steps": Tunable(8, "fewest steps on the same batch", "chosen: a trial of one batch is shorter"),
+        "share_of_rows": Tunable(
+            0.5,
+            "largest share of the rows that the slice may have",
+            "chosen: more than half of them is what people hold out a validation set from",
+        ),
+    },
     about="data",
     lasting=True,
 )

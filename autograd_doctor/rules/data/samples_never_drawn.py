@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from autograd_doctor.events.data import RowsNeverDrawn, SamplerFallsShort, SamplerRepeats
 from autograd_doctor.findings import Finding, Location, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.lines import in_several_steps
 from autograd_doctor.views.so_far import has_ended
@@ -256,9 +256,25 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_sampler, bad_weights_of_classes),
     good=(good, good_rest_held_out, good_what_comes_next, good_validation_sampler, good_weights_of_samples),
-    # A pass alone does not tell a part that a sampler always draws from one that it draws by chance.
-    # What does not fill a batch or a block is left out at the end.
-    # One row is left out by mistake, too, as where an upper end is taken for the last index, and hardly missed.
-    tunables={"samples": 32, "passes": 2, "share": 0.9, "rows": 1},
+    tunables={
+        "samples": Tunable(
+            32, "fewest indices that were drawn", "chosen: of fewer, the highest say little of the range"
+        ),
+        "passes": Tunable(
+            2,
+            "fewest passes with the same samples",
+            "chosen: one does not tell a part that is always drawn from one that is drawn by chance",
+        ),
+        "share": Tunable(
+            0.9,
+            "largest share of the samples that a sampler may draw",
+            "chosen: what does not fill a batch or a block is left out at the end",
+        ),
+        "rows": Tunable(
+            1,
+            "rows up to which what is left out is but a hint",
+            "chosen: one is left out by mistake, as where an upper end is taken for the last index, and hardly missed",
+        ),
+    },
     about="data",
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from autograd_doctor.events.data import StateLoaded, StatisticsLeft
 from autograd_doctor.findings import Finding, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural
 
@@ -269,6 +269,11 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_whole_checkpoint, bad_buffers_left_behind),
     good=(good, good_backbone_of_another_head, good_adapters_only),
-    # Of the elements of the model and of those of the state: where either is reached, a part was loaded that fits.
-    tunables={"loaded_share": 0.5},
+    tunables={
+        "loaded_share": Tunable(
+            0.5,
+            "share of the model's elements, or of the state's, below which hardly anything was loaded",
+            "chosen: where half of either finds its place, a part was loaded that fits",
+        )
+    },
 )

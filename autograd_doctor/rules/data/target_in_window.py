@@ -1,6 +1,5 @@
 """AD717 target-in-window: what a window is to foretell is its own last value."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -9,7 +8,7 @@ from autograd_doctor.events.data import TargetInWindow
 from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Finding, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.lines import in_several_steps
 
@@ -44,12 +43,13 @@ def bad() -> None:
     from torch import nn
 
     class Forecaster(nn.Module):
-        def __init__(self):
+        def __init__(self) -> None:
             super().__init__()
             self.lstm, self.head = nn.LSTM(1, 16, batch_first=True), nn.Linear(16, 1)
 
-        def forward(self, x):
-            return self.head(self.lstm(x)[0][:, -1])
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            value: torch.Tensor = self.head(self.lstm(x)[0][:, -1])
+            return value
 
     torch.manual_seed(0)
     series = torch.sin(torch.arange(400.0) / 9) + 0.1 * torch.randn(400)
@@ -130,7 +130,13 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_one_of_several_channels),
     good=(good, good_memory),
-    # Windows that overlap share most of their values; two random numbers of 24 bits hardly ever agree.
-    tunables={"steps": 2, "recurring": 3},
+    tunables={
+        "steps": Tunable(2, "fewest steps with targets from their windows", MORE_THAN_ONCE),
+        "recurring": Tunable(
+            3,
+            "fewest values that come again in other windows",
+            "arithmetic: windows that overlap share most of theirs; two random numbers of 24 bits hardly ever agree",
+        ),
+    },
     about="data",
 )

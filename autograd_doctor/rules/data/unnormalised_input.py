@@ -7,7 +7,7 @@ from math import hypot
 
 from autograd_doctor.events.data import FirstLayerFed
 from autograd_doctor.findings import Finding, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import shape
 
@@ -148,7 +148,12 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_columns),
     good=(good, good_normalisation_inside, good_indices_and_one_large_feature),
-    # The root of the mean of squares: of pixels to 255 it is 147, of standardised features 1.
-    tunables={"scale": 50.0},
+    tunables={
+        "scale": Tunable(
+            50.0,
+            "root of the mean square of an input, above which its scale is far from 1",
+            "chosen: it is 147 for pixels up to 255, and 1 for standardised features",
+        )
+    },
     about="data",
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from autograd_doctor.events.data import TargetScaleSeen
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural
 
@@ -115,8 +115,24 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good, good_predictions_are_scaled),
-    # Targets in the tens are reached by a bias alone in any run; an epoch of most data sets has fewer steps to go.
-    tunables={"scale": 100, "steps": 20, "reached": 0.1, "steps_to_go": 20_000},
+    tunables={
+        "scale": Tunable(
+            100,
+            "smallest typical size of the targets",
+            "chosen: targets in the tens are reached by a bias alone in any run",
+        ),
+        "steps": Tunable(
+            20, "fewest steps between the first and the last look", "chosen: a pace cannot be told from fewer"
+        ),
+        "reached": Tunable(
+            0.1,
+            "part of that size below which the predictions still are",
+            "chosen: what has come further is on its way",
+        ),
+        "steps_to_go": Tunable(
+            20_000, "steps that it would still take at the same pace", "chosen: an epoch of most data sets has fewer"
+        ),
+    },
     folds=("AD412",),
     about="data",
 )

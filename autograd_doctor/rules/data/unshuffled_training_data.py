@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from autograd_doctor.events.data import TargetsSeen
 from autograd_doctor.findings import Finding, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.targets import latest_targets
 from autograd_doctor.wording import plural
@@ -179,7 +179,19 @@ RULE = Rule(
         good_episodes_sorted_by_class,
         good_steps_over_text_with_a_state,
     ),
-    # Even of two classes in four batches, where it strays most, chance gets so far less than once in a million times.
-    tunables={"steps": 4, "share": 0.5, "deviations": 12.0},
+    tunables={
+        "steps": Tunable(4, "fewest steps that were recorded", "chosen: fewer batches may be sorted by chance"),
+        "share": Tunable(
+            0.5,
+            "how much samples of a class come together, from 0 for chance to 1 for sorted data",
+            "chosen: half-way between the two",
+        ),
+        "deviations": Tunable(
+            12.0,
+            "standard deviations from chance",
+            "arithmetic: even of two classes in four batches, where it strays most, chance gets so far less "
+            "than once in a million times",
+        ),
+    },
     about="data",
 )

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from autograd_doctor.events.data import RowsCompared, TargetsSeen
 from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Finding, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural
 
@@ -252,8 +252,42 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_folds_on_one_model),
     good=(good, good_folds, good_all_data_and_a_part_of_training),
-    # Shares: of the evaluated samples that were trained on, from `share` up, `whole` being nearly all; and of the
-    # training samples that were evaluated.
-    tunables={"samples": 4, "share": 0.02, "whole": 0.98, "covered": 0.9, "folds": 3, "copies": 0.25, "alike": 3},
+    tunables={
+        "samples": Tunable(
+            4,
+            "fewest samples that were trained on, and fewest of a set that was held out",
+            "chosen: fewer may be alike by chance",
+        ),
+        "share": Tunable(
+            0.02,
+            "smallest share of the evaluated samples that were trained on",
+            "chosen: less hardly moves what is measured",
+        ),
+        "whole": Tunable(
+            0.98,
+            "share of the evaluated samples from which on all of them were trained on",
+            "chosen: all but a few that differ by rounding",
+        ),
+        "covered": Tunable(
+            0.9,
+            "largest share of the training samples that may be evaluated",
+            "chosen: where it is more, the training data themselves are looked at",
+        ),
+        "folds": Tunable(
+            3,
+            "fewest sets, one evaluated after the other, that are folds",
+            "chosen: two sets may be a validation and a test set",
+        ),
+        "copies": Tunable(
+            0.25,
+            "largest share that may be the same by nature",
+            "chosen: what is copied to balance classes recurs far more often",
+        ),
+        "alike": Tunable(
+            3,
+            "how much more often than within the training data samples may come again, as a factor",
+            "arithmetic: twice as often, where all come from one source, and some more by chance",
+        ),
+    },
     about="data",
 )

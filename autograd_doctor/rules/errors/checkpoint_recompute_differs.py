@@ -1,5 +1,4 @@
 """AD510: the forward that a checkpoint recomputes differs from the first one."""
-# mypy: allow-untyped-defs, allow-untyped-calls
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from autograd_doctor.events.errors import CheckpointRan
 from autograd_doctor.events.run import ProgramRaised
 from autograd_doctor.events.subjects import ParameterSeen
 from autograd_doctor.findings import Finding, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.crash import Crash, died_of
 
@@ -99,11 +98,11 @@ def bad_state_in_the_segment() -> None:
     from torch.utils.checkpoint import checkpoint
 
     class Counting(nn.Module):
-        def __init__(self):
+        def __init__(self) -> None:
             super().__init__()
             self.linear, self.calls = nn.Linear(8, 16), 0
 
-        def forward(self, x):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
             self.calls += 1
             return torch.tanh(self.linear(x) * (1 + 0.1 * self.calls))
 
@@ -188,7 +187,12 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_state_in_the_segment, bad_batch_norm),
     good=(good, good_layer_norm),
-    # Another order of summation moves float32 by some 1e-6, bfloat16 and TF32 by up to 1e-3.
-    tunables={"relative_difference": 1e-3},
+    tunables={
+        "relative_difference": Tunable(
+            1e-3,
+            "largest difference, relative to the largest value, that is rounding",
+            "chosen: another order of summation moves float32 by some 1e-6, bfloat16 and TF32 by up to 1e-3",
+        )
+    },
     references=("https://docs.pytorch.org/docs/stable/checkpoint.html",),
 )

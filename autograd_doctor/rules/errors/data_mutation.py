@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from autograd_doctor.events.errors import SavedTensorChanged
 from autograd_doctor.events.subjects import ParameterSeen
 from autograd_doctor.findings import Finding, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import tensor
 
@@ -138,7 +138,12 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_weights_clamped_before_backward),
     good=(good, good_moving_average),
-    # Far above the rounding of float32 (1e-7 an operation), far below what training would notice.
-    tunables={"relative_error": 1e-4},
+    tunables={
+        "relative_error": Tunable(
+            1e-4,
+            "largest error of the gradient, relative to its norm, that does no harm",
+            "chosen: far above the rounding of float32 (1e-7 an operation), far below what training would notice",
+        )
+    },
     references=("https://docs.pytorch.org/docs/stable/notes/autograd.html",),
 )

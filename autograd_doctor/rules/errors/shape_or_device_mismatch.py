@@ -1,5 +1,4 @@
 """AD512: an operation got operands whose shapes, dtypes or devices do not go together."""
-# mypy: allow-untyped-defs, allow-untyped-calls
 
 from __future__ import annotations
 
@@ -125,13 +124,14 @@ def bad_skip_connection() -> None:
     from torch import nn
 
     class Block(nn.Module):
-        def __init__(self):
+        def __init__(self) -> None:
             super().__init__()
             self.first, self.second = nn.Linear(8, 16), nn.Linear(16, 12)
 
-        def forward(self, x):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
             h = torch.relu(self.first(x))
-            return h + self.second(h)  # <- AD512
+            moved: torch.Tensor = h + self.second(h)  # <- AD512
+            return moved
 
     torch.manual_seed(0)
     model = Block()

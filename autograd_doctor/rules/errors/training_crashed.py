@@ -1,5 +1,4 @@
 """AD599: the program died of an exception that no other rule explains."""
-# mypy: allow-untyped-defs, allow-untyped-calls
 
 from __future__ import annotations
 
@@ -101,12 +100,13 @@ def bad_in_forward() -> None:
     from torch import nn
 
     class Net(nn.Module):
-        def __init__(self):
+        def __init__(self) -> None:
             super().__init__()
             self.linear = nn.Linear(8, 1)
 
-        def forward(self, x):
-            return self.linear(x) * self.temperature  # <- AD599
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            scaled: torch.Tensor = self.linear(x) * self.temperature  # <- AD599
+            return scaled
 
     torch.manual_seed(0)
     model = Net()

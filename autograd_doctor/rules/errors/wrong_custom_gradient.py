@@ -1,9 +1,9 @@
 """AD507: a custom function's backward is not the derivative of its forward."""
-# mypy: allow-untyped-defs, allow-untyped-calls
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import no_type_check
 
 from autograd_doctor.events.errors import FunctionJudged
 from autograd_doctor.events.run import ProgramRaised
@@ -89,6 +89,7 @@ def _applied(event: FunctionJudged) -> tuple[Related, ...]:
     return (Related("applied here", event.applied_at),) if event.applied_at else ()
 
 
+@no_type_check
 def bad() -> None:
     import torch
     from torch import nn
@@ -115,6 +116,7 @@ def bad() -> None:
         optimizer.step()
 
 
+@no_type_check
 def bad_gradients_swapped() -> None:
     import torch
     from torch import nn
@@ -141,6 +143,7 @@ def bad_gradients_swapped() -> None:
         optimizer.step()
 
 
+@no_type_check
 def bad_number_of_gradients() -> None:
     import torch
     from torch import nn
@@ -166,6 +169,7 @@ def bad_number_of_gradients() -> None:
         optimizer.step()
 
 
+@no_type_check
 def good() -> None:
     import torch
     from torch import nn
@@ -192,6 +196,7 @@ def good() -> None:
         optimizer.step()
 
 
+@no_type_check
 def good_straight_through() -> None:
     import torch
     from torch import nn
@@ -218,6 +223,7 @@ def good_straight_through() -> None:
         optimizer.step()
 
 
+@no_type_check
 def good_reversed_gradient() -> None:
     import torch
     from torch import nn

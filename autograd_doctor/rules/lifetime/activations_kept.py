@@ -1,14 +1,14 @@
 """AD305: a hook, a cache or an attribute of a module keeps activations beyond their step."""
-# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code=var-annotated
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import no_type_check
 
 from autograd_doctor.events.lifetime import Survivor, SurvivorsCounted
 from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Finding, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.holdings import Holding, holdings, kept_by_module
 from autograd_doctor.wording import in_bytes, plural
@@ -57,6 +57,7 @@ def _graph(kept: Survivor) -> str:
     return f", with {plural(kept.nodes, 'graph node')}" + (" whose buffers backward had freed" if kept.freed else "")
 
 
+@no_type_check
 def bad() -> None:
     import torch
     from torch import nn
@@ -85,15 +86,16 @@ def bad_cache_in_module() -> None:
     from torch import nn
 
     class Net(nn.Module):
-        def __init__(self):
+        def __init__(self) -> None:
             super().__init__()
             self.body, self.head = nn.Linear(8, 32), nn.Linear(32, 1)
-            self.features = []
+            self.features: list[torch.Tensor] = []
 
-        def forward(self, x):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
             h = torch.relu(self.body(x))
             self.features.append(h.detach())  # <- AD305
-            return self.head(h)
+            value: torch.Tensor = self.head(h)
+            return value
 
     torch.manual_seed(0)
     model = Net()
@@ -114,7 +116,7 @@ def good() -> None:
     model = nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 1))
     activations = {}
 
-    def remember(module, inputs, output):
+    def remember(module: nn.Module, inputs: tuple[torch.Tensor, ...], output: torch.Tensor) -> None:
         activations["tanh"] = output.detach()
 
     model[1].register_forward_hook(remember)
@@ -132,14 +134,15 @@ def good_feature_extractor_that_overwrites() -> None:
     from torch import nn
 
     class Net(nn.Module):
-        def __init__(self):
+        def __init__(self) -> None:
             super().__init__()
             self.body, self.head = nn.Linear(8, 32), nn.Linear(32, 1)
             self.features = torch.zeros(())
 
-        def forward(self, x):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
             self.features = torch.relu(self.body(x))
-            return self.head(self.features)
+            value: torch.Tensor = self.head(self.features)
+            return value
 
     torch.manual_seed(0)
     model = Net()
@@ -157,17 +160,18 @@ def good_key_value_cache_in_evaluation() -> None:
     from torch import nn
 
     class Attention(nn.Module):
-        def __init__(self):
+        def __init__(self) -> None:
             super().__init__()
             self.qkv, self.out = nn.Linear(8, 24), nn.Linear(8, 8)
-            self.cache = []
+            self.cache: list[tuple[torch.Tensor, torch.Tensor]] = []
 
-        def forward(self, x):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
             q, k, v = self.qkv(x).chunk(3, dim=-1)
             if not self.training:
                 self.cache.append((k, v))
                 k, v = (torch.cat(parts, dim=1) for parts in zip(*self.cache, strict=True))
-            return self.out(nn.functional.scaled_dot_product_attention(q, k, v))
+            mixed: torch.Tensor = self.out(nn.functional.scaled_dot_product_attention(q, k, v))
+            return mixed
 
     torch.manual_seed(0)
     model = Attention()
@@ -203,5 +207,11 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_cache_in_module),
     good=(good, good_feature_extractor_that_overwrites, good_key_value_cache_in_evaluation),
-    tunables={"steps": 3},
+    tunables={
+        "steps": Tunable(
+            3,
+            "fewest steps whose activations are held together",
+            "chosen: a cache that holds the last ones has those of two",
+        )
+    },
 )

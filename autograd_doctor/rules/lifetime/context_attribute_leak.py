@@ -1,9 +1,9 @@
 """AD308: a custom function keeps an input or output on `ctx` instead of saving it for backward."""
-# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code=var-annotated
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import no_type_check
 
 from autograd_doctor.events.errors import ContextAttributeKept
 from autograd_doctor.findings import Finding
@@ -38,6 +38,7 @@ def _finding(event: ContextAttributeKept) -> Finding:
     )
 
 
+@no_type_check
 def bad() -> None:
     import torch
     from torch import nn
@@ -63,6 +64,7 @@ def bad() -> None:
         optimizer.step()
 
 
+@no_type_check
 def bad_tuple_of_inputs() -> None:
     import torch
     from torch import nn
@@ -89,6 +91,7 @@ def bad_tuple_of_inputs() -> None:
         optimizer.step()
 
 
+@no_type_check
 def bad_output() -> None:
     import torch
     from torch import nn
@@ -115,6 +118,7 @@ def bad_output() -> None:
         optimizer.step()
 
 
+@no_type_check
 def bad_in_setup_context() -> None:
     import torch
     from torch import nn
@@ -143,6 +147,7 @@ def bad_in_setup_context() -> None:
         optimizer.step()
 
 
+@no_type_check
 def good() -> None:
     import torch
     from torch import nn
@@ -169,6 +174,7 @@ def good() -> None:
         optimizer.step()
 
 
+@no_type_check
 def good_intermediate_and_plain_values() -> None:
     import torch
     from torch import nn

@@ -9,7 +9,7 @@ from itertools import pairwise
 from autograd_doctor.events.run import ProgramRaised
 from autograd_doctor.events.steps import BackwardRan, OptimizerStepped
 from autograd_doctor.findings import Finding, Location, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.crash import died_of
 from autograd_doctor.wording import first_line, plural
@@ -273,6 +273,17 @@ RULE = Rule(
         good_unrolled_optimisation,
         good_functional_update,
     ),
-    tunables={"steps": 3, "updates": 10},
+    tunables={
+        "steps": Tunable(
+            3,
+            "fewest earlier steps that a graph reaches back into, further each time",
+            "chosen: truncated backpropagation joins a step or two",
+        ),
+        "updates": Tunable(
+            10,
+            "fewest updates by hand, all with a graph to those before",
+            "chosen: inner loops that are differentiated through seldom take as many",
+        ),
+    },
     folds=("AD302", "AD304", "AD501", "AD504"),
 )

@@ -1,5 +1,4 @@
 """AD302: a running sum chains the graphs of every step."""
-# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code=var-annotated
 
 from __future__ import annotations
 
@@ -111,10 +110,11 @@ def bad_meter() -> None:
     from torch import nn
 
     class Meter:
-        def __init__(self):
-            self.sum, self.count = 0.0, 0
+        def __init__(self) -> None:
+            self.sum: float | torch.Tensor = 0.0
+            self.count = 0
 
-        def update(self, value):
+        def update(self, value: torch.Tensor) -> None:
             self.sum = self.sum + value  # <- AD302
             self.count += 1
 

@@ -1,5 +1,4 @@
 """AD301: tensors pile up in a container together with the graphs that made them."""
-# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code=var-annotated
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from autograd_doctor.events.lifetime import Survivor, SurvivorsCounted
 from autograd_doctor.events.steps import BatchDrawn, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.holdings import Holding, awaits_backward, holdings, kept_by_module, remaining
 from autograd_doctor.wording import in_bytes, plural
@@ -112,8 +111,8 @@ def bad_metric_beside_the_loss() -> None:
     import torch
     from torch import nn
 
-    def train(model, optimizer):
-        history = {"mse": [], "mae": []}
+    def train(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, list[float | torch.Tensor]]:
+        history: dict[str, list[float | torch.Tensor]] = {"mse": [], "mae": []}
         for _ in range(12):
             x = torch.randn(32, 8)
             target = x.sum(1, keepdim=True)
@@ -160,7 +159,7 @@ def bad_window_too_long() -> None:
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    recent = deque(maxlen=10_000)
+    recent: deque[torch.Tensor] = deque(maxlen=10_000)
     for _ in range(14):
         x = torch.randn(16, 8)
         loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
@@ -179,7 +178,7 @@ def good_bounded_window() -> None:
     torch.manual_seed(0)
     model = nn.Linear(8, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    recent = deque(maxlen=4)
+    recent: deque[torch.Tensor] = deque(maxlen=4)
     for _ in range(16):
         x = torch.randn(16, 8)
         loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
@@ -225,6 +224,12 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_metric_beside_the_loss, bad_window_too_long),
     good=(good, good_bounded_window, good_episodes),
-    tunables={"steps": 3},
+    tunables={
+        "steps": Tunable(
+            3,
+            "fewest steps whose tensors are held together",
+            "chosen: a loop that remembers its last result holds those of two",
+        )
+    },
     references=("https://docs.pytorch.org/docs/stable/notes/faq.html",),
 )

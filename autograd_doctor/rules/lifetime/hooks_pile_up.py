@@ -1,5 +1,4 @@
 """AD306: step after step, or epoch after epoch, adds a hook and none is removed."""
-# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code=var-annotated
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from itertools import pairwise
 
 from autograd_doctor.events.lifetime import HooksCounted
 from autograd_doctor.findings import Finding, Location
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural
 
@@ -58,7 +57,7 @@ def bad() -> None:
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    shapes = {}
+    shapes: dict[str, torch.Size] = {}
     for _ in range(12):
         model[0].register_forward_hook(lambda module, inputs, output: shapes.update(first=output.shape))  # <- AD306
         x = torch.randn(16, 8)
@@ -72,7 +71,7 @@ def bad_hook_on_parameter() -> None:
     import torch
     from torch import nn
 
-    def train_step(model, optimizer, x):
+    def train_step(model: nn.Linear, optimizer: torch.optim.SGD, x: torch.Tensor) -> None:
         model.weight.register_hook(lambda gradient: gradient.clamp(-1, 1))  # <- AD306
         loss = nn.functional.mse_loss(model(x), x.mean(1, keepdim=True))
         optimizer.zero_grad()
@@ -112,7 +111,7 @@ def good() -> None:
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    shapes = {}
+    shapes: dict[str, torch.Size] = {}
     model[0].register_forward_hook(lambda module, inputs, output: shapes.update(first=output.shape))
     for _ in range(12):
         x = torch.randn(16, 8)
@@ -148,7 +147,7 @@ def good_handle_removed() -> None:
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    shapes = {}
+    shapes: dict[str, torch.Size] = {}
     for _ in range(12):
         handle = model[0].register_forward_hook(lambda module, inputs, output: shapes.update(first=output.shape))
         x = torch.randn(16, 8)
@@ -173,5 +172,11 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_hook_on_parameter, bad_hook_in_every_epoch),
     good=(good, good_handle_removed, good_hooks_of_one_epoch),
-    tunables={"counts": 3},
+    tunables={
+        "counts": Tunable(
+            3,
+            "fewest counts of hooks, each higher than the one before",
+            "chosen: two may be the beginning, when hooks are registered",
+        )
+    },
 )

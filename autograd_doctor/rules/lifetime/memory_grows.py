@@ -1,5 +1,4 @@
 """AD307: living tensors without a graph take more memory with every step."""
-# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code=var-annotated
 
 from __future__ import annotations
 
@@ -8,7 +7,7 @@ from collections.abc import Iterator
 from autograd_doctor.events.lifetime import Survivor, SurvivorsCounted
 from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.holdings import Holding, holdings, kept_by_module
 from autograd_doctor.wording import in_bytes, plural
@@ -74,11 +73,12 @@ def bad_gradients_recorded() -> None:
     from torch import nn
 
     class Recorder:
-        def __init__(self):
-            self.gradients = []
+        def __init__(self) -> None:
+            self.gradients: list[torch.Tensor] = []
 
-        def record(self, model):
-            self.gradients.append(model.weight.grad.clone())  # <- AD307
+        def record(self, model: nn.Linear) -> None:
+            if model.weight.grad is not None:
+                self.gradients.append(model.weight.grad.clone())  # <- AD307
 
     torch.manual_seed(0)
     model = nn.Linear(256, 128)
@@ -119,7 +119,7 @@ def good_replay_buffer_with_a_size() -> None:
     torch.manual_seed(0)
     model = nn.Linear(256, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
-    replay = deque(maxlen=1000)
+    replay: deque[torch.Tensor] = deque(maxlen=1000)
     for _ in range(12):
         replay.append(torch.randn(64, 256))
         x = replay[int(torch.randint(len(replay), ()))]
@@ -162,6 +162,14 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_gradients_recorded),
     good=(good, good_replay_buffer_with_a_size, good_cache_that_settles),
-    # 64 KiB a step are 6 GiB in 100,000 steps; below that, books that a program keeps of its steps.
-    tunables={"steps": 4, "bytes_per_step": 65536},
+    tunables={
+        "steps": Tunable(
+            4, "fewest steps whose tensors are held together", "chosen: small windows hold those of a few"
+        ),
+        "bytes_per_step": Tunable(
+            65536,
+            "smallest growth in a step, in bytes",
+            "chosen: 64 KiB are 6 GiB in 100,000 steps; less is what a program notes down of its steps",
+        ),
+    },
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from autograd_doctor.events.lifetime import GraphRetained
 from autograd_doctor.findings import Finding, Location
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import in_bytes
 
@@ -117,5 +117,5 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_last_of_two_losses),
     good=(good, good_gradient_norm_of_one_loss),
-    tunables={"times": 2},
+    tunables={"times": Tunable(2, "fewest graphs that were kept for nothing", MORE_THAN_ONCE)},
 )

@@ -1,5 +1,4 @@
 """AD310: a snapshot of the weights, or an average of them, shares its storage with the weights that go on changing."""
-# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code=var-annotated
 
 from __future__ import annotations
 
@@ -8,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from autograd_doctor.events.lifetime import SnapshotKept, WeightsMetThemselves
 from autograd_doctor.events.subjects import ParameterSeen
 from autograd_doctor.findings import Finding, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.so_far import has_ended
 from autograd_doctor.wording import plural
@@ -110,10 +109,11 @@ def bad_early_stopping_attribute() -> None:
     from torch import nn
 
     class EarlyStopping:
-        def __init__(self):
-            self.best, self.weights = float("inf"), {}
+        def __init__(self) -> None:
+            self.best = float("inf")
+            self.weights: dict[str, torch.Tensor] = {}
 
-        def update(self, loss, model):
+        def update(self, loss: float, model: nn.Module) -> None:
             if not self.weights:
                 self.best = loss
                 self.weights = {name: value.detach() for name, value in model.state_dict().items()}  # <- AD310
@@ -235,5 +235,17 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_early_stopping_attribute, bad_average),
     good=(good, good_saved_to_disk_at_once, good_candidates_for_a_checkpoint),
-    tunables={"steps": 3, "updates": 2, "reads": 3},
+    tunables={
+        "steps": Tunable(
+            3,
+            "fewest steps since a snapshot that was not loaded back",
+            "chosen: what is used within two steps is not meant to last",
+        ),
+        "updates": Tunable(2, "fewest updates in which weights met themselves", MORE_THAN_ONCE),
+        "reads": Tunable(
+            3,
+            "reads in as many steps one after the other that make a view of it, meant to follow the weights",
+            "chosen: a snapshot is read at the end, a view in each step",
+        ),
+    },
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from autograd_doctor.events.losses import WeightLearns
 from autograd_doctor.events.steps import BackwardRan, OptimizerStepped
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.lines import in_several_steps
 from autograd_doctor.views.losses import elsewhere
@@ -145,7 +145,7 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good, good_actor_with_an_optimizer_of_its_own, good_mixture),
-    tunables={"steps": 2},
+    tunables={"steps": Tunable(2, "fewest steps with a weight that learns", MORE_THAN_ONCE)},
     folds=("AD618",),
     about="loss",
 )

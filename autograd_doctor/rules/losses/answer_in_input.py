@@ -8,7 +8,7 @@ from autograd_doctor.events.losses import LookAheadJudged, TargetsAhead
 from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Finding, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.lines import beside, in_several_steps
 
@@ -265,8 +265,18 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_both_ways, bad_not_shifted),
     good=(good, good_masked_tokens, good_autoencoder),
-    # Relative to the largest value, where rounding is below 1e-5. In one batch, masks may be where they are by chance.
-    tunables={"change": 1e-3, "steps": 2},
+    tunables={
+        "change": Tunable(
+            1e-3,
+            "smallest change of what is said of earlier positions, relative to the largest value",
+            "chosen: rounding is below 1e-5",
+        ),
+        "steps": Tunable(
+            2,
+            "fewest batches whose loss ignores the masked places",
+            "chosen: in one, masks may be where they are by chance",
+        ),
+    },
     about="model",
     references=("https://docs.pytorch.org/docs/stable/generated/torch.nn.Transformer.html",),
 )

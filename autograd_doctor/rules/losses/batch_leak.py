@@ -1,6 +1,5 @@
 """AD608 batch-leak: in evaluation mode, what a model says of one sample depends on the others of its batch."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -8,7 +7,7 @@ from collections.abc import Iterator
 from autograd_doctor.events.losses import BatchLeakJudged
 from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Confidence, Finding, Related, Severity
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import shape
 
@@ -153,14 +152,15 @@ def bad() -> None:
     from torch import nn
 
     class Reader(nn.Module):
-        def __init__(self):
+        def __init__(self) -> None:
             super().__init__()
             self.rnn = nn.LSTM(3, 8)
             self.head = nn.Linear(8, 1)
 
-        def forward(self, x):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
             states, _ = self.rnn(x)  # <- AD608
-            return self.head(states[:, -1])
+            value: torch.Tensor = self.head(states[:, -1])
+            return value
 
     torch.manual_seed(0)
     model = Reader()
@@ -178,14 +178,15 @@ def bad_attention_weights() -> None:
     from torch import nn
 
     class Gated(nn.Module):
-        def __init__(self):
+        def __init__(self) -> None:
             super().__init__()
             self.score = nn.Linear(8, 8)
             self.head = nn.Linear(8, 1)
 
-        def forward(self, x):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
             weights = torch.softmax(self.score(x), dim=0)  # <- AD608
-            return self.head(weights * x)
+            value: torch.Tensor = self.head(weights * x)
+            return value
 
     torch.manual_seed(0)
     model = Gated()
@@ -203,15 +204,16 @@ def bad_encoding_along_the_batch() -> None:
     from torch import nn
 
     class Reader(nn.Module):
-        def __init__(self):
+        def __init__(self) -> None:
             super().__init__()
             self.embed, self.head = nn.Linear(3, 8), nn.Linear(8, 1)
             self.places = nn.Parameter(torch.randn(100, 1, 8))
 
-        def forward(self, x):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
             x = self.embed(x)
             x = x + self.places[: x.size(0)]  # <- AD608
-            return self.head(torch.tanh(x).mean(1))
+            value: torch.Tensor = self.head(torch.tanh(x).mean(1))
+            return value
 
     torch.manual_seed(0)
     model = Reader()
@@ -229,15 +231,16 @@ def good() -> None:
     from torch import nn
 
     class Reader(nn.Module):
-        def __init__(self):
+        def __init__(self) -> None:
             super().__init__()
             self.rnn = nn.LSTM(3, 8, batch_first=True)
             self.norm = nn.BatchNorm1d(8)
             self.head = nn.Linear(8, 1)
 
-        def forward(self, x):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
             states, _ = self.rnn(x)
-            return self.head(self.norm(states[:, -1]))
+            value: torch.Tensor = self.head(self.norm(states[:, -1]))
+            return value
 
     torch.manual_seed(0)
     model = Reader()
@@ -255,15 +258,16 @@ def good_time_first() -> None:
     from torch import nn
 
     class Tagger(nn.Module):
-        def __init__(self):
+        def __init__(self) -> None:
             super().__init__()
             self.rnn = nn.GRU(3, 8)
             self.drop = nn.Dropout(0.2)
             self.head = nn.Linear(8, 1)
 
-        def forward(self, x):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
             states, _ = self.rnn(x.transpose(0, 1))
-            return self.head(self.drop(states)).transpose(0, 1)
+            values: torch.Tensor = self.head(self.drop(states))
+            return values.transpose(0, 1)
 
     torch.manual_seed(0)
     model = Tagger()
@@ -281,11 +285,11 @@ def good_similarities() -> None:
     from torch import nn
 
     class TwoTowers(nn.Module):
-        def __init__(self):
+        def __init__(self) -> None:
             super().__init__()
             self.left, self.right = nn.Linear(8, 4), nn.Linear(6, 4)
 
-        def forward(self, left, right):
+        def forward(self, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
             left, right = (nn.functional.normalize(part, dim=1) for part in (self.left(left), self.right(right)))
             return left @ right.t() / 0.1
 
@@ -318,6 +322,12 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_attention_weights, bad_encoding_along_the_batch),
     good=(good, good_time_first, good_similarities),
-    tunables={"relative_change": 1e-4},
+    tunables={
+        "relative_change": Tunable(
+            1e-4,
+            "smallest change of what is said of a sample, relative to its size",
+            "chosen: far above the rounding of float32 in sums of another order (1e-6)",
+        )
+    },
     about="axes",
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from autograd_doctor.events.losses import LastBatchKept
 from autograd_doctor.events.subjects import ModuleSeen, ParameterSeen
 from autograd_doctor.findings import Finding, Location, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 
 
@@ -107,8 +107,13 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good,),
-    # Of the average, the last batch makes up so much.
-    tunables={"momentum": 0.9},
+    tunables={
+        "momentum": Tunable(
+            0.9,
+            "weight of the newest batch from which on hardly anything else is left",
+            "PyTorch: its default is 0.1, and other frameworks write 0.9 for the same",
+        )
+    },
     about="model",
     references=("https://docs.pytorch.org/docs/stable/generated/torch.nn.BatchNorm1d.html",),
 )

@@ -1,6 +1,5 @@
 """AD607 batch-norm-single-sample: batch norm in training mode had one value for each channel, and torch refused."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 import re

@@ -1,6 +1,5 @@
 """AD626: weights that stand to how often classes come as those of other classes would."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 import math
@@ -8,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from autograd_doctor.events.data import TargetsSeen
 from autograd_doctor.findings import Finding, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.targets import latest_targets
 
@@ -204,7 +203,15 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_counted_in_another_order, bad_weight_of_ones),
     good=(good, good_costs),
-    # Weights are computed from all data, what was seen is a sample of them: of 30 targets, the count is off by a fifth.
-    tunables={"targets": 30, "tolerance": 0.05},
+    tunables={
+        "targets": Tunable(
+            30,
+            "fewest targets of each class",
+            "arithmetic: of 30 that were seen, the count is off by a fifth, and weights are computed from all data",
+        ),
+        "tolerance": Tunable(
+            0.05, "how far weights may be off beside that, on a logarithmic scale", "chosen: people round them"
+        ),
+    },
     about="loss",
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from autograd_doctor.events.losses import EntropyInLoss
 from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.lines import in_several_steps
 from autograd_doctor.views.losses import elsewhere, trains
@@ -120,6 +120,6 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good, good_sure_of_what_has_no_label),
-    tunables={"steps": 2},
+    tunables={"steps": Tunable(2, "fewest steps with an entropy of this sign", MORE_THAN_ONCE)},
     about="loss",
 )

@@ -1,6 +1,5 @@
 """AD633 gradient-penalty-norm: a gradient penalty takes its norms over other values than those of one sample."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -8,7 +7,7 @@ from math import prod
 
 from autograd_doctor.events.losses import PartialSlopeNorm
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.lines import beside, in_several_steps
 from autograd_doctor.wording import plural, shape
@@ -147,7 +146,7 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_whole_batch),
     good=(good, good_slope_of_a_field, good_scores_of_patches),
-    tunables={"steps": 2},
+    tunables={"steps": Tunable(2, "fewest steps with such norms", MORE_THAN_ONCE)},
     about="loss",
     references=("https://arxiv.org/abs/1704.00028",),
 )

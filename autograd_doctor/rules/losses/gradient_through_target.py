@@ -1,6 +1,5 @@
 """AD618 gradient-through-target: a bootstrapped target has a graph to the parameters that chase it."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -9,7 +8,7 @@ from autograd_doctor.events.losses import TargetLearned
 from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.events.subjects import ParameterCopied, ParameterSeen
 from autograd_doctor.findings import Finding, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.lines import in_several_steps
 
@@ -196,6 +195,6 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_advantage, bad_target_network),
     good=(good, good_two_that_learn, good_siamese, good_differential_equation),
-    tunables={"minimum_steps": 2},
+    tunables={"minimum_steps": Tunable(2, "fewest steps whose target carried a gradient", MORE_THAN_ONCE)},
     about="loss",
 )

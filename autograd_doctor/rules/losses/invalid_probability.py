@@ -10,7 +10,7 @@ from autograd_doctor.events.losses import LossComputed
 from autograd_doctor.events.run import ProgramRaised
 from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.crash import Crash, died_of
 from autograd_doctor.views.losses import elsewhere, faulty_losses, named
@@ -272,7 +272,13 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_scores, bad_scores_of_a_teacher),
     good=(good, good_policy, good_shared_rows),
-    tunables={"slack": 0.25},
+    tunables={
+        "slack": Tunable(
+            0.25,
+            "how far beyond 0 and 1 a value must lie",
+            "chosen: labels that are smoothed, mixed or noisy stay within",
+        )
+    },
     folds=("AD116", "AD401", "AD402", "AD405", "AD406", "AD409", "AD410", "AD412", "AD599", "AD609"),
     about="loss",
 )

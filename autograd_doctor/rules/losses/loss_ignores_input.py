@@ -1,6 +1,5 @@
 """AD606 loss-ignores-input: what a model returns is the same for all inputs, to the bit."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
@@ -9,7 +8,7 @@ from autograd_doctor.events.losses import BatchLeakJudged, OutputMoved, OutputSt
 from autograd_doctor.events.steps import BackwardRan, ForwardRan
 from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Finding, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import plural, shape
 
@@ -93,14 +92,15 @@ def bad() -> None:
     from torch import nn
 
     class Net(nn.Module):
-        def __init__(self):
+        def __init__(self) -> None:
             super().__init__()
             self.table = nn.Embedding(10, 8)
             self.head = nn.Linear(8, 1)
 
-        def forward(self, x):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
             code = x.long()  # <- AD606
-            return self.head(torch.relu(self.table(code).mean(1)))
+            value: torch.Tensor = self.head(torch.relu(self.table(code).mean(1)))
+            return value
 
     torch.manual_seed(0)
     model = Net()
@@ -118,14 +118,15 @@ def bad_input_unused() -> None:
     from torch import nn
 
     class Net(nn.Module):
-        def __init__(self):
+        def __init__(self) -> None:
             super().__init__()
             self.start = nn.Parameter(torch.randn(4))
             self.hidden, self.head = nn.Linear(4, 16), nn.Linear(16, 1)
 
-        def forward(self, x):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
             state = self.start.expand(len(x), 4)
-            return self.head(torch.tanh(self.hidden(state)))
+            value: torch.Tensor = self.head(torch.tanh(self.hidden(state)))
+            return value
 
     torch.manual_seed(0)
     model = Net()
@@ -161,12 +162,12 @@ def good_spread_of_its_own() -> None:
     from torch import nn
 
     class Gaussian(nn.Module):
-        def __init__(self):
+        def __init__(self) -> None:
             super().__init__()
             self.mean = nn.Linear(4, 2)
             self.log_scale = nn.Parameter(torch.zeros(2))
 
-        def forward(self, x):
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
             mean = self.mean(x)
             return mean, self.log_scale.expand_as(mean)
 
@@ -182,11 +183,11 @@ def good_spread_of_its_own() -> None:
         optimizer.step()
 
 
-def bad_zero_weights():
+def bad_zero_weights() -> None:
     import torch
     from torch import nn
 
-    def start_small(module):
+    def start_small(module: nn.Module) -> None:
         if isinstance(module, nn.Linear):
             nn.init.zeros_(module.weight)  # <- AD606
             nn.init.zeros_(module.bias)
@@ -221,6 +222,12 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_zero_weights, bad_input_unused),
     good=(good, good_spread_of_its_own),
-    tunables={"minimum_steps": 4},
+    tunables={
+        "minimum_steps": Tunable(
+            4,
+            "fewest steps whose outputs were all the same",
+            "chosen: a head that begins with zeros has left them by then",
+        )
+    },
     folds=("AD203", "AD410", "AD116", "AD205"),
 )

@@ -1,6 +1,5 @@
 """AD634 loss-weight-not-held: the learned weight of a term only ever shrinks."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from collections import defaultdict
@@ -10,7 +9,7 @@ from itertools import pairwise
 from autograd_doctor.events.losses import FreeWeight
 from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.connectivity import registered
 from autograd_doctor.wording import plural
@@ -187,8 +186,9 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_plain_weights),
     good=(good, good_shares, good_multiplier),
-    # Of two steps, a direction is no drift.
-    tunables={"steps": 3},
+    tunables={
+        "steps": Tunable(3, "fewest steps in which all factors shrink", "chosen: of two, a direction is no drift")
+    },
     about="loss",
     references=("https://arxiv.org/abs/1705.07115",),
 )

@@ -10,7 +10,7 @@ from autograd_doctor.events.numerics import LossesFollowed
 from autograd_doctor.events.steps import BackwardRan, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt, ParameterSeen
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.curves import Course, Curve, curves, is_contested
 from autograd_doctor.views.losses import elsewhere
@@ -148,7 +148,21 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good, good_likelihood, good_actor),
-    tunables={"minimum_points": 9, "factor": 1000.0, "acceleration": 2.0},
+    tunables={
+        "minimum_points": Tunable(
+            9, "fewest losses below zero at the end of the course", "chosen: three in each of its three parts"
+        ),
+        "factor": Tunable(
+            1000.0,
+            "how far below zero the loss must be, in sizes of what it was at first",
+            "chosen: logarithms of densities, which may be negative, do not come as far",
+        ),
+        "acceleration": Tunable(
+            2.0,
+            "how far down the last part must lie, as a multiple of the part before",
+            "arithmetic: a steady fall makes it 1.67 times",
+        ),
+    },
     folds=("AD401", "AD402", "AD404", "AD406", "AD409", "AD412", "AD413"),
     about="loss",
 )

@@ -1,6 +1,5 @@
 """AD625 mask-inverted: attention sees the padding, and nothing else."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -10,7 +9,7 @@ from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.events.tapes import TapeSealed
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.operations import MOVES
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.tape import Op, Tape, Value
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.lines import in_several_steps
@@ -85,16 +84,17 @@ def bad() -> None:
     from torch import nn
 
     class Reader(nn.Module):
-        def __init__(self):
+        def __init__(self) -> None:
             super().__init__()
             self.embed = nn.Embedding(30, 16, padding_idx=0)
             self.attend = nn.MultiheadAttention(16, 2, batch_first=True)
             self.head = nn.Linear(16, 2)
 
-        def forward(self, tokens):
+        def forward(self, tokens: torch.Tensor) -> torch.Tensor:
             x = self.embed(tokens)
             seen, _ = self.attend(x, x, x, key_padding_mask=tokens != 0)  # <- AD625
-            return self.head((x + seen)[:, 0])
+            scores: torch.Tensor = self.head((x + seen)[:, 0])
+            return scores
 
     torch.manual_seed(0)
     model = Reader()
@@ -113,14 +113,15 @@ def bad_scores_filled_by_hand() -> None:
     from torch import nn
 
     class Pooled(nn.Module):
-        def __init__(self):
+        def __init__(self) -> None:
             super().__init__()
             self.embed, self.score, self.head = nn.Embedding(30, 16), nn.Linear(16, 1), nn.Linear(16, 2)
 
-        def forward(self, tokens):
+        def forward(self, tokens: torch.Tensor) -> torch.Tensor:
             x = self.embed(tokens)
             scores = self.score(x).squeeze(-1).masked_fill(tokens > 0, -1e9)  # <- AD625
-            return self.head((scores.softmax(1).unsqueeze(-1) * x).sum(1))
+            logits: torch.Tensor = self.head((scores.softmax(1).unsqueeze(-1) * x).sum(1))
+            return logits
 
     torch.manual_seed(0)
     model = Pooled()
@@ -139,19 +140,20 @@ def good() -> None:
     from torch import nn
 
     class Reader(nn.Module):
-        def __init__(self):
+        def __init__(self) -> None:
             super().__init__()
             self.embed = nn.Embedding(30, 16, padding_idx=0)
             layer = nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, batch_first=True)
             self.encoder = nn.TransformerEncoder(layer, 1, enable_nested_tensor=False)
             self.attend, self.head = nn.Linear(16, 16), nn.Linear(16, 2)
 
-        def forward(self, tokens):
+        def forward(self, tokens: torch.Tensor) -> torch.Tensor:
             x = self.encoder(self.embed(tokens), src_key_padding_mask=tokens == 0)
             kept = (tokens != 0)[:, None, None]
             q = self.attend(x)[:, None]
             x = nn.functional.scaled_dot_product_attention(q, q, x[:, None], attn_mask=kept)[:, 0]
-            return self.head(x[:, 0])
+            scores: torch.Tensor = self.head(x[:, 0])
+            return scores
 
     torch.manual_seed(0)
     model = Reader()
@@ -183,7 +185,7 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_scores_filled_by_hand),
     good=(good,),
-    tunables={"steps": 2},
+    tunables={"steps": Tunable(2, "fewest batches with an inverted mask", MORE_THAN_ONCE)},
     folds=("AD410",),
     about="model",
     references=("https://docs.pytorch.org/docs/stable/generated/torch.nn.MultiheadAttention.html",),

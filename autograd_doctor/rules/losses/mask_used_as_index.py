@@ -1,6 +1,5 @@
 """AD635 mask-used-as-index: truth values that were turned into whole numbers pick rows 0 and 1, again and again."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -9,7 +8,7 @@ from typing import NamedTuple
 from autograd_doctor.events.tapes import TapeSealed
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.operations import MOVES
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.tape import Op, Tape, Value
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.tapes import Seen, seen_in_steps
@@ -170,7 +169,14 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good, good_picks_one_of_two_rows, good_two_actions),
-    tunables={"steps": 2, "rows": 8},
+    tunables={
+        "steps": Tunable(2, "fewest steps with such an index", MORE_THAN_ONCE),
+        "rows": Tunable(
+            8,
+            "fewest numbers of the index",
+            "arithmetic: eight numbers from 0 to 7 are all 0 or 1 once in 65,000 times",
+        ),
+    },
     folds=("AD704",),
     about="loss",
     references=("https://docs.pytorch.org/docs/stable/tensors.html#torch.Tensor.index_select",),

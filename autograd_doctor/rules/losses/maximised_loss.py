@@ -1,6 +1,5 @@
 """AD609 maximised-loss: what is minimised is the negative of something that is never below zero, and falls on."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -10,7 +9,7 @@ from autograd_doctor.events.losses import LossSignSeen
 from autograd_doctor.events.steps import BackwardRan, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt, ParameterSeen
 from autograd_doctor.findings import Finding, Location
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.curves import Course, is_contested
 from autograd_doctor.views.lines import beside
@@ -170,7 +169,16 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_climbing),
     good=(good, good_variance, good_adversary),
-    tunables={"minimum_steps": 8, "slowing": 0.5},
+    tunables={
+        "minimum_steps": Tunable(
+            8, "fewest losses that were seen", "chosen: the course is cut into three parts, of two losses at least"
+        ),
+        "slowing": Tunable(
+            0.5,
+            "share of its first slope that the loss still falls with at the end",
+            "chosen: what comes near a limit has slowed down to less",
+        ),
+    },
     folds=("AD401", "AD402", "AD405", "AD406", "AD409", "AD412", "AD413", "AD620"),
     about="loss",
 )

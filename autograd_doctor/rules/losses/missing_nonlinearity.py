@@ -1,6 +1,5 @@
 """AD610 missing-nonlinearity: two layers follow one another with nothing nonlinear in between."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -118,14 +117,15 @@ def bad() -> None:
     from torch import nn
 
     class Net(nn.Module):
-        def __init__(self):
+        def __init__(self) -> None:
             super().__init__()
             self.hidden = nn.Linear(8, 32)
             self.out = nn.Linear(32, 1)
 
-        def forward(self, x):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
             hidden = self.hidden(x)
-            return self.out(hidden)  # <- AD610
+            value: torch.Tensor = self.out(hidden)  # <- AD610
+            return value
 
     torch.manual_seed(0)
     model = Net()
@@ -168,15 +168,16 @@ def bad_result_dropped() -> None:
     from torch import nn
 
     class Net(nn.Module):
-        def __init__(self):
+        def __init__(self) -> None:
             super().__init__()
             self.hidden = nn.Linear(8, 32)
             self.out = nn.Linear(32, 1)
 
-        def forward(self, x):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
             x = self.hidden(x)
             torch.relu(x)  # <- AD610
-            return self.out(x)
+            value: torch.Tensor = self.out(x)
+            return value
 
     torch.manual_seed(0)
     model = Net()
@@ -224,14 +225,15 @@ def good_branches_of_any_rank() -> None:
     from torch import nn
 
     class Adapted(nn.Module):
-        def __init__(self, layer, rank):
+        def __init__(self, layer: nn.Linear, rank: int) -> None:
             super().__init__()
             self.layer = layer.requires_grad_(False)
             self.down = nn.Parameter(torch.randn(rank, layer.in_features) * 0.2)
             self.up = nn.Parameter(torch.randn(layer.out_features, rank) * 0.01)
 
-        def forward(self, x):
-            return self.layer(x) + nn.functional.linear(nn.functional.linear(x, self.down), self.up)
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            frozen: torch.Tensor = self.layer(x)
+            return frozen + nn.functional.linear(nn.functional.linear(x, self.down), self.up)
 
     torch.manual_seed(0)
     model = nn.Sequential(Adapted(nn.Linear(16, 24), 4), nn.ReLU(), Adapted(nn.Linear(24, 2), 4))

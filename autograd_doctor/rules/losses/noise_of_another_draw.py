@@ -1,13 +1,12 @@
 """AD629 noise-of-another-draw: the noise to be predicted is not that which was added."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from autograd_doctor.events.losses import NoiseApart
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.lines import beside, in_several_steps
 from autograd_doctor.wording import shape
@@ -48,7 +47,7 @@ def bad() -> None:
     model = nn.Sequential(nn.Linear(3, 32), nn.SiLU(), nn.Linear(32, 2))
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
 
-    def noised(x, t, noise=None):
+    def noised(x: torch.Tensor, t: torch.Tensor, noise: torch.Tensor | None = None) -> torch.Tensor:
         if noise is None:
             noise = torch.randn_like(x)
         return kept[t].sqrt()[:, None] * x + (1 - kept[t]).sqrt()[:, None] * noise
@@ -120,6 +119,6 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good, good_noise_beside_it),
-    tunables={"steps": 2},
+    tunables={"steps": Tunable(2, "fewest steps with noise of two draws", MORE_THAN_ONCE)},
     about="loss",
 )

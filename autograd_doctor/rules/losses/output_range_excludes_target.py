@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from autograd_doctor.events.losses import LossComputed
 from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.losses import (
     SIGMOIDS,
@@ -218,8 +218,21 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_rectified, bad_labels_that_hold_together),
     good=(good, good_one_label_or_shares),
-    # With labels that are smoothed or rounded, targets sum to 1 and a little; two labels at once sum to 2.
-    tunables={"share": 0.05, "beyond": 0.1, "sum": 1.5},
+    tunables={
+        "share": Tunable(
+            0.05, "smallest share of targets that cannot be reached", "chosen: with less, they may be outliers"
+        ),
+        "beyond": Tunable(
+            0.1,
+            "how far out of reach the furthest target must be, relative to the range",
+            "chosen: what is nearer is nearly reached",
+        ),
+        "sum": Tunable(
+            1.5,
+            "sum of the targets above which a softmax cannot give them",
+            "arithmetic: labels that are smoothed or rounded sum to 1 and a little, two labels at once to 2",
+        ),
+    },
     folds=("AD407", "AD408", "AD409", "AD410", "AD412"),
     about="data",
 )

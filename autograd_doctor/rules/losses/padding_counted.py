@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from autograd_doctor.events.losses import PaddedTargetsSeen
 from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Finding, Location, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 
 
@@ -160,8 +160,12 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_features),
     good=(good, good_masked, good_whole_sequences),
-    # Three batches whose ends agree are no chance; a smaller share hardly moves the loss.
-    tunables={"batches": 3, "share": 0.05},
+    tunables={
+        "batches": Tunable(3, "fewest batches, all filled up alike", "chosen: three whose ends agree are no chance"),
+        "share": Tunable(
+            0.05, "smallest share of padding among the targets that count", "chosen: less hardly moves the loss"
+        ),
+    },
     about="loss",
     references=("https://docs.pytorch.org/docs/stable/generated/torch.nn.CrossEntropyLoss.html",),
 )

@@ -1,6 +1,5 @@
 """AD627 positives-of-others: the positive of a contrastive loss is a view of another sample."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 import math
@@ -10,7 +9,7 @@ from statistics import mean, stdev
 
 from autograd_doctor.events.losses import PositivesCompared
 from autograd_doctor.findings import Finding, Location
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 
 _LIE = {
@@ -146,7 +145,24 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_without_the_diagonal),
     good=(good,),
-    # An untrained network keeps alike what is alike: of views with much noise, the score was above 58 % of the others.
-    tunables={"more": 0.05, "sure": 5, "none": 3, "steps": 4},
+    tunables={
+        "more": Tunable(
+            0.05,
+            "how far above chance the rows of the other pairing must be alike, as a share",
+            "measured: an untrained network keeps alike what is alike, and of views with much noise the score "
+            "was above 58% of the others",
+        ),
+        "sure": Tunable(
+            5,
+            "standard errors that they must be above chance by",
+            "arithmetic: less than once in a million times by chance",
+        ),
+        "none": Tunable(
+            3,
+            "standard errors above chance within which the pairing as given is none",
+            "chosen: as usual for what is no more than chance",
+        ),
+        "steps": Tunable(4, "fewest steps that were compared", "chosen: a deviation between steps wants a few"),
+    },
     about="loss",
 )

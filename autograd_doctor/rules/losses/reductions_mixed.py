@@ -1,6 +1,5 @@
 """AD628 reductions-mixed: one term of a loss is a sum, and another a mean, over the batch or over a sample."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -8,7 +7,7 @@ from collections.abc import Iterator
 from autograd_doctor.events.losses import ReductionsMixed
 from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.lines import beside, in_several_steps
 from autograd_doctor.views.losses import trains
@@ -159,8 +158,28 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good, good_policy_and_value),
-    # A divergence begins near zero, and falls for a while before it rises, where it is to rise: by a few hundred steps
-    # it is above a tenth of a nat.
-    tunables={"steps": 2, "sizes": 3, "late": 300, "ratio": 10, "divergence": 0.05},
+    tunables={
+        "steps": Tunable(2, "fewest steps with a sum and a mean over the batch", MORE_THAN_ONCE),
+        "sizes": Tunable(
+            3,
+            "fewest steps, the newest, in which a divergence is next to nothing",
+            "chosen: one may be small by chance",
+        ),
+        "late": Tunable(
+            300,
+            "steps from which on a divergence that is next to nothing has vanished",
+            "measured: it begins near zero and falls for a while; where it is to rise, it has by a few hundred steps",
+        ),
+        "ratio": Tunable(
+            10,
+            "fewest values of a sample that the other term is a mean of",
+            "chosen: a smaller factor may be a weight that is meant",
+        ),
+        "divergence": Tunable(
+            0.05,
+            "divergence of a sample, in nats, below which it is next to nothing",
+            "measured: where it is to rise, it is above a tenth by then",
+        ),
+    },
     about="loss",
 )

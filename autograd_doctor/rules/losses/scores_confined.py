@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from autograd_doctor.events.losses import ScoresConfined
 from autograd_doctor.findings import Finding, Location
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.step_cycle import related
 
@@ -109,8 +109,13 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good, good_learned_scale),
-    # Of the loss by chance: at ±1, a thousand classes leave 0.71 of it.
-    tunables={"share": 0.9},
+    tunables={
+        "share": Tunable(
+            0.9,
+            "share of the loss by chance above which it cannot fall",
+            "chosen: at scores within ±1, a thousand classes leave 0.71 of it",
+        )
+    },
     about="loss",
     references=("https://arxiv.org/abs/2002.05709",),
 )

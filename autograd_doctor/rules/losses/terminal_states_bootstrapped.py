@@ -1,13 +1,12 @@
 """AD630 terminal-states-bootstrapped: a target expects something after the end of an episode."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from autograd_doctor.events.losses import BootstrappedBesideMark
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.lines import beside, in_several_steps
 
@@ -155,6 +154,6 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good, good_where_time_is_up, good_without_an_end),
-    tunables={"steps": 2},
+    tunables={"steps": Tunable(2, "fewest steps with such a target", MORE_THAN_ONCE)},
     about="loss",
 )

@@ -1,6 +1,5 @@
 """AD617 view-permutes-dimensions: a view gives the values of one axis to another, where a transpose was needed."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -8,7 +7,7 @@ from collections.abc import Iterator
 from autograd_doctor.events.losses import AxesMixed
 from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.findings import Finding, Location, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.wording import shape
 
@@ -61,15 +60,16 @@ def bad() -> None:
     from torch import nn
 
     class Reader(nn.Module):
-        def __init__(self):
+        def __init__(self) -> None:
             super().__init__()
             self.rnn = nn.GRU(3, 8, num_layers=2)
             self.head = nn.Linear(16, 1)
 
-        def forward(self, x):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
             _, state = self.rnn(x)
             state = state.view(x.shape[1], 16)  # <- AD617
-            return self.head(torch.relu(state))
+            value: torch.Tensor = self.head(torch.relu(state))
+            return value
 
     torch.manual_seed(0)
     model = Reader()
@@ -120,14 +120,15 @@ def bad_heads() -> None:
     from torch import nn
 
     class Attention(nn.Module):
-        def __init__(self):
+        def __init__(self) -> None:
             super().__init__()
             self.mix, self.out = nn.Linear(8, 24), nn.Linear(8, 8)
 
-        def forward(self, x):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
             q, k, v = self.mix(x).view(4, 6, 3, 4, 2).permute(2, 0, 3, 1, 4)
             scores = (q @ k.transpose(2, 3)).softmax(3)
-            return self.out((scores @ v).reshape(4, 6, 8))  # <- AD617
+            mixed: torch.Tensor = self.out((scores @ v).reshape(4, 6, 8))  # <- AD617
+            return mixed
 
     torch.manual_seed(0)
     model = Attention()
@@ -163,15 +164,16 @@ def good() -> None:
     from torch import nn
 
     class Reader(nn.Module):
-        def __init__(self):
+        def __init__(self) -> None:
             super().__init__()
             self.rnn = nn.GRU(3, 8, num_layers=2)
             self.head = nn.Linear(16, 1)
 
-        def forward(self, x):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
             _, state = self.rnn(x)
             state = state.transpose(0, 1).reshape(x.shape[1], 16)
-            return self.head(torch.relu(state))
+            value: torch.Tensor = self.head(torch.relu(state))
+            return value
 
     torch.manual_seed(0)
     model = Reader()
@@ -189,15 +191,16 @@ def good_heads() -> None:
     from torch import nn
 
     class Attention(nn.Module):
-        def __init__(self):
+        def __init__(self) -> None:
             super().__init__()
             self.mix, self.out = nn.Linear(8, 24), nn.Linear(8, 8)
 
-        def forward(self, x):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
             samples, length, _ = x.shape
             parts = self.mix(x).view(samples, length, 3, 4, 2).permute(2, 0, 3, 1, 4)
             scores = (parts[0] @ parts[1].transpose(2, 3)).softmax(3)
-            return self.out((scores @ parts[2]).transpose(1, 2).reshape(samples, length, 8))
+            mixed: torch.Tensor = self.out((scores @ parts[2]).transpose(1, 2).reshape(samples, length, 8))
+            return mixed
 
     torch.manual_seed(0)
     model = Attention()
@@ -264,6 +267,6 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_sequence, bad_pixels, bad_heads, bad_channels_last),
     good=(good, good_heads, good_pixels, good_channels_first),
-    tunables={"minimum_steps": 2},
+    tunables={"minimum_steps": Tunable(2, "fewest times that the line mixed axes", MORE_THAN_ONCE)},
     folds=("AD608",),
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from autograd_doctor.events.losses import WeightedTooLate
 from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.lines import in_several_steps
 from autograd_doctor.views.losses import elsewhere, trains
@@ -136,6 +136,6 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_mask),
     good=(good, good_one_by_one, good_weights_of_tasks),
-    tunables={"minimum_steps": 2},
+    tunables={"minimum_steps": Tunable(2, "fewest steps with weights that come too late", MORE_THAN_ONCE)},
     about="loss",
 )

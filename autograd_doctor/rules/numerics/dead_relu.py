@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from autograd_doctor.events.numerics import UnitsCounted
 from autograd_doctor.findings import Finding, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.connectivity import first_values
 from autograd_doctor.views.rates import jump, known
@@ -163,8 +163,18 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good, good_sparse, good_limit),
-    # Layers of plain ReLU networks lose up to half of their units at random: deep in the network all samples look
-    # alike (our own measurement; Lu et al., "Dying ReLU and Initialization", 2019). So many are more than chance.
-    tunables={"share": 0.8, "samples": 32},
+    tunables={
+        "share": Tunable(
+            0.8,
+            "smallest share of the units of a layer that are dead",
+            "measured: layers of plain ReLU networks lose up to half of their units at random, for deep in "
+            "the network all samples look alike (see also Lu et al. 2019, Dying ReLU and Initialization)",
+        ),
+        "samples": Tunable(
+            32,
+            "fewest samples, none of which activates the unit",
+            "arithmetic: a unit that one sample in ten activates is still on 32 of them in 3% of cases",
+        ),
+    },
     folds=("AD410", "AD407", "AD606", "AD111", "AD116"),
 )

@@ -10,7 +10,7 @@ from autograd_doctor.events.numerics import LayersMeasured, UpdatesMeasured
 from autograd_doctor.events.steps import OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.depth import Slope, through_depth, through_time
 from autograd_doctor.views.magnitudes import gradient_totals, relative_updates, rescales, tamed
@@ -167,7 +167,30 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good, good_clipped),
-    # Our own measurement: over the healthy programs of the tests gradients grow by two decades at most on their way.
-    tunables={"layers": 5, "times": 16, "decades": 2.5, "steps": 8, "large_ratio": 0.1},
+    tunables={
+        "layers": Tunable(
+            5,
+            "fewest layers, one behind the other, that make a way",
+            "chosen: from fewer, a rate of growth cannot be told",
+        ),
+        "times": Tunable(
+            16, "fewest moments of a sequence that make a way", "chosen: recurrent networks are made for longer ones"
+        ),
+        "decades": Tunable(
+            2.5,
+            "smallest growth, in powers of ten",
+            "measured: in the healthy programs of the tests gradients grow by two at most on their way",
+        ),
+        "steps": Tunable(
+            8,
+            "fewest steps with a gradient, to compare first with last ones",
+            "chosen: three of the first and two of the last, with room in between",
+        ),
+        "large_ratio": Tunable(
+            0.1,
+            "typical update, relative to the weights, from which on growth over the steps is felt",
+            "measured: in the healthy programs of the tests it is smaller",
+        ),
+    },
     folds=("AD413", "AD414"),
 )

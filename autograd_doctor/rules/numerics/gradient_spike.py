@@ -11,7 +11,7 @@ from autograd_doctor.events.cycle import GradientsClipped
 from autograd_doctor.events.numerics import GradientMeasured, LossesFollowed
 from autograd_doctor.events.steps import BackwardRan, OptimizerStepped
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.magnitudes import gradient_totals, tamed
 
@@ -132,7 +132,18 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good, good_clipped),
-    # Our own choice: it takes a hundred ordinary steps of equal direction to move as far.
-    tunables={"steps": 8, "first": 3, "factor": 100.0},
+    tunables={
+        "steps": Tunable(8, "fewest steps to compare one with", "chosen: among fewer, none is ordinary"),
+        "first": Tunable(
+            3,
+            "steps at the beginning that are no spikes",
+            "chosen: the first steps of a training differ from all later ones",
+        ),
+        "factor": Tunable(
+            100.0,
+            "how far one norm must stand above all others, as a factor",
+            "chosen: it takes a hundred ordinary steps of equal direction to move as far",
+        ),
+    },
     about="loss",
 )

@@ -10,7 +10,7 @@ from autograd_doctor.events.run import LightStepsCounted
 from autograd_doctor.events.steps import BackwardRan, GradientNormsMeasured, OptimizerStepped, Zeroing
 from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.gradients import gradients, total
 from autograd_doctor.views.step_cycle import called, related
@@ -193,7 +193,12 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_clamp),
     good=(good, good_margin_is_kept),
-    # A batch or two for which all units are inactive are no death.
-    tunables={"minimum_steps": 10},
+    tunables={
+        "minimum_steps": Tunable(
+            10,
+            "fewest steps without a gradient after the last one with some",
+            "chosen: a batch or two for which all units are inactive are no death",
+        )
+    },
     folds=("AD407",),
 )

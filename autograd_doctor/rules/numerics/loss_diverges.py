@@ -9,7 +9,7 @@ from autograd_doctor.events.numerics import CarriedValueMeasured, LossesFollowed
 from autograd_doctor.events.steps import BackwardRan, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.carried import Carried, carried_values, cause
 from autograd_doctor.views.curves import Curve, curves
@@ -277,10 +277,34 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_slowly, bad_state),
     good=(good, good_state, good_growing_returns),
-    # Our own measurement: over the healthy programs of the tests, losses that rise do so by a factor of 100 at most
-    # unless their targets grow, typical updates are below 0.1 of the weights, and weights do not grow tenfold. Between
-    # the factors, updates must be three times as large. A state has grown if its largest entry is ten times as large.
-    tunables={"factor": 100.0, "large_factor": 1e4, "large_ratio": 0.1, "weight_growth": 10.0, "carried_growth": 10.0},
+    tunables={
+        "factor": Tunable(
+            100.0,
+            "smallest rise of the loss, as a factor",
+            "measured: in the healthy programs of the tests, losses that rise do so by 100 at most, unless "
+            "their targets grow",
+        ),
+        "large_factor": Tunable(
+            1e4,
+            "rise from which on smaller updates, or large weights, explain it",
+            "chosen: a hundred times what is measured in healthy programs",
+        ),
+        "large_ratio": Tunable(
+            0.1,
+            "typical first updates that are large, relative to the weights; three times as much below `large_factor`",
+            "measured: in the healthy programs of the tests they are smaller",
+        ),
+        "weight_growth": Tunable(
+            10.0,
+            "growth of the weights that is large, as a factor",
+            "measured: in the healthy programs of the tests they do not grow tenfold",
+        ),
+        "carried_growth": Tunable(
+            10.0,
+            "growth by itself, as a factor, of the largest entry of what is kept from step to step",
+            "chosen: as for weights",
+        ),
+    },
     folds=(
         "AD401",
         "AD402",

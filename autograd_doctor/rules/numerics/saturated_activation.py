@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from autograd_doctor.events.numerics import SaturationMeasured
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.connectivity import first_values
 from autograd_doctor.wording import plural
@@ -154,8 +154,17 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_attention),
     good=(good, good_closed_gate, good_steep_on_purpose),
-    # Our own measurement: over the healthy programs of the tests the share is below 0.5 in one of the first steps. Both
-    # limits, so that gates are let alone.
-    tunables={"share": 0.5, "other_side": 0.02},
+    tunables={
+        "share": Tunable(
+            0.5,
+            "smallest share of values at the limits, in each of the first steps",
+            "measured: in the healthy programs of the tests it is smaller in one of them",
+        ),
+        "other_side": Tunable(
+            0.02,
+            "smallest share of values at either limit",
+            "chosen: gates that are meant to begin open, or closed, lie at one",
+        ),
+    },
     folds=("AD407", "AD410", "AD606"),
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from autograd_doctor.events.numerics import SumStoodStill
 from autograd_doctor.findings import Finding, Location
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 
 _WHOLE = {"bfloat16": "256", "float16": "2,048", "float32": "16,777,216"}
@@ -90,6 +90,6 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good,),
-    tunables={"steps": 2},
+    tunables={"steps": Tunable(2, "fewest steps that added nothing", MORE_THAN_ONCE)},
     references=("https://docs.pytorch.org/docs/stable/notes/numerical_accuracy.html",),
 )

@@ -9,7 +9,7 @@ from autograd_doctor.events.numerics import LossesFollowed, UpdatesMeasured
 from autograd_doctor.events.steps import BackwardRan, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import NO_BEGINNING, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.curves import Curve, curves
 from autograd_doctor.views.magnitudes import Relative, against_the_first, relative_updates
@@ -196,9 +196,20 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_jumps),
     good=(good, good_fine_tuning, good_warm_up),
-    # Usual is about 1e-3 (Karpathy, CS231n notes "Neural Networks Part 3", ratio of weights to updates). The limits are
-    # beyond all healthy programs of the tests; below 6e-8 float32 does not even represent the new value.
-    tunables={"large": 1.0, "small": 1e-6, "steps": 6},
+    tunables={
+        "large": Tunable(
+            1.0,
+            "typical update that is too large, relative to the weights, in every step",
+            "published: usual is about 0.001 (Karpathy, CS231n notes, Neural Networks Part 3); this is beyond "
+            "all healthy programs of the tests",
+        ),
+        "small": Tunable(
+            1e-6,
+            "typical update that is too small, relative to the weights, in every step",
+            "published: as for `large`; below 6e-8 float32 does not even represent the new value",
+        ),
+        "steps": Tunable(6, "fewest steps that were measured", NO_BEGINNING),
+    },
     folds=("AD408", "AD409", "AD413", "AD414"),
     about="loop",
 )

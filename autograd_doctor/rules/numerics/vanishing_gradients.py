@@ -8,7 +8,7 @@ from statistics import median
 from autograd_doctor.events.numerics import LayersMeasured, LossesFollowed, UpdatesMeasured
 from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.findings import Evidence, Finding, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.curves import curves
 from autograd_doctor.views.depth import Slope, through_depth, through_time
@@ -191,8 +191,27 @@ RULE = Rule(
     examine=examine,
     bad=(bad,),
     good=(good, good_plain_relu, good_branches_that_begin_at_zero),
-    # Our own measurement: plain ReLU layers with torch's default initialisation lose a factor of 2.4 each, so that ten
-    # of them stay within four decades and train; sigmoid layers lose 7 each (slope of 1/4 at most, and gain of 0.6).
-    # In time, what is below the rounding of float32 (6e-8) next to the gradient of the latest input is lost in a sum.
-    tunables={"layers": 5, "decades": 5.0, "times": 16, "decades_in_time": 7.2},
+    tunables={
+        "layers": Tunable(
+            5,
+            "fewest layers, one behind the other, that make a way",
+            "chosen: from fewer, a rate of loss cannot be told",
+        ),
+        "decades": Tunable(
+            5.0,
+            "smallest loss on the way through layers, in powers of ten",
+            "measured: plain ReLU layers with torch's default initialisation lose a factor of 2.4 each, so "
+            "that ten of them stay within four powers and train; sigmoid layers lose 7 each (slope of 1/4 at "
+            "most, and gain of 0.6)",
+        ),
+        "times": Tunable(
+            16, "fewest moments of a sequence that make a way", "chosen: recurrent networks are made for longer ones"
+        ),
+        "decades_in_time": Tunable(
+            7.2,
+            "smallest loss on the way through a sequence, in powers of ten",
+            "arithmetic: what is below the rounding of float32 (6e-8) next to the gradient of the latest "
+            "input is lost in a sum",
+        ),
+    },
 )

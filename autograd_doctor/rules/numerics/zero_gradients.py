@@ -8,7 +8,7 @@ from autograd_doctor.events.run import RunEnded
 from autograd_doctor.events.steps import BackwardRan, Cut, OptimizerStepped, Zeroing
 from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding, Location, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.siblings import backwards_of_siblings
 from autograd_doctor.views.so_far import may_learn_later
@@ -270,8 +270,13 @@ RULE = Rule(
     examine=examine,
     bad=(bad, bad_clamp, bad_mask),
     good=(good, good_low_rank_adapter, good_zero_initialised_head),
-    # ReLU units that are inactive for a batch or two are not dead.
-    tunables={"minimum_steps": 5},
+    tunables={
+        "minimum_steps": Tunable(
+            5,
+            "fewest steps, all with gradients of zero",
+            "chosen: ReLU units that are inactive for a batch or two are not dead",
+        )
+    },
     folds=("AD111", "AD407", "AD116"),
     lasting=True,
 )

@@ -9,7 +9,7 @@ import torch
 
 from autograd_doctor.plan import OWN_OUTPUT
 from autograd_doctor.runner.assuming.guess import BATCH, Guess, Guesses
-from autograd_doctor.runner.outputs import tensors
+from autograd_doctor.runner.model_outputs import tensors
 
 _SHAPING = ("View", "Reshape", "Squeeze", "Unsqueeze", "Transpose", "Permute", "Select", "Slice", "T", "Clone", "Alias")
 _TOLERANCE = 1e-4

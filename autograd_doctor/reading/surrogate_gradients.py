@@ -15,7 +15,7 @@ from itertools import pairwise
 
 import torch
 
-from autograd_doctor.reading.slopes import Case, Slopes, jacobian, near
+from autograd_doctor.reading.finite_differences import Case, Slopes, jacobian, near
 
 _INCOMING = (-1.0, 2.0**-20, -(2.0**-20))
 """Gradients that come in beside 1: of the other sign, and small; powers of two, so that dividing by them is exact."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from autograd_doctor.course import Course
 from autograd_doctor.findings import Location
 from autograd_doctor.judging.presentation import Presenter
+from autograd_doctor.run_course import Course
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.flow import flow
 from autograd_doctor.views.module_tree import module_rows

@@ -33,7 +33,7 @@ class _Norms(NamedTuple):
     norm_at: Location | None
 
 
-class SlopeNorms(Instrument):
+class InputGradientNorms(Instrument):
     """Looks where numbers are compared with a number whether they are norms of what `grad(…, create_graph=True)` gave.
 
     Where each output has one norm, or each row of the input, or something in between, all is well; so it is where each

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from autograd_doctor.reading.slopes import slopes
-from autograd_doctor.reading.surrogates import _BOUNDS, _BY_SIZE, _IDENTITY, _STEPS, _End, _end, purpose
+from autograd_doctor.reading.finite_differences import slopes
+from autograd_doctor.reading.surrogate_gradients import _BOUNDS, _BY_SIZE, _IDENTITY, _STEPS, _End, _end, purpose
 from tests.cases import case, custom, row
 
 X = row(-3, -1.3, 0.2, 0.4, 1.7)

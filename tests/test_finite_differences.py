@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import torch
 
-from autograd_doctor.reading import slopes as module
-from autograd_doctor.reading.slopes import OutOfTime, Patience, Slopes, jacobian, near, slopes
+from autograd_doctor.reading import finite_differences as module
+from autograd_doctor.reading.finite_differences import OutOfTime, Patience, Slopes, jacobian, near, slopes
 from tests.cases import case, custom, row
 
 EYE = torch.eye(2, dtype=torch.float64)

@@ -7,6 +7,7 @@ to what the functions do.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 JOINS = frozenset({"stack", "cat", "concat", "concatenate", "hstack", "vstack"})
@@ -133,6 +134,19 @@ CATALOGUE = {
     "soft_margin_loss": Loss("scores", by_element=True, compares=False),
     "triplet_margin_loss": Loss("values", compares=False),
 }
+
+
+def reduction(options: Mapping[str, object]) -> str:
+    """How a loss that was called with these keywords reduces its elements: "mean", "sum" or "none".
+
+    `size_average` and `reduce` are older words for it, and still win (`torch.nn._reduction.legacy_get_string`).
+    """
+    average, reduces = options.get("size_average"), options.get("reduce")
+    if average is None and reduces is None:
+        return str(options.get("reduction", "mean"))
+    if reduces is False:
+        return "none"
+    return "sum" if average is False else "mean"
 
 
 def _where(**facts: object) -> frozenset[str]:

@@ -15,6 +15,7 @@ from math import prod
 from typing import Any, Literal, TypeVar
 
 from autograd_doctor.findings import Location
+from autograd_doctor.operations import reduction
 
 L = TypeVar("L")
 Labels = dict["Value", L]
@@ -115,6 +116,11 @@ class Op(ABC):
         return self.outputs[0]
 
     @property
+    def reduction(self) -> str:
+        """How a loss reduces its elements."""
+        return reduction(self.options)
+
+    @property
     def values(self) -> list[Value]:
         return [each for each in self.operands if isinstance(each, Value)]
 
@@ -157,6 +163,25 @@ class Tape:
     def named(self, *names: str) -> Iterator[Op]:
         """The operations of these names, in their order."""
         return (op for op in self.ops if op.name in names)
+
+
+def still_behind(ops: Iterable[Op], lives: Callable[[Value], bool]) -> list[Op]:
+    """The operations that living values came of. The others are forgotten, and no value knows them any more."""
+    ops = list(ops)
+    kept: set[Op] = set()
+    waiting = [op for op in ops if any(map(lives, op.outputs))]
+    while waiting:
+        op = waiting.pop()
+        if op not in kept:
+            kept.add(op)
+            waiting += [value.by for value in op.values if value.by is not None]
+    left = [op for op in ops if op not in kept]
+    for value in {value for op in left for value in op.values}:
+        value.uses = [use for use in value.uses if use in kept]
+    for op in left:
+        op.operands = ()
+        op.forget()
+    return [op for op in ops if op in kept]
 
 
 def numbers_in(bits: int) -> list[int]:

@@ -87,7 +87,7 @@ MAY_IMPORT = {
     "events": {"findings", "plan"},
     "wording": {"events"},
     "operations": set(),
-    "tape": {"findings"},
+    "tape": {"findings", "operations"},
     "taping": {"events", "findings", "tape"},
     "trace": {"events", "tape", "taping"},
     "surrogate_pairs": set(),

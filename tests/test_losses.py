@@ -128,3 +128,18 @@ def test_a_draw_gives_other_numbers_the_next_time(name: str) -> None:
     draw = getattr(torch, name, None) or getattr(torch.Tensor, name)
     first, second = draw(*arguments).clone(), draw(*arguments)
     assert not torch.equal(first, second)
+
+
+@pytest.mark.parametrize("reduce", [None, True, False])
+@pytest.mark.parametrize("average", [None, True, False])
+def test_older_words_for_the_reduction(average: bool | None, reduce: bool | None) -> None:
+    """What torch makes of them, as the loss of two errors of 1 and 3 tells."""
+    given = {"size_average": average, "reduce": reduce, "reduction": "mean"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        loss = functional.mse_loss(torch.tensor([1.0, 3.0]), torch.zeros(2), **given)  # type: ignore[arg-type]
+    values = {"mean": 5.0, "sum": 10.0}
+    told = operations.reduction(given)
+    assert (loss.dim() == 1) if told == "none" else (float(loss) == values[told])
+    assert operations.reduction({"reduction": "sum"}) == "sum"
+    assert operations.reduction({}) == "mean"

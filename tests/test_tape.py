@@ -11,6 +11,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from autograd_doctor.events.run import InstrumentLimited
+from autograd_doctor.instruments.spine import tape as module
 from autograd_doctor.instruments.spine.tape import Tape
 from autograd_doctor.reading.divergences import is_divergence
 from autograd_doctor.tape import GRAD, Labels, Op, Value, behind, labels_behind, source_of, way_from
@@ -193,6 +195,32 @@ def test_a_tape_ends_at_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     recorded, found, _ = taped(step)
     assert names(found) == []
     assert [type(event).__name__ for event in recorded if "Limited" in type(event).__name__] == ["InstrumentLimited"]
+
+
+def rollout(model: nn.Module, x: torch.Tensor, rounds: int = 40) -> list[torch.Tensor]:
+    """What is kept of each round is a number."""
+    scale = torch.ones(2) * 2
+    total = sum(float((model(x) * scale).sum()) for _ in range(rounds))
+    return [functional.mse_loss(model(x) * scale, x[:, :2] + total)]
+
+
+def test_a_long_rollout_leaves_room_for_the_loss(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MOST", 40)
+    recorded, found, _ = taped(rollout)
+    assert [op.name for op in found] == ["linear", "mul", "mse_loss"]
+    assert not recorded.of(InstrumentLimited)
+    scale = found[1].values[1]
+    assert scale.by is not None
+    assert scale.by.name == "mul"
+    assert found[1] in scale.uses
+    assert len(scale.uses) < 20
+
+
+def test_what_all_is_still_of_use_is_said_to_be_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MOST", 40)
+    recorded, _, _ = taped(lambda model, x: [torch.stack([model(x).sum() for _ in range(40)]).mean()])
+    (limited,) = recorded.of(InstrumentLimited)
+    assert limited.reason == "it kept the first 40 operations of a step"
 
 
 def test_a_step_that_is_over_leaves_nothing_to_the_garbage_collector() -> None:

@@ -18,7 +18,7 @@ from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBega
 from autograd_doctor.instruments.spine.registrations import Registrations
 from autograd_doctor.instruments.spine.sources import Source, Sources
 from autograd_doctor.instruments.spine.tensors import Tensors
-from autograd_doctor.operations import CLASSES, IGNORED, LOSSES, REGRESSION, SCALING, SUMS
+from autograd_doctor.operations import CLASSES, IGNORED, LOSSES, REGRESSION, SCALING, SUMS, reduction
 from autograd_doctor.reading.clustering import clustering
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.numbers import IdentityTable
@@ -297,4 +297,4 @@ def _counted(target: torch.Tensor) -> Counter[Any]:
 def _is_weighted(arguments: dict[str, Any]) -> bool:
     """Whether some elements count more than others, or may be made to by what is done with them one by one."""
     weights = (arguments.get("weight"), arguments.get("pos_weight"))
-    return any(weight is not None for weight in weights) or arguments.get("reduction") == "none"
+    return any(weight is not None for weight in weights) or reduction(arguments) == "none"

@@ -13,7 +13,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
-from autograd_doctor.operations import CLASSES, IGNORED
+from autograd_doctor.operations import CLASSES, IGNORED, reduction
 from autograd_doctor.reading.padding import Padding, padded_targets, padding_of
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.tensor_facts import readable
@@ -110,4 +110,4 @@ class PaddedTargets(Instrument):
 def _is_weighed(arguments: dict[str, Any], value: int) -> bool:
     """Whether targets of this class are made not to count, or may be by what is done with them one by one."""
     weight = arguments.get("weight")
-    return arguments.get("reduction") == "none" or (isinstance(weight, torch.Tensor) and float(weight[value]) == 0)
+    return reduction(arguments) == "none" or (isinstance(weight, torch.Tensor) and float(weight[value]) == 0)

@@ -142,7 +142,7 @@ class TermReductions(LossQuery):
 
     def _reduced(self, op: Op, known: Labels[_Label]) -> _Term | None:
         values, before = op.values[0], known.get(op.values[0])
-        is_sum = op.name == "sum" or op.options.get("reduction") == "sum"
+        is_sum = op.name == "sum" or (op.name in LOSSES and op.reduction == "sum")
         if isinstance(before, _Half) and is_sum == (before.how == "mean"):
             return _Term("share", op.called, op.location, before.values, before.samples, self._number(op.output))
         if not values.shape or values.shape[0] not in self._samples or (is_sum and before == "weighted"):

@@ -16,7 +16,7 @@ from autograd_doctor.instruments.spine.module_calls import ModuleCalls
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.instruments.spine.within_step import WithinStep
 from autograd_doctor.operations import ARITHMETIC, LOOK_UPS, PRODUCTS, SCALING
-from autograd_doctor.reading.live_values import LiveOp, LiveValue, live_value, look_at
+from autograd_doctor.reading.live_values import LiveOp, LiveValue, live_value, look_at, tensor_of
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.operation_kinds import Kind
 from autograd_doctor.reading.places import Place, place
@@ -29,10 +29,10 @@ from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.custom_functions import FunctionCall
 from autograd_doctor.signals.operations import Operation
 from autograd_doctor.signals.signal import NamedSignal
-from autograd_doctor.tape import FUNCTION, GRAD, Op
+from autograd_doctor.tape import FUNCTION, GRAD, Op, Value, still_behind
 
 _MOST = 20_000
-"""Operations of a step: what comes after them is opaque."""
+"""Operations of a step that values which live came of: what comes after them is opaque."""
 _READ_IN_SUMS = PRODUCTS - SCALING
 """Where it matters to what learns how large they are: in products of matrices, to a sum with weights."""
 _PICKS = LOOK_UPS | {"embedding"}
@@ -57,6 +57,8 @@ class Tape(WithinStep):
     ) -> None:
         self.recorded: NamedSignal[Op] = NamedSignal(site.signals.guard)
         self._ops: list[Op] = []
+        self._count = 0
+        self._swept_in_vain = False
         self._values: ValueTable[LiveValue] = ValueTable(site.signals.operations.version_found)
         super().__init__(site, course, detail)
         self._tensors = tensors
@@ -75,6 +77,7 @@ class Tape(WithinStep):
             op.forget()
         self._ops.clear()
         self._values.clear()
+        self._count, self._swept_in_vain = 0, False
 
     def value(self, tensor: torch.Tensor) -> LiveValue:
         """What a tensor holds now; of what was not recorded nothing is known but that."""
@@ -89,14 +92,23 @@ class Tape(WithinStep):
     def _operated(self, operation: Operation) -> None:
         if operation.kind is not Kind.OPERATION or self._course.running is not None:
             return
-        if len(self._ops) >= _MOST:
-            self.limited(f"it kept the first {_MOST:,} operations of a step")
+        if self._is_full():
             return
         name, _, in_place = spelt(operation.name)
         operands = self._operands(in_order(operation.name, operation.args, operation.kwargs))
         op = self._op(name, operation.name, operation.place, operands, operation.kwargs, in_place=in_place)
         written = operation.args[:1] if name == "__setitem__" else (operation.result,)
         self._record(op, tensors_in(written))
+
+    def _is_full(self) -> bool:
+        """Whether all that it can keep is still of use: a rollout leaves little behind of each of its steps."""
+        if len(self._ops) >= _MOST and not self._swept_in_vain:
+            self._ops = still_behind(self._ops, _lives)
+            self._swept_in_vain = len(self._ops) > _MOST // 2
+        if len(self._ops) < _MOST:
+            return False
+        self.limited(f"it kept the first {_MOST:,} operations of a step")
+        return True
 
     def _function_ended(self, call: FunctionCall) -> None:
         """A custom function, whatever it did inside."""
@@ -126,7 +138,7 @@ class Tape(WithinStep):
     ) -> LiveOp:
         plain = {key: value for key, value in options.items() if value is None or isinstance(value, str | int | float)}
         module = self._module_calls.innermost()
-        return LiveOp(name, called, operands, plain, len(self._ops), in_place, module, place=where)
+        return LiveOp(name, called, operands, plain, self._count, in_place, module, place=where)
 
     def _operands(self, given: Iterable[Any]) -> tuple[Any, ...]:
         found: list[Any] = []
@@ -140,6 +152,7 @@ class Tape(WithinStep):
 
     def _record(self, op: Op, outputs: Iterable[torch.Tensor]) -> None:
         self._ops.append(op)
+        self._count += 1
         op.made(*(self._put(tensor) for tensor in outputs))
         if op.outputs:
             _look_beside(op)
@@ -157,6 +170,10 @@ class Tape(WithinStep):
         value = live_value(tensor, learns=learns, provenance=self._tensors.get(tensor), own=own)
         self._values.put(tensor, value)
         return value
+
+
+def _lives(value: Value) -> bool:
+    return tensor_of(value) is not None
 
 
 def _look_beside(op: Op) -> None:

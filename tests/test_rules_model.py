@@ -37,7 +37,7 @@ from autograd_doctor.rules.losses import (
     scores_confined,
     view_permutes_dimensions,
 )
-from tests.traces import at, backward, built, examined, module, seen, stepped, steps
+from tests.traces import at, backward, built, examined, module, seen, stepped, steps, targets_seen
 
 HIDDEN, HEAD, THIRD = 0, 1, 2
 WHO = (seen(HIDDEN, "net.hidden.weight"), seen(HEAD, "net.head.weight"), seen(THIRD, "net.third.weight"))
@@ -275,6 +275,17 @@ def test_an_optimizer_that_climbs_is_reported_where_it_is_built() -> None:
     (finding,) = examined(maximised_loss.RULE, WHO, built(HIDDEN), rising, sign(maximises=0))
     assert line(finding) == 5
     assert "`optimizer` maximises" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("first", "severity"), [pytest.param(0.03, "warning", id="knew"), pytest.param(1.0, "error", id="guessed")]
+)
+def test_a_model_that_knew_its_data_may_be_meant_to_forget(first: float, severity: str) -> None:
+    falling = course(-first * 1.2**step for step in range(12))
+    labels = targets_seen(logits=4, location=at(17))
+    (finding,) = examined(maximised_loss.RULE, WHO, built(HIDDEN), falling, sign(operation="cross_entropy"), labels)
+    assert finding.severity == severity
+    assert ("guessing has 1.39" in finding.message) == (severity == "warning")
 
 
 @pytest.mark.parametrize(

@@ -338,6 +338,17 @@ def test_rows_that_are_evaluated_with_all_others_are_a_hint() -> None:
     assert (finding.severity, finding.confidence) == ("info", "low")
 
 
+@pytest.mark.parametrize(
+    ("assigned", "asked", "severities"),
+    [(False, True, ["error"]), (True, False, ["warning"]), (True, True, [])],
+)
+def test_what_is_put_there_may_be_the_state_of_a_sampler(assigned: bool, asked: bool, severities: list[str]) -> None:
+    facts: dict[str, Any] = {"dataset": "Chains", "field": "state", "location": at(6), "samples": 20, "index": 3}
+    facts |= {"seen": True, "again": 5, "times": 2, "size_before": 1.0, "size": 0.5}
+    event = StoredDataChanged(**facts, assigned=assigned, asked=asked)
+    assert [each.severity for each in examined(dataset_changes_under_reading.RULE, event)] == severities
+
+
 @pytest.mark.parametrize(("seen", "confidence"), [(True, "high"), (False, "medium")])
 def test_a_line_that_was_not_seen_to_write(seen, confidence) -> None:
     facts: dict[str, Any] = {"dataset": "Pictures", "field": "pixels", "location": at(6), "samples": 20, "index": 3}

@@ -140,7 +140,8 @@ class StoredDataChanged(Event, frozen=True):
 
     location: the line that did, if it was `seen`, else the one that reads. samples: how many were changed so far;
     again: those of them that another reading changed once more. index, times: one of them; size_before, size: the mean
-    of its absolute values at first and after its latest reading.
+    of its absolute values at first and after its latest reading. assigned: the line says that it puts something there.
+    asked: a module with parameters was called in such a reading.
     """
 
     dataset: str
@@ -153,6 +154,8 @@ class StoredDataChanged(Event, frozen=True):
     times: int
     size_before: float
     size: float
+    assigned: bool = False
+    asked: bool = False
 
 
 class RowsCompared(Event, frozen=True):

@@ -336,6 +336,12 @@ class SeedRepeated(Event, frozen=True):
     repeated: int
 
 
+class WeightsLoaded(Event, frozen=True):
+    """A `load_state_dict` gave parameters their values, after `step` steps; of those that came into view by the next."""
+
+    parameters: list[int]
+
+
 class StateLoaded(Event, frozen=True):
     """`load_state_dict` went through. It names the first few of the keys that found no counterpart.
 

@@ -337,7 +337,7 @@ class SeedRepeated(Event, frozen=True):
 
 
 class WeightsLoaded(Event, frozen=True):
-    """A `load_state_dict` gave parameters their values, after `step` steps; of those that came into view by the next."""
+    """A `load_state_dict` gave parameters their values, after `step` steps: those that came into view by the next."""
 
     parameters: list[int]
 

@@ -261,8 +261,8 @@ RULE = Rule(
     fine="Optimising an input, probing a model, the other network of a GAN, slices of a vector that is stepped, rare "
     "updates by hand, and gradients that a line reads of these parameters alone, as those of a mask are. It is "
     "an `info`, because freezing would save time and memory, when the optimizer holds an adapter, or what was left out "
-    "runs in eval mode, comes before all that the optimizer holds, or was loaded from a state where that was not. Where "
-    "both were loaded, it is a warning: some of a finished model may be all that is to be tuned.",
+    "runs in eval mode, comes before all that the optimizer holds, or was loaded from a state where that was not. "
+    "Where both were loaded, it is a warning: some of a finished model may be all that is to be tuned.",
     needs=(
         BackwardRan,
         ForwardRan,

@@ -11,6 +11,7 @@ from autograd_doctor.events.errors import BlankTargets
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.losses import (
     AxesMixed,
+    AxesRestored,
     BatchLeakJudged,
     LayersChained,
     LayerUsedOtherwise,
@@ -375,6 +376,8 @@ def test_a_view_counts_if_it_mixes_in_two_steps() -> None:
     assert (line(finding), finding.severity, finding.confidence, finding.step_count) == (12, "warning", "medium", 2)
     assert examined(view_permutes_dimensions.RULE, backward(0), stepped(3), mixing(0)) == []
     assert examined(view_permutes_dimensions.RULE, stepped(3), mixing(0), mixing(1)) == []
+    restored = AxesRestored(location=mixing(0).location)
+    assert examined(view_permutes_dimensions.RULE, backward(0), stepped(3), mixing(0), mixing(1), restored) == []
 
 
 def test_data_that_are_prepared_once_count_if_their_channels_were_last() -> None:

@@ -305,6 +305,15 @@ class AxesMixed(Event, frozen=True):
     learns: bool = False
 
 
+class AxesRestored(Event, frozen=True):
+    """The shorter rows that a view had cut the rows of a table into came back to these, each to its own.
+
+    location: of the view that cut them.
+    """
+
+    location: Location | None
+
+
 class BatchLeakJudged(Event, frozen=True):
     """A copy of a module that trains was called in evaluation mode, with a batch of the program's and with one in which
     all samples but one were replaced by that one.

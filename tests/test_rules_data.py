@@ -223,6 +223,20 @@ def test_one_class_of_many_is_told_of_plain_targets_only(reason) -> None:
 
 
 @pytest.mark.parametrize(
+    "reason", [{"clustered": 0.8}, {"summed": False}, {"steps": 4}, {"logits": 9}, {"operation": "nll_loss"}]
+)
+def test_order_does_no_harm_beside_a_memory(reason: dict[str, Any]) -> None:
+    rule, facts = (
+        unshuffled_training_data.RULE,
+        {"in_order": True, "deviations": 50.0, "class_count": 4, "summed": True},
+    )
+    stream = targets_seen(**facts, clustered=0.9)
+    memory = {"location": at(13), "source": "", "clustered": 0.1, "class_count": 4, "summed": True}
+    assert not examined(rule, stream, targets_seen(**memory))
+    assert examined(rule, stream, targets_seen(**memory | reason))
+
+
+@pytest.mark.parametrize(
     "reason",
     [
         {"in_order": False},

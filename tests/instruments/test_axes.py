@@ -143,7 +143,7 @@ def test_rows_that_are_cut_may_be_brought_back(compute: Compute, *, is_restored:
 
 def test_rows_that_are_no_part_of_one_are_mixed() -> None:
     with watching(AxesFollowed) as recorded:
-        layer = nn.Linear(4, 5)
+        layer = nn.Linear(4, 6)
         optimizer = torch.optim.SGD(layer.parameters(), lr=0.01)
         layer(torch.randn(4, 6).view(6, 4)).view(4, -1)[:, :1].sum().backward()
         optimizer.step()

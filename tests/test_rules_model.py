@@ -323,10 +323,19 @@ def pair(first: int = HIDDEN, second: int = HEAD, **more: Any) -> LayersChained:
 
 def test_a_chain_of_layers_is_one_finding() -> None:
     chain = (pair(), pair(HEAD, THIRD, first_at=at(12), second_at=at(13), width_in=8))
-    (finding,) = examined(missing_nonlinearity.RULE, WHO, TRAINED, chain)
+    with_bias = backward(wrote=[HIDDEN, HEAD, THIRD], reached=[HIDDEN, HEAD, THIRD, 3])
+    (finding,) = examined(missing_nonlinearity.RULE, WHO, with_bias, chain)
     assert (line(finding), finding.confidence, finding.parameters) == (12, "high", (HIDDEN, HEAD, THIRD))
     assert [related.location.line for related in finding.related] == [11, 13]
     assert "3 layers" in finding.message
+
+
+def test_weights_that_are_all_a_loss_teaches_are_a_product_of_matrices() -> None:
+    beside = backward(wrote=[HIDDEN, HEAD, THIRD], reached=[HIDDEN, HEAD, THIRD])
+    alone = backward(wrote=[HIDDEN, HEAD], reached=[HIDDEN, HEAD])
+    assert examined(missing_nonlinearity.RULE, WHO, alone, pair()) == []
+    assert examined(missing_nonlinearity.RULE, WHO, beside, pair())
+    assert examined(missing_nonlinearity.RULE, WHO, alone, beside, pair())
 
 
 def test_in_a_container_the_layer_itself_is_pointed_at() -> None:

@@ -22,7 +22,8 @@ net = nn.Sequential(nn.Linear(9, 30), nn.Tanh(), nn.Linear(30, 3))
 optimizer = torch.optim.AdamW(net.parameters(), lr=3e-3)
 for _ in range(3):
     for (now, fault), (before, known) in zip(live, archive):
-        loss = sum(F.cross_entropy(net(x), y) for x, y in ((now, fault), (before, known)))
+        loss = F.cross_entropy(net(now), fault)
+        loss += F.cross_entropy(net(before), known)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

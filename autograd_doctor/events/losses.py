@@ -134,6 +134,12 @@ class PairsReduced(Event, frozen=True):
     even: bool = False
 
 
+class PairsChose(Event, frozen=True):
+    """What came of a comparison of all pairs, at this line, was put beside as many other values, to choose some."""
+
+    location: Location | None
+
+
 class WeightedTooLate(Event, frozen=True):
     """A loss function had made one number of `values` values when data of as many, or one for each sample, multiplied
     it; a backward went through the product.

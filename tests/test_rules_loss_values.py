@@ -11,7 +11,7 @@ from traces import at, backward, built, examined, seen
 from autograd_doctor.events.errors import OperationFailed
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.facts import TensorFacts
-from autograd_doctor.events.losses import LossComputed, LossOperand, PairsReduced, Shaping, SoftmaxOfOne
+from autograd_doctor.events.losses import LossComputed, LossOperand, PairsChose, PairsReduced, Shaping, SoftmaxOfOne
 from autograd_doctor.events.run import ProgramRaised
 from autograd_doctor.events.steps import Zeroing
 from autograd_doctor.findings import Finding

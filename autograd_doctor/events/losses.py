@@ -13,7 +13,8 @@ from autograd_doctor.findings import Location
 
 class LastBatchKept(Event, frozen=True):
     """A root was called in eval mode that holds batch-norms which were trained before, and whose momentum, the weight
-    of the newest batch, is close to 1. momentum: the smallest of theirs. location: of the call.
+    of the newest batch, is close to 1; not where all training was on the same tensors. momentum: the smallest of
+    theirs. location: of the call.
     """
 
     module: int

@@ -99,7 +99,7 @@ def test_few_repetitions_are_let_alone() -> None:
 def loaded(**more: Any) -> StateLoaded:
     facts = {"module": 0, "name": "model", "location": at(7), "keys": 10, "elements": 100, "loaded_keys": 0}
     facts |= {"loaded_elements": 0, "given_keys": 10, "given_elements": 100, "missing_keys": 10, "unexpected_keys": 10}
-    return StateLoaded(**{**facts, "missing": ["a"], "unexpected": ["b"], **more})
+    return StateLoaded(**{**facts, "missing": ["a"], "unexpected": ["b"], "alike": 10, **more})
 
 
 def test_a_load_of_which_a_part_fits() -> None:
@@ -108,6 +108,9 @@ def test_a_load_of_which_a_part_fits() -> None:
     (little,) = examined(rule, loaded(loaded_keys=2, loaded_elements=20))
     (prefix,) = examined(rule, loaded(loaded_keys=2, loaded_elements=20, renamed="add", prefix="net.", fitting=8))
     assert [each.severity for each in (nothing, little, prefix)] == ["error", "warning", "error"]
+    assert examined(rule, loaded(loaded_keys=2, loaded_elements=20, alike=4)) == [], "the rest is of another shape"
+    (other,) = examined(rule, loaded(alike=0))
+    assert other.severity == "error"
     assert "they lack `net.`" in prefix.message
     assert examined(rule, loaded(loaded_keys=6, loaded_elements=60)) == []
     assert examined(rule, loaded(loaded_elements=60, elements=1000)) == [], "most of the state was of use"

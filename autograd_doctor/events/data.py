@@ -348,6 +348,7 @@ class StateLoaded(Event, frozen=True):
     module: the number of what it was loaded into, among such modules. keys, elements: of the module; loaded: those of
     them that the state gave a value to; given: what the state held. renamed: how keys of the state would have to begin,
     or not to begin, for so many of them to fit (`fitting`); nested_in: the entry of the state that holds such keys.
+    alike: how many of the missing have the shape of one that was unexpected.
     """
 
     module: int
@@ -367,6 +368,7 @@ class StateLoaded(Event, frozen=True):
     prefix: str = ""
     fitting: int = 0
     nested_in: str = ""
+    alike: int = 0
 
 
 class StatisticsLeft(Event, frozen=True):

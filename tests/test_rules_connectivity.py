@@ -960,6 +960,13 @@ def test_what_is_taken_back_before_each_step_is_lent() -> None:
     assert examined(parameter_written_in_forward.RULE, WHO, undone, back, left, steps(4, {0: 1.0}))
 
 
+def test_what_is_learned_after_the_last_write_is_set_by_statistics_first() -> None:
+    later = [
+        event for step in range(4, 8) for event in (backward(step, wrote=[ENCODER]), stepped(step, {ENCODER: 1.0}))
+    ]
+    assert examined(parameter_written_in_forward.RULE, WHO, writing(), steps(4, {HEAD: 1.0}), later) == []
+
+
 def test_average_that_no_gradient_reaches_may_be_written() -> None:
     assert examined(parameter_written_in_forward.RULE, WHO, writing(), steps(4, {HEAD: 1.0})) == []
     assert examined(parameter_written_in_forward.RULE, WHO, writing(grad_enabled=False), steps(4, {0: 1.0})) == []

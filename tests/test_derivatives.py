@@ -56,6 +56,70 @@ def test_a_purpose_is_told(x: torch.Tensor) -> None:
     assert (found.verdict, found.reason) == ("surrogate", "its forward is piecewise constant")
 
 
+def scaled_steps(x: torch.Tensor, levels: float) -> torch.Tensor:
+    scale = x.abs().max() / levels
+    return (x / scale).round() * scale
+
+
+def scaled_signs(x: torch.Tensor) -> torch.Tensor:
+    return x.abs().mean() * x.sign()
+
+
+@pytest.mark.parametrize(
+    ("forward", "backward"),
+    [
+        pytest.param(lambda x: scaled_steps(x, 127), lambda x, gradient: gradient, id="many levels"),
+        pytest.param(lambda x: scaled_steps(x, 2), lambda x, gradient: gradient, id="few levels"),
+        pytest.param(scaled_signs, lambda x, gradient: gradient * (x.abs() < 1.5) * 0.8, id="signs"),
+    ],
+)
+def test_quantisers_that_take_their_scale_from_the_input(
+    forward: Callable[..., Any], backward: Callable[..., Any]
+) -> None:
+    found = judge(case(custom(forward, backward), row(0.51, -1.02, 2.03, 0.13, -0.88)))
+    assert (found.verdict, found.reason) == ("surrogate", "its forward jumps")
+
+
+@pytest.mark.parametrize(
+    ("forward", "backward", "verdict"),
+    [
+        pytest.param(lambda x: x.sin() * x, lambda x, gradient: gradient * x, "differs", id="smooth"),
+        pytest.param(
+            lambda x: x * x + (x > 0),
+            lambda x, gradient: gradient * torch.where(x > 0, 2 * x, -2 * x),
+            "wrong",
+            id="one",
+        ),
+        pytest.param(
+            lambda x: x.sin() + x.ceil(), lambda x, gradient: 1.5 * gradient * x.cos(), "wrong", id="a factor"
+        ),
+    ],
+)
+def test_jumps_excuse_no_slip(forward: Callable[..., Any], backward: Callable[..., Any], verdict: str) -> None:
+    assert judge(case(custom(forward, backward), row(0.51, -1.02, 2.03, 0.13, -0.88))).verdict == verdict
+
+
+SYMMETRIC = torch.tensor([[2.0, 0.3, -0.4], [0.3, 1.5, 0.2], [-0.4, 0.2, 3.0]], dtype=torch.float64)
+LOPSIDED = SYMMETRIC + torch.tensor([[0.0, 0.5, 0.5], [0.0, 0.0, 0.5], [0.0, 0.0, 0.0]], dtype=torch.float64)
+
+
+@pytest.mark.parametrize(
+    ("factor", "matrix", "verdict"), [(1.0, SYMMETRIC, "right"), (0.5, SYMMETRIC, "wrong"), (1.0, LOPSIDED, "differs")]
+)
+def test_forwards_that_read_one_triangle(factor: float, matrix: torch.Tensor, verdict: str) -> None:
+    apply = custom(
+        lambda a: torch.linalg.cholesky(a).diagonal().log().sum(),
+        lambda a, gradient: gradient * factor * 0.5 * torch.linalg.inv(a),
+    )
+    assert judge(case(apply, matrix)).verdict == verdict
+
+
+def test_a_transposed_gradient_of_a_symmetric_matrix_is_wrong() -> None:
+    left, right = row(1.0, 2.0, -1.0), row(0.5, 0.25, 3.0)
+    apply = custom(lambda a: left @ a @ right, lambda a, gradient: gradient * torch.outer(right, left))
+    assert judge(case(apply, SYMMETRIC)).verdict == "wrong"
+
+
 def test_the_largest_error_is_told_with_its_input() -> None:
     apply = custom(lambda x, n, y: x * y, lambda x, n, y, gradient: (gradient * y, None, gradient * (x + 5 * (x > 1))))
     found = judge(case(apply, X, torch.tensor([1]), Y))

@@ -54,6 +54,17 @@ def test_whether_an_optimizer_keeps_a_state(optimizer: Callable[..., torch.optim
     assert [step.keeps_state for step in stated(OptimizerStepped, lambda: trained(optimizer))] == [kept, kept]
 
 
+def test_whether_a_loop_may_build_another_optimizer() -> None:
+    def sweep() -> None:
+        for steps in range(1):
+            trained(torch.optim.SGD, steps=steps)
+
+    (alone,) = stated(OptimizerBuilt, lambda: trained(torch.optim.SGD, steps=0))
+    (first,) = stated(OptimizerBuilt, sweep)
+    assert first.in_loop
+    assert not alone.in_loop
+
+
 def test_whether_an_optimizer_stops_by_a_tolerance() -> None:
     (search,) = stated(OptimizerBuilt, lambda: trained(torch.optim.LBFGS, closure=True, steps=0))
     (descent,) = stated(OptimizerBuilt, lambda: trained(torch.optim.SGD, steps=0))

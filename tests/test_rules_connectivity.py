@@ -21,6 +21,7 @@ from autograd_doctor.events.connectivity import (
     TermUsed,
     WritesTakenBack,
 )
+from autograd_doctor.events.data import WeightsLoaded
 from autograd_doctor.events.errors import OperationFailed
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.facts import TensorFacts
@@ -473,6 +474,21 @@ def test_part_that_runs_in_eval_mode_is_an_info() -> None:
     circumstance = (module(0, ENCODER), forward(training=False), module(1, HEAD), forward(number=1))
     (finding,) = examined(parameter_not_optimized.RULE, *left_out(), circumstance)
     assert finding.severity == "info"
+
+
+@pytest.mark.parametrize(
+    ("loaded", "at_step", "severity"),
+    [
+        pytest.param([ENCODER], 0, "info", id="what is left out"),
+        pytest.param([ENCODER, HEAD], 0, "warning", id="all"),
+        pytest.param([HEAD], 0, "error", id="what is optimized"),
+        pytest.param([ENCODER], 3, "error", id="later"),
+    ],
+)
+def test_part_that_was_loaded_may_stay_as_it_is(loaded: list[int], at_step: int, severity: str) -> None:
+    weights = WeightsLoaded(step=at_step, parameters=loaded)
+    (finding,) = examined(parameter_not_optimized.RULE, *left_out(), forward(), weights, FINISHED)
+    assert finding.severity == severity
 
 
 def test_large_base_under_a_small_adapter_is_an_info() -> None:
@@ -942,6 +958,13 @@ def test_what_is_taken_back_before_each_step_is_lent() -> None:
     assert examined(parameter_written_in_forward.RULE, WHO, undone, back, steps(4, {0: 1.0})) == []
     left = WritesTakenBack(step=2, parameters=[], left=[ENCODER])
     assert examined(parameter_written_in_forward.RULE, WHO, undone, back, left, steps(4, {0: 1.0}))
+
+
+def test_what_is_learned_after_the_last_write_is_set_by_statistics_first() -> None:
+    later = [
+        event for step in range(4, 8) for event in (backward(step, wrote=[ENCODER]), stepped(step, {ENCODER: 1.0}))
+    ]
+    assert examined(parameter_written_in_forward.RULE, WHO, writing(), steps(4, {HEAD: 1.0}), later) == []
 
 
 def test_average_that_no_gradient_reaches_may_be_written() -> None:

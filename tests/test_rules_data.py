@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from traces import at, examined
+from tapes import data, given, made, tape
+from traces import at, examined, targets_seen
 
 from autograd_doctor.events.data import (
     BatchRepeated,
@@ -18,8 +20,8 @@ from autograd_doctor.events.data import (
     StateLoaded,
     StatisticsLeft,
     StoredDataChanged,
-    TargetsSeen,
 )
+from autograd_doctor.events.losses import LossSignSeen
 from autograd_doctor.events.run import RunEnded
 from autograd_doctor.events.steps import BatchDrawn
 from autograd_doctor.rules.data import (
@@ -34,6 +36,7 @@ from autograd_doctor.rules.data import (
     unshuffled_training_data,
     validation_overlaps_training,
 )
+from autograd_doctor.tape import Value
 
 FINISHED, STOPPED = RunEnded(reason="finished"), RunEnded(reason="steps")
 
@@ -96,7 +99,7 @@ def test_few_repetitions_are_let_alone() -> None:
 def loaded(**more: Any) -> StateLoaded:
     facts = {"module": 0, "name": "model", "location": at(7), "keys": 10, "elements": 100, "loaded_keys": 0}
     facts |= {"loaded_elements": 0, "given_keys": 10, "given_elements": 100, "missing_keys": 10, "unexpected_keys": 10}
-    return StateLoaded(**{**facts, "missing": ["a"], "unexpected": ["b"], **more})
+    return StateLoaded(**{**facts, "missing": ["a"], "unexpected": ["b"], "alike": 10, **more})
 
 
 def test_a_load_of_which_a_part_fits() -> None:
@@ -105,6 +108,9 @@ def test_a_load_of_which_a_part_fits() -> None:
     (little,) = examined(rule, loaded(loaded_keys=2, loaded_elements=20))
     (prefix,) = examined(rule, loaded(loaded_keys=2, loaded_elements=20, renamed="add", prefix="net.", fitting=8))
     assert [each.severity for each in (nothing, little, prefix)] == ["error", "warning", "error"]
+    assert examined(rule, loaded(loaded_keys=2, loaded_elements=20, alike=4)) == [], "the rest is of another shape"
+    (other,) = examined(rule, loaded(alike=0))
+    assert other.severity == "error"
     assert "they lack `net.`" in prefix.message
     assert examined(rule, loaded(loaded_keys=6, loaded_elements=60)) == []
     assert examined(rule, loaded(loaded_elements=60, elements=1000)) == [], "most of the state was of use"
@@ -130,39 +136,53 @@ def test_statistics_that_were_left_behind() -> None:
     assert [len(each.related) for each in (known, unseen)] == [1, 0]
 
 
-def targets(**more: Any) -> TargetsSeen:
-    facts: dict[str, Any] = {"location": at(12), "operation": "cross_entropy", "name": "y", "since": 0, "steps": 10}
-    facts |= {"elements": 400, "classes": {0: 400}, "class_count": 1, "low": 0.0, "high": 0.0, "logits": 3}
-    facts |= {"all_ignored": 0, "ignore_index": -100, "weighted": False, "per_sample": True, "stateful": False}
-    facts |= {"source": "drawn", "chosen_at": at(3), "rows": 400, "in_order": False, "loader": "loader"}
-    return TargetsSeen(**{**facts, "clustered": 0.0, "deviations": 0.0, **more})
-
-
 def test_targets_of_one_class() -> None:
     rule = constant_data.RULE
-    (whole,) = examined(rule, targets())
-    (begun,) = examined(rule, targets(in_order=True, rows=4000))
+    (whole,) = examined(rule, targets_seen())
+    (begun,) = examined(rule, targets_seen(in_order=True, rows=4000))
     assert [each.severity for each in (whole, begun)] == ["error", "warning"]
     assert "the first of 4,000 that are read in order" in begun.message
-    assert examined(rule, targets(source="")) == []
-    assert examined(rule, targets(elements=20)) == []
-    assert examined(rule, targets(), targets(location=at(13), classes={1: 400})) == []
-    assert len(examined(rule, targets(), targets(location=at(13), classes={1: 400}, logits=9))) == 2
+    assert examined(rule, targets_seen(source="")) == []
+    assert examined(rule, targets_seen(elements=20)) == []
+    assert examined(rule, targets_seen(), targets_seen(location=at(13), classes={1: 400})) == []
+    assert len(examined(rule, targets_seen(), targets_seen(location=at(13), classes={1: 400}, logits=9))) == 2
+
+
+@pytest.mark.parametrize(
+    ("root", "found"),
+    [
+        pytest.param(lambda loss: made("neg", loss), 0, id="minus"),
+        pytest.param(lambda loss: made("sub", given(), loss), 0, id="subtracted"),
+        pytest.param(lambda loss: made("mul", made("clamp", loss, 6.0), -0.5), 0, id="a negative weight"),
+        pytest.param(lambda loss: made("sub", given(), made("neg", loss)), 1, id="twice"),
+        pytest.param(lambda loss: made("sub", loss, given()), 1, id="subtracted from"),
+        pytest.param(lambda loss: made("add", made("neg", given()), made("mean", loss)), 1, id="beside"),
+    ],
+)
+def test_one_class_that_is_to_be_forgotten(root: Callable[[Value], Value], found: int) -> None:
+    loss = made("cross_entropy", given(4, 3), data(4, kind="int"), at=at(12))
+    assert len(examined(constant_data.RULE, tape(root(loss)).events, targets_seen())) == found
+
+
+def test_one_class_whose_loss_an_optimizer_climbs() -> None:
+    facts: dict[str, Any] = {"backward": 0, "location": at(14), "operation": "cross_entropy", "is_loss": True}
+    sign = LossSignSeen(**facts, negated=True, bounded_at=at(12), maximises=0)
+    assert examined(constant_data.RULE, sign, targets_seen()) == []
 
 
 def test_numbers_of_one_value_are_no_error() -> None:
     rule, facts = constant_data.RULE, {"operation": "mse_loss", "classes": {}, "class_count": 0, "logits": 0}
-    (finding,) = examined(rule, targets(**facts))
+    (finding,) = examined(rule, targets_seen(**facts))
     assert finding.severity == "warning"
-    assert examined(rule, targets(**facts, source="chosen")) == []
+    assert examined(rule, targets_seen(**facts, source="chosen")) == []
 
 
 def test_samples_that_are_alike_need_targets_that_differ() -> None:
     rule = constant_data.RULE
     inputs = InputsAlike(module=0, location=at(8), name="x", shape=[4, 2], steps=9, samples=36, constant=0.0)
-    (finding,) = examined(rule, inputs, targets(low=0.0, high=2.0, classes={0: 300, 2: 100}, class_count=2))
+    (finding,) = examined(rule, inputs, targets_seen(low=0.0, high=2.0, classes={0: 300, 2: 100}, class_count=2))
     assert (finding.severity, finding.location) == ("error", at(8))
-    assert examined(rule, inputs, targets()) == []
+    assert examined(rule, inputs, targets_seen()) == []
     assert examined(rule, inputs) == []
 
 
@@ -170,21 +190,21 @@ def test_alike_samples_out_of_arrays_need_labels_that_differ() -> None:
     rule, shown = constant_data.RULE, {"module": 0, "location": at(8), "name": "x", "shape": [4, 2], "steps": 9}
     inputs = InputsAlike(**shown, samples=36, constant=0.0, read=True)
     labels: dict[str, Any] = {"low": 0.0, "high": 2.0, "classes": {0: 300, 2: 100}, "class_count": 2}
-    (finding,) = examined(rule, inputs, targets(**labels))
+    (finding,) = examined(rule, inputs, targets_seen(**labels))
     assert (finding.severity, finding.confidence) == ("error", "medium")
-    assert examined(rule, inputs, targets(**labels, weighted=True)) == []
+    assert examined(rule, inputs, targets_seen(**labels, weighted=True)) == []
     rewards: dict[str, Any] = {"operation": "mse_loss", "classes": {}, "class_count": 0, "logits": 0, "high": 1.0}
-    assert examined(rule, inputs, targets(**rewards)) == []
+    assert examined(rule, inputs, targets_seen(**rewards)) == []
 
 
 def test_maps_of_classes_with_next_to_nothing_of_one() -> None:
     rule, few = class_imbalance.RULE, {"classes": {0: 998, 1: 2}, "class_count": 2, "elements": 1000}
     dense: dict[str, Any] = {**few, "per_sample": False, "source": "", "logits": 2}
-    (finding,) = examined(rule, targets(**dense))
+    (finding,) = examined(rule, targets_seen(**dense))
     assert "99.8%" in finding.message
-    assert examined(rule, targets(**{**dense, "classes": {0: 990, 1: 10}})) == []
-    assert examined(rule, targets(**dense, summed=True)) == []
-    assert examined(rule, targets(**{**dense, "logits": 0})) == []
+    assert examined(rule, targets_seen(**{**dense, "classes": {0: 990, 1: 10}})) == []
+    assert examined(rule, targets_seen(**dense, summed=True)) == []
+    assert examined(rule, targets_seen(**{**dense, "logits": 0})) == []
 
 
 @pytest.mark.parametrize(
@@ -200,9 +220,23 @@ def test_maps_of_classes_with_next_to_nothing_of_one() -> None:
 )
 def test_one_class_of_many_is_told_of_plain_targets_only(reason) -> None:
     facts = {"classes": {0: 390, 1: 10}, "class_count": 2}
-    (finding,) = examined(class_imbalance.RULE, targets(**facts))
+    (finding,) = examined(class_imbalance.RULE, targets_seen(**facts))
     assert finding.severity == "info"
-    assert examined(class_imbalance.RULE, targets(**{**facts, **reason})) == []
+    assert examined(class_imbalance.RULE, targets_seen(**{**facts, **reason})) == []
+
+
+@pytest.mark.parametrize(
+    "reason", [{"clustered": 0.8}, {"summed": False}, {"steps": 4}, {"logits": 9}, {"operation": "nll_loss"}]
+)
+def test_order_does_no_harm_beside_a_memory(reason: dict[str, Any]) -> None:
+    rule, facts = (
+        unshuffled_training_data.RULE,
+        {"in_order": True, "deviations": 50.0, "class_count": 4, "summed": True},
+    )
+    stream = targets_seen(**facts, clustered=0.9)
+    memory = {"location": at(13), "source": "", "clustered": 0.1, "class_count": 4, "summed": True}
+    assert not examined(rule, stream, targets_seen(**memory))
+    assert examined(rule, stream, targets_seen(**memory | reason))
 
 
 @pytest.mark.parametrize(
@@ -218,16 +252,16 @@ def test_one_class_of_many_is_told_of_plain_targets_only(reason) -> None:
 )
 def test_order_is_told_where_it_is_known_and_no_accident(reason) -> None:
     facts = {"in_order": True, "clustered": 0.9, "deviations": 50.0, "class_count": 4}
-    (finding,) = examined(unshuffled_training_data.RULE, targets(**facts))
+    (finding,) = examined(unshuffled_training_data.RULE, targets_seen(**facts))
     assert finding.location == at(3)
-    assert examined(unshuffled_training_data.RULE, targets(**{**facts, **reason})) == []
+    assert examined(unshuffled_training_data.RULE, targets_seen(**{**facts, **reason})) == []
 
 
 def test_batches_without_a_target_now_and_then() -> None:
     rule = all_targets_ignored.RULE
-    assert len(examined(rule, targets(all_ignored=10))) == 1
-    assert examined(rule, targets(all_ignored=8)) == []
-    assert examined(rule, targets(all_ignored=2, steps=2)) == []
+    assert len(examined(rule, targets_seen(all_ignored=10))) == 1
+    assert examined(rule, targets_seen(all_ignored=8)) == []
+    assert examined(rule, targets_seen(all_ignored=2, steps=2)) == []
     mask = MaskedOut(location=at(4), name="", shape=[8], empty=9, steps=10)
     (finding,) = examined(rule, mask)
     assert finding.severity == "error"
@@ -319,6 +353,17 @@ def test_rows_that_are_evaluated_with_all_others_are_a_hint() -> None:
     facts: dict[str, Any] = {"location": at(3), "chosen_at": at(4), "name": "x", "low": 0, "high": 50, "rows": 500}
     (finding,) = examined(samples_never_drawn.RULE, RowsNeverDrawn(**facts, samples=160, evaluated=True), FINISHED)
     assert (finding.severity, finding.confidence) == ("info", "low")
+
+
+@pytest.mark.parametrize(
+    ("assigned", "asked", "severities"),
+    [(False, True, ["error"]), (True, False, ["warning"]), (True, True, [])],
+)
+def test_what_is_put_there_may_be_the_state_of_a_sampler(assigned: bool, asked: bool, severities: list[str]) -> None:
+    facts: dict[str, Any] = {"dataset": "Chains", "field": "state", "location": at(6), "samples": 20, "index": 3}
+    facts |= {"seen": True, "again": 5, "times": 2, "size_before": 1.0, "size": 0.5}
+    event = StoredDataChanged(**facts, assigned=assigned, asked=asked)
+    assert [each.severity for each in examined(dataset_changes_under_reading.RULE, event)] == severities
 
 
 @pytest.mark.parametrize(("seen", "confidence"), [(True, "high"), (False, "medium")])

@@ -11,6 +11,7 @@ from autograd_doctor.events.errors import BlankTargets
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.losses import (
     AxesMixed,
+    AxesRestored,
     BatchLeakJudged,
     LayersChained,
     LayerUsedOtherwise,
@@ -37,7 +38,7 @@ from autograd_doctor.rules.losses import (
     scores_confined,
     view_permutes_dimensions,
 )
-from tests.traces import at, backward, built, examined, module, seen, stepped, steps
+from tests.traces import at, backward, built, examined, module, seen, stepped, steps, targets_seen
 
 HIDDEN, HEAD, THIRD = 0, 1, 2
 WHO = (seen(HIDDEN, "net.hidden.weight"), seen(HEAD, "net.head.weight"), seen(THIRD, "net.third.weight"))
@@ -278,6 +279,17 @@ def test_an_optimizer_that_climbs_is_reported_where_it_is_built() -> None:
 
 
 @pytest.mark.parametrize(
+    ("first", "severity"), [pytest.param(0.03, "warning", id="knew"), pytest.param(1.0, "error", id="guessed")]
+)
+def test_a_model_that_knew_its_data_may_be_meant_to_forget(first: float, severity: str) -> None:
+    falling = course(-first * 1.2**step for step in range(12))
+    labels = targets_seen(logits=4, location=at(17))
+    (finding,) = examined(maximised_loss.RULE, WHO, built(HIDDEN), falling, sign(operation="cross_entropy"), labels)
+    assert finding.severity == severity
+    assert ("guessing has 1.39" in finding.message) == (severity == "warning")
+
+
+@pytest.mark.parametrize(
     "happened",
     [
         pytest.param([built(HIDDEN), *course(FALLING[:6]), sign()], id="short"),
@@ -311,10 +323,19 @@ def pair(first: int = HIDDEN, second: int = HEAD, **more: Any) -> LayersChained:
 
 def test_a_chain_of_layers_is_one_finding() -> None:
     chain = (pair(), pair(HEAD, THIRD, first_at=at(12), second_at=at(13), width_in=8))
-    (finding,) = examined(missing_nonlinearity.RULE, WHO, TRAINED, chain)
+    with_bias = backward(wrote=[HIDDEN, HEAD, THIRD], reached=[HIDDEN, HEAD, THIRD, 3])
+    (finding,) = examined(missing_nonlinearity.RULE, WHO, with_bias, chain)
     assert (line(finding), finding.confidence, finding.parameters) == (12, "high", (HIDDEN, HEAD, THIRD))
     assert [related.location.line for related in finding.related] == [11, 13]
     assert "3 layers" in finding.message
+
+
+def test_weights_that_are_all_a_loss_teaches_are_a_product_of_matrices() -> None:
+    beside = backward(wrote=[HIDDEN, HEAD, THIRD], reached=[HIDDEN, HEAD, THIRD])
+    alone = backward(wrote=[HIDDEN, HEAD], reached=[HIDDEN, HEAD])
+    assert examined(missing_nonlinearity.RULE, WHO, alone, pair()) == []
+    assert examined(missing_nonlinearity.RULE, WHO, beside, pair())
+    assert examined(missing_nonlinearity.RULE, WHO, alone, beside, pair())
 
 
 def test_in_a_container_the_layer_itself_is_pointed_at() -> None:
@@ -364,6 +385,8 @@ def test_a_view_counts_if_it_mixes_in_two_steps() -> None:
     assert (line(finding), finding.severity, finding.confidence, finding.step_count) == (12, "warning", "medium", 2)
     assert examined(view_permutes_dimensions.RULE, backward(0), stepped(3), mixing(0)) == []
     assert examined(view_permutes_dimensions.RULE, stepped(3), mixing(0), mixing(1)) == []
+    restored = AxesRestored(location=mixing(0).location)
+    assert examined(view_permutes_dimensions.RULE, backward(0), stepped(3), mixing(0), mixing(1), restored) == []
 
 
 def test_data_that_are_prepared_once_count_if_their_channels_were_last() -> None:

@@ -764,6 +764,17 @@ def test_a_group_held_at_zero_beside_others_is_a_warning() -> None:
         assert (finding.severity, finding.parameters) == (severity, (W,))
 
 
+@pytest.mark.parametrize(
+    ("in_loop", "reason", "severity"),
+    [(True, "steps", "warning"), (True, "finished", "error"), (False, "steps", "error")],
+)
+def test_a_control_that_a_sweep_begins_with(in_loop: bool, reason: str, severity: str) -> None:
+    optimizer = replace(built(lr=0.0), in_loop=in_loop)
+    happened = repeat(5, lambda i: [stepped(i, use(i), learning_rates=[0.0])], optimizer)
+    (finding,) = judge(learning_rate_zero.RULE, [*happened, RunEnded(reason=reason)])  # type: ignore[arg-type]
+    assert finding.severity == severity
+
+
 def test_no_schedule_holds_everything_at_zero() -> None:
     happened = repeat(5, lambda i: [stepped(i, use(i), learning_rates=[0.0])], built())
     (finding,) = judge(learning_rate_zero.RULE, [*happened, RunEnded(reason="steps")])

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from autograd_doctor.events.cycle import GradientsClipped
+from autograd_doctor.events.data import TargetsSeen
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.facts import GradSwitch, TensorFacts
 from autograd_doctor.events.numerics import UpdatesMeasured
@@ -97,3 +98,11 @@ def clipped(*parameters: int, norm: float | None = 10.0, limit: float = 1.0, kin
     held = list(parameters)
     facts = {"fresh": held, "missing": [], "location": at(21)}
     return GradientsClipped(parameters=held, limit=limit, norm=norm, kind=kind, **facts)  # type: ignore[arg-type]
+
+
+def targets_seen(**more: Any) -> TargetsSeen:
+    facts: dict[str, Any] = {"location": at(12), "operation": "cross_entropy", "name": "y", "since": 0, "steps": 10}
+    facts |= {"elements": 400, "classes": {0: 400}, "class_count": 1, "low": 0.0, "high": 0.0, "logits": 3}
+    facts |= {"all_ignored": 0, "ignore_index": -100, "weighted": False, "per_sample": True, "stateful": False}
+    facts |= {"source": "drawn", "chosen_at": at(3), "rows": 400, "in_order": False, "loader": "loader"}
+    return TargetsSeen(**{**facts, "clustered": 0.0, "deviations": 0.0, **more})

@@ -38,6 +38,12 @@ class GradientsRead(Event, frozen=True):
     backwards: int
 
 
+class GradientsIgnored(Event, frozen=True):
+    """An optimizer that the program has written stepped twice, and did not so much as look at a gradient."""
+
+    optimizer: int
+
+
 class AveragesDiscarded(Event, frozen=True):
     """New values for parameters that no optimizer holds were computed from them and from ones that learn, and died.
 

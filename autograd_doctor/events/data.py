@@ -141,7 +141,8 @@ class StoredDataChanged(Event, frozen=True):
 
     location: the line that did, if it was `seen`, else the one that reads. samples: how many were changed so far;
     again: those of them that another reading changed once more. index, times: one of them; size_before, size: the mean
-    of its absolute values at first and after its latest reading.
+    of its absolute values at first and after its latest reading. assigned: the line says that it puts something there.
+    asked: a module with parameters was called in such a reading.
     """
 
     dataset: str
@@ -154,6 +155,8 @@ class StoredDataChanged(Event, frozen=True):
     times: int
     size_before: float
     size: float
+    assigned: bool = False
+    asked: bool = False
 
 
 class RowsCompared(Event, frozen=True):
@@ -335,12 +338,19 @@ class SeedRepeated(Event, frozen=True):
     repeated: int
 
 
+class WeightsLoaded(Event, frozen=True):
+    """A `load_state_dict` gave parameters their values, after `step` steps: those that came into view by the next."""
+
+    parameters: list[int]
+
+
 class StateLoaded(Event, frozen=True):
     """`load_state_dict` went through. It names the first few of the keys that found no counterpart.
 
     module: the number of what it was loaded into, among such modules. keys, elements: of the module; loaded: those of
     them that the state gave a value to; given: what the state held. renamed: how keys of the state would have to begin,
     or not to begin, for so many of them to fit (`fitting`); nested_in: the entry of the state that holds such keys.
+    alike: how many of the missing have the shape of one that was unexpected.
     """
 
     module: int
@@ -360,6 +370,7 @@ class StateLoaded(Event, frozen=True):
     prefix: str = ""
     fitting: int = 0
     nested_in: str = ""
+    alike: int = 0
 
 
 class StatisticsLeft(Event, frozen=True):

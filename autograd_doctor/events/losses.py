@@ -13,7 +13,8 @@ from autograd_doctor.findings import Location
 
 class LastBatchKept(Event, frozen=True):
     """A root was called in eval mode that holds batch-norms which were trained before, and whose momentum, the weight
-    of the newest batch, is close to 1. momentum: the smallest of theirs. location: of the call.
+    of the newest batch, is close to 1; not where all training was on the same tensors. momentum: the smallest of
+    theirs. location: of the call.
     """
 
     module: int
@@ -132,6 +133,12 @@ class PairsReduced(Event, frozen=True):
     reduced_at: Location | None
     backward: int | None = None
     even: bool = False
+
+
+class PairsChose(Event, frozen=True):
+    """What came of a comparison of all pairs, at this line, was put beside as many other values, to choose some."""
+
+    location: Location | None
 
 
 class WeightedTooLate(Event, frozen=True):
@@ -303,6 +310,15 @@ class AxesMixed(Event, frozen=True):
     made_by: str = ""
     made_at: Location | None = None
     learns: bool = False
+
+
+class AxesRestored(Event, frozen=True):
+    """The shorter rows that a view had cut the rows of a table into came back to these, each to its own.
+
+    location: of the view that cut them.
+    """
+
+    location: Location | None
 
 
 class BatchLeakJudged(Event, frozen=True):

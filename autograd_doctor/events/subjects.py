@@ -80,6 +80,7 @@ class OptimizerBuilt(Event, frozen=True):
     """An optimizer was constructed. `rebuilds` is an earlier optimizer over (some of) the same parameters.
 
     has_tolerance: a setting of its own lets it leave parameters as they are, once gradients or changes are small.
+    in_loop: a loop of the program's went round it, or round the calls that led there, so that another may follow.
     """
 
     optimizer: int
@@ -90,6 +91,7 @@ class OptimizerBuilt(Event, frozen=True):
     rebuilds: int | None = None
     duplicates: list[int] = []
     has_tolerance: bool = False
+    in_loop: bool = False
 
 
 class ParametersAdded(Event, frozen=True):

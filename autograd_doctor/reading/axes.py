@@ -113,6 +113,12 @@ def mixture(axes: Axes, before: Sequence[int], after: Sequence[int]) -> Mixture 
     return _out_of_order(axes, before, after) if lost and before[0] == after[0] else None
 
 
+def are_cut(axes: Axes, before: Sequence[int], after: Sequence[int]) -> bool:
+    """Whether the rows of a table were cut into shorter ones, each with values of one row alone."""
+    (wide, now) = ([size for size in shape if size > 1] for shape in (before, after))
+    return len(wide) == len(now) == 2 and before[0] == wide[0] == axes[0][0].size and wide[1] % now[1] == 0
+
+
 def _may_fold_heads(axes: Axes, before: Sequence[int], after: Sequence[int]) -> bool:
     """Whether features may be cut into heads that join the axis before, as many in each as that axis has."""
     is_features = len(axes[-1]) == 1 and axes[-1][0].role == "features"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dis
 import sys
 from collections.abc import Callable
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 from autograd_doctor.findings import Location
@@ -21,6 +22,7 @@ class ChangingLine:
         self._state = state
         self._before = state()
         self.found: Location | None = None
+        self._code: CodeType | None = None
 
     def begin(self) -> bool:
         """Whether it traces from here on."""
@@ -33,6 +35,20 @@ class ChangingLine:
         if sys.gettrace() == self._entered:
             sys.settrace(None)
 
+    def assigns_to(self, attribute: str) -> bool:
+        """Whether the line says that it puts something into this attribute, as `self.rows[i] = row` does.
+
+        `row = self.rows[i]` and `row /= 2` say no such thing, nor does `self.rows[i] /= 2`.
+        """
+        if self._code is None or self.found is None:
+            return False
+        line = self.found.line
+        there = [each for each in dis.get_instructions(self._code) if each.positions and each.positions.lineno == line]
+        names = {each.argval for each in there if each.opname in ("LOAD_ATTR", "LOAD_METHOD")}
+        puts = "copy_" in names or any(each.opname == "STORE_SUBSCR" for each in there)
+        in_place = any(each.opname == "BINARY_OP" and each.argrepr.endswith("=") for each in there)
+        return puts and attribute in names and not in_place
+
     def _entered(self, frame: FrameType, event: str, argument: Any) -> Callable[..., Any] | None:
         """A function is about to run: of the program's own, every line is looked at. Generated code has none."""
         path = frame.f_code.co_filename
@@ -44,7 +60,7 @@ class ChangingLine:
             nonlocal line
             state = self._state()
             if self.found is None and state != self._before:
-                self.found = lines_of(frame.f_code, line)
+                self._code, self.found = frame.f_code, lines_of(frame.f_code, line)
             self._before, line = state, frame.f_lineno
             return traced if self.found is None else None
 

@@ -14,7 +14,7 @@ from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 from autograd_doctor.reading.loops import Loop, loops_around
-from autograd_doctor.reading.places import Place, is_own, own_frames
+from autograd_doctor.reading.places import Place, is_own, own_frames, stack
 
 _TRAINS = "backward"
 """The method of torch, and of the frameworks around it, by which a training is known before it runs."""
@@ -43,6 +43,11 @@ def depends_on_a_choice(innermost: Place | None = None) -> bool:
             return True
     around = frames[outermost - len(places) :]
     return any(is_own(frame.f_code.co_filename) and _goes_on_training(frame) for frame in around)
+
+
+def is_in_a_loop() -> bool:
+    """Whether the running line, or a call that led to it, may be run again by a loop of the program's."""
+    return any(any(loops_around(*place)) for place in stack())
 
 
 def _frames() -> list[FrameType]:

@@ -13,8 +13,8 @@ from autograd_doctor.reading.estimators import estimated
 from autograd_doctor.reading.finite_differences import Case, Slopes, slopes
 from autograd_doctor.reading.held import doubled
 from autograd_doctor.reading.iterates import held_slopes
-from autograd_doctor.reading.slips import slip
-from autograd_doctor.reading.surrogate_gradients import purpose
+from autograd_doctor.reading.slips import factor_of, slip
+from autograd_doctor.reading.surrogate_gradients import STAIRS, jumps, purpose
 from autograd_doctor.reading.trials import alone
 
 _MOST_CUT, _MOST_WHOLE = 160, 512
@@ -76,9 +76,11 @@ def judge(case: Case) -> Verdict:
         is_partial, mistake = _through_last_rounds(case, leaves, found, wrong)
     if is_partial:
         return Verdict("surrogate", f"it is {_PARTIAL} alone")
-    return _worst(
-        found, wrong, case.wanted, mistake or slip([leaf.shape for leaf in leaves], found, wrong, case.wanted)
-    )
+    mistake = mistake or slip([leaf.shape for leaf in leaves], found, wrong, case.wanted)
+    is_scaled = any(factor_of(found[index]) or not found[index].returned.any() for index in wrong)
+    if not is_scaled and jumps(case, leaves, found, wrong) >= (STAIRS if mistake else 1):
+        return Verdict("surrogate", "its forward jumps")
+    return _worst(found, wrong, case.wanted, mistake)
 
 
 def _through_last_rounds(

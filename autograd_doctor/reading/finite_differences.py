@@ -99,7 +99,26 @@ def near(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
 
 def slopes(case: Case, leaves: Sequence[torch.Tensor], index: int) -> Slopes:
     """The slopes of all outputs with respect to one leaf."""
-    return against(jacobian(case, leaves, index), case, leaves, index)
+    return _of_symmetric(against(jacobian(case, leaves, index), case, leaves, index), leaves[index])
+
+
+def _of_symmetric(found: Slopes, leaf: torch.Tensor) -> Slopes:
+    """Of a forward that reads one triangle of a symmetric matrix: what both do together, which is all that counts."""
+    is_square = leaf.dim() > 1 and leaf.shape[-1] == leaf.shape[-2] > 1
+    if not is_square or not torch.allclose(leaf, leaf.mT):
+        return found
+    measured, returned, reliable = (
+        each.reshape(-1, *leaf.shape) for each in (found.measured, found.returned, found.reliable)
+    )
+    if bool(measured.tril(-1).any()) == bool(measured.triu(1).any()):
+        return found
+    shape = found.measured.shape
+    return Slopes(
+        ((returned + returned.mT) / 2).reshape(shape),
+        ((measured + measured.mT) / 2).reshape(shape),
+        (reliable & reliable.mT).reshape(shape),
+        found.blocks,
+    )
 
 
 def against(returned: torch.Tensor, case: Case, leaves: Sequence[torch.Tensor], index: int) -> Slopes:

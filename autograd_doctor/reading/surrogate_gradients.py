@@ -8,6 +8,7 @@ zero up to a point and rises from there may have been meant so as well, yet is a
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from functools import partial
@@ -32,6 +33,12 @@ _JUMP = 1e-3
 
 _MOST_PLATEAUS = 4
 """Each costs about a hundred forwards; those of one output are alike."""
+
+_WALK = tuple(place / 16 - 2 for place in range(65))
+"""Where to look for jumps, in units of the largest input; those between the places that differ most are looked for."""
+_MOST_JUMPS = 8
+STAIRS = 3
+"""Jumps of a quantiser; a function that is written in two pieces has one."""
 
 _IDENTITY = "its forward is the identity, its gradient is changed on purpose"
 _STEPS = "its forward is piecewise constant"
@@ -62,6 +69,41 @@ def purpose(case: Case, leaves: Sequence[torch.Tensor], slopes: Sequence[Slopes]
     if len(wrong) == 1 and ends[wrong[0]] and _End.GATE not in ends[wrong[0]]:
         return _BOUNDS
     return _BY_SIZE if all(_right_for_others(case, leaves, slopes[index], index) for index in wrong) else ""
+
+
+def jumps(case: Case, leaves: Sequence[torch.Tensor], slopes: Sequence[Slopes], wrong: Sequence[int]) -> int:
+    """How often the forward jumps, at least, while the element moves that the gradient of an output speaks of most.
+
+    So do quantisers with a scale that they take from the input, through which there is a derivative besides.
+    """
+    counts = []
+    for index in wrong:
+        speaking = slopes[index].wrong.any(dim=1) & slopes[index].returned.any(dim=1)
+        rows = speaking.nonzero().flatten().tolist()
+        for row in rows[:: max(1, len(rows) // _MOST_PLATEAUS)][:_MOST_PLATEAUS]:
+            column = int(slopes[index].returned[row].abs().argmax())
+            value = partial(_moved, case, leaves, index, column, row)
+            counts.append(_jumps_along(value, float(leaves[index].detach().abs().max())))
+    return min(counts, default=0)
+
+
+def _jumps_along(value: Callable[[float], float], unit: float) -> int:
+    with contextlib.suppress(Exception):  # it may be defined for some inputs only
+        values = [(by * unit, value(by * unit)) for by in _WALK]
+        apart = sorted(pairwise(values), key=lambda pair: -abs(pair[1][1] - pair[0][1]))[:_MOST_JUMPS]
+        return sum(_breaks(value, *pair) for pair in apart if pair[0][1] != pair[1][1])
+    return 0
+
+
+def _breaks(value: Callable[[float], float], left: tuple[float, float], right: tuple[float, float]) -> bool:
+    """Whether some of the change between two places happens at one point."""
+    whole = abs(right[1] - left[1])
+    for _ in range(_HALVINGS):
+        at = (left[0] + right[0]) / 2
+        middle = at, value(at)
+        is_left = abs(middle[1] - left[1]) >= abs(right[1] - middle[1])
+        left, right = (left, middle) if is_left else (middle, right)
+    return abs(right[1] - left[1]) > _JUMP * whole
 
 
 def _right_for_others(case: Case, leaves: Sequence[torch.Tensor], slope: Slopes, index: int) -> bool:

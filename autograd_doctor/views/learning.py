@@ -51,6 +51,13 @@ def _may_rise(trace: Trace, step: OptimizerStepped) -> bool:
     return all(rate == 0 for rate in step.learning_rates) and may_rise(trace, step.optimizer)
 
 
+def may_be_control(trace: Trace, optimizer: int | None) -> bool:
+    """Whether one with a rate of 0 may come before others that the same line is still to build: a loop leads there
+    again."""
+    built = trace.optimizers.get(optimizer) if optimizer is not None else None
+    return built is not None and built.in_loop and not has_ended(trace)
+
+
 def may_rise(trace: Trace, optimizer: int | None) -> bool:
     """Whether a warm-up from 0 has not got going: a scheduler is there that has not stepped twice, or has just raised
     the rate; a program that came to its end has had its chance."""

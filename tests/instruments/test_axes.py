@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from autograd_doctor.events.losses import AxesMixed
+from autograd_doctor.events.losses import AxesMixed, AxesRestored
 from autograd_doctor.instruments.losses.axes import AxesFollowed
 from autograd_doctor.instruments.losses.layer_pairs import LayerPairs
 from autograd_doctor.instruments.losses.still_outputs import StillOutputs
@@ -121,6 +121,34 @@ def test_axes_are_followed_to_a_view_that_mixes_them(
 )  # fmt: skip
 def test_other_views_are_not_told_of(compute: Compute, layer: nn.Module, shape: tuple[int, ...]) -> None:
     assert told(compute, layer, torch.randn(shape)) == []
+
+
+@pytest.mark.parametrize(
+    ("compute", "is_restored"),
+    [
+        pytest.param(lambda linear, x: linear(x.view(12, 4)).view(4, -1), True, id="brought back"),
+        pytest.param(lambda linear, x: linear(x.view(12, 4)).view(3, -1), False, id="to others"),
+        pytest.param(lambda linear, x: linear(x.view(12, 4)), False, id="left there"),
+    ],
+)
+def test_rows_that_are_cut_may_be_brought_back(compute: Compute, *, is_restored: bool) -> None:
+    with watching(AxesFollowed) as recorded:
+        layer = nn.Linear(4, 5)
+        optimizer = torch.optim.SGD(layer.parameters(), lr=0.01)
+        compute(layer, torch.randn(4, 12)).square().sum().backward()
+        optimizer.step()
+    (mixed,) = recorded.of(AxesMixed)
+    assert [event.location for event in recorded.of(AxesRestored)] == [mixed.location] * is_restored
+
+
+def test_rows_that_are_no_part_of_one_are_mixed() -> None:
+    with watching(AxesFollowed) as recorded:
+        layer = nn.Linear(4, 6)
+        optimizer = torch.optim.SGD(layer.parameters(), lr=0.01)
+        layer(torch.randn(4, 6).view(6, 4)).view(4, -1)[:, :1].sum().backward()
+        optimizer.step()
+    assert recorded.of(AxesMixed)
+    assert not recorded.of(AxesRestored)
 
 
 def test_attention_is_followed_from_queries_to_values() -> None:

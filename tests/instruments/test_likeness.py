@@ -37,7 +37,14 @@ def alike(make: Callable[[], torch.Tensor]) -> list[tuple[int, int, int]]:
 
 def test_rows_that_are_all_alike_are_counted() -> None:
     assert alike(lambda: torch.tensor([torch.randn(6).tolist()] * 16)) == [(16, 4, 4)]
-    assert alike(lambda: torch.stack([torch.randn(6)] * 16)) == [(16, 4, 4)]
+    state = torch.zeros(6)
+    assert alike(lambda: torch.stack([state.normal_()] * 16)) == [(16, 4, 4)]
+
+
+def test_rows_of_what_was_written_before_may_be_stacked() -> None:
+    rows = torch.zeros(9, 6).normal_()
+    told = alike(lambda: torch.cat([rows[torch.randint(0, 9, ())][None]] * 16))
+    assert [steps for _, steps, _ in told] == [1]
 
 
 @pytest.mark.parametrize(
@@ -45,6 +52,7 @@ def test_rows_that_are_all_alike_are_counted() -> None:
     [
         pytest.param(lambda: torch.randn(16, 6), id="different"),
         pytest.param(lambda: torch.randn(6).expand(16, 6), id="expanded"),
+        pytest.param(lambda: torch.stack([torch.randn(6)] * 16), id="stacked"),
         pytest.param(lambda: torch.randn(6).repeat(16, 1), id="repeated"),
         pytest.param(lambda: torch.tensor([torch.randn(6).tolist()] * 4), id="few"),
     ],

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from autograd_doctor.events.losses import PairsReduced
+from autograd_doctor.events.losses import PairsChose, PairsReduced
 from autograd_doctor.instruments.losses.pairs import Pairs
 from tests.watching import watching
 
@@ -170,3 +170,25 @@ def test_errors_that_are_shown() -> None:
 
 def test_each_line_is_told_of_a_few_times() -> None:
     assert len(pairs(lambda c: ((c - ROW) ** 2).mean(), steps=9)) == 4
+
+
+@pytest.mark.parametrize(
+    ("program", "chose"),
+    [
+        pytest.param(lambda c, same: (torch.cdist(c, c) * same).sum() / same.sum(), 1, id="a product"),
+        pytest.param(lambda c, same: torch.where(same, torch.cdist(c, c), 0.0).mean(), 1, id="where"),
+        pytest.param(lambda c, same: torch.cdist(c, c)[same].mean(), 1, id="an index"),
+        pytest.param(lambda c, same: c.mean() * (same * OTHER).sum(), 0, id="weights of labels"),
+        pytest.param(lambda c, same: c.mean() * same.float().mean(), 0, id="a share"),
+    ],
+)
+def test_pairs_that_choose_among_as_many_values(
+    program: Callable[[torch.Tensor, torch.Tensor], torch.Tensor], chose: int
+) -> None:
+    layer, column = nn.Linear(4, 1), ROW[:, None].clone()
+    with watching(Pairs) as run:
+        optimizer = torch.optim.SGD(layer.parameters(), lr=0.0)
+        for _ in range(2):
+            program(layer(X), column == ROW).backward()
+            optimizer.step()
+    assert len(run.of(PairsChose)) == chose

@@ -8,12 +8,14 @@ from typing import Any
 import numpy
 import pytest
 import torch
+from torch import nn
 from torch.utils.data import ConcatDataset, Dataset, Subset, TensorDataset, default_collate
 
 from autograd_doctor.events.data import StoredDataChanged
 from autograd_doctor.instruments.data.readings import Readings
 from autograd_doctor.reading.stored_rows import Field, fields_of, stored
 from autograd_doctor.signals.fetches import Fetch
+from autograd_doctor.signals.modules import ModuleCall
 from tests.inventing import Invented, inventing
 
 
@@ -33,6 +35,12 @@ class Pictures(Dataset[Any]):
         self.times[index] += 1
         if self.how == "always" or (self.how == "once" and self.times[index] == 1):
             picture *= 2
+        if self.how == "assigned":
+            self.stored[index] = picture * 2
+        if self.how == "copied":
+            self.stored[index].copy_(picture * 2)
+        if self.how == "part":
+            self.stored[index] *= 2
         return picture
 
 
@@ -80,6 +88,29 @@ def test_the_line_that_writes_is_found_in_a_later_reading():
     if before is None:
         assert told[-1].location is not None
         assert told[-1].location.line == Pictures.__getitem__.__code__.co_firstlineno + 4
+
+
+@pytest.mark.parametrize(
+    ("how", "assigned"), [("assigned", True), ("copied", True), ("always", False), ("part", False)]
+)
+def test_a_line_that_says_what_it_does(how: str, assigned: bool) -> None:
+    with inventing(Readings) as run:
+        told = read(run, Pictures(torch.ones(4, 3), how), [0, 1], [0, 1])
+    assert told[-1].assigned == (assigned and sys.gettrace() is None)
+
+
+@pytest.mark.parametrize(("asked", "told"), [(nn.Linear(3, 1), True), (nn.Identity(), False)])
+def test_models_that_are_asked_while_a_sample_is_read(asked: nn.Module, told: bool) -> None:
+    dataset = Pictures(torch.ones(4, 3), "never")
+    fetch, call = Fetch(dataset, [0], default_collate), ModuleCall(asked, (), {}, True, False)
+    with inventing(Readings) as run:
+        run.signals.modules.began.send(call)
+        run.signals.fetches.began.send(fetch)
+        run.signals.modules.began.send(call)
+        dataset.stored[0] = 5
+        run.signals.fetches.ended.send(fetch)
+        run.find(Readings).finish()
+        assert [event.asked for event in run.of(StoredDataChanged)] == [told]
 
 
 def test_a_program_that_is_traced_already_is_let_alone(monkeypatch):

@@ -56,6 +56,22 @@ def test_a_schedule_that_was_left_in_the_file() -> None:
     assert event.made_at is not None
 
 
+def another_rate(states: Any, optimizer: Optimizer, scheduler: LRScheduler) -> None:
+    optimizer_alone(states, optimizer, scheduler)
+    for group in optimizer.param_groups:
+        group["lr"] = group["initial_lr"] = 0.05
+
+
+def a_lower_rate(states: Any, optimizer: Optimizer, scheduler: LRScheduler) -> None:
+    optimizer_alone(states, optimizer, scheduler)
+    optimizer.param_groups[0]["lr"] *= 0.5
+
+
+def test_a_new_schedule_begins_where_another_rate_was_set() -> None:
+    assert resumed(another_rate) == []
+    assert len(resumed(a_lower_rate)) == 1
+
+
 def load_both(states: Any, optimizer: Optimizer, scheduler: LRScheduler) -> None:
     optimizer_alone(states, optimizer, scheduler)
     scheduler.load_state_dict(states["sched"])

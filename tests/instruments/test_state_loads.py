@@ -66,3 +66,12 @@ def test_an_empty_state_and_the_load_that_follows_are_told():
         first, second = loaded(run, model, dict(model.state_dict()))
     assert (first.module, first.missing_keys, first.loaded_keys) == (second.module, 2, 0)
     assert (second.missing_keys, second.loaded_keys) == (0, 2)
+
+
+def test_what_is_missing_may_be_there_under_another_name() -> None:
+    model = nn.ModuleDict({"encoder": nn.Linear(3, 2), "head": nn.Sequential(nn.Linear(2, 5), nn.Linear(5, 2))})
+    state = {**model.state_dict(), "decoder.0.weight": torch.ones(5, 2), "decoder.0.bias": torch.ones(7)}
+    kept = {key: value for key, value in state.items() if not key.startswith("head")}
+    with inventing(StateLoads) as run:
+        (event,) = loaded(run, model, kept)
+    assert (event.missing_keys, event.unexpected_keys, event.alike) == (4, 2, 1)

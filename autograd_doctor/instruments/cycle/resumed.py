@@ -36,6 +36,14 @@ class _Schedule(NamedTuple):
     steps: int
 
 
+class _Restored(NamedTuple):
+    """An optimizer that has taken a state. first_rates: those with which its schedule had begun, by the file."""
+
+    schedule: _Schedule
+    place: Place | None
+    first_rates: list[Any]
+
+
 @dataclass(eq=False, slots=True)
 class _File:
     """parts: the identities of what it holds, which the program keeps alive until it has loaded them."""
@@ -47,7 +55,8 @@ class _File:
 class Resumed(Instrument):
     """Looks at the first step of an optimizer after it got its state from a file in which there is a schedule's, too.
 
-    Whichever way the program sets its scheduler on: what counts is how many steps that has taken by then.
+    Whichever way the program sets its scheduler on: what counts is how many steps that has taken by then. Where the
+    program has put other rates in the place of those that the schedule in the file began with, it begins a new one.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (ScheduleLeftBehind,)
@@ -58,7 +67,7 @@ class Resumed(Instrument):
         self._optimizers = optimizers
         self._files: list[_File] = []
         self._schedulers: IdentityTable[Place | None] = IdentityTable()
-        self._restored: IdentityTable[tuple[_Schedule, Place | None]] = IdentityTable()
+        self._restored: IdentityTable[_Restored] = IdentityTable()
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.loads.read, self._read)
@@ -74,7 +83,8 @@ class Resumed(Instrument):
     def _optimizer_restored(self, load: OptimizerLoad) -> None:
         file = next((file for file in reversed(self._files) if id(load.state) in file.parts), None)
         if file is not None:
-            self._restored.put(load.optimizer, (min(file.schedules, key=lambda each: each.steps), place()))
+            schedule = min(file.schedules, key=lambda each: each.steps)
+            self._restored.put(load.optimizer, _Restored(schedule, place(), _first_rates(load.optimizer)))
             self.listen(self._site.signals.steps.began, self._step_began)
 
     def _scheduler_began(self, call: ScheduleCall) -> None:
@@ -89,7 +99,9 @@ class Resumed(Instrument):
         if not self._restored:
             self.unlisten(self._site.signals.steps.began, self._step_began)
         self._files.clear()
-        schedule, loaded_at = found
+        schedule, loaded_at, first_rates = found
+        if _first_rates(call.optimizer) != first_rates:
+            return
         mine = [(each, where) for each, where in self._schedulers.items() if optimizer_of(each) is call.optimizer]
         if mine and schedule.steps > 0 and all(_steps(scheduler) == 0 for scheduler, _ in mine):
             self._tell(call.optimizer, schedule, loaded_at, mine[-1][1])
@@ -116,6 +128,10 @@ def _parts(name: str, value: Any, nesting: int) -> Iterator[tuple[str, Any]]:
     entries = value.items() if type(value) is dict else enumerate(value)
     for key, inner in entries if nesting else ():
         yield from _parts(key if type(key) is str else name, inner, nesting - 1)
+
+
+def _first_rates(optimizer: Optimizer) -> list[Any]:
+    return [group.get("initial_lr") for group in optimizer.param_groups]
 
 
 def _is_schedule(state: Any) -> bool:

@@ -14,12 +14,15 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.spine.tensors import Tensors
+from autograd_doctor.operations import JOINS
 from autograd_doctor.reading.fingerprint import row_keys
+from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.tensor_facts import readable
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
+from autograd_doctor.signals.operations import Operation
 
 _LEAST_ROWS, _LEAST_VALUES = 8, 4
 """Fewer rows may well be alike, and rows of fewer values, such as times and classes."""
@@ -59,11 +62,16 @@ class AlikeRows(Instrument):
         super().__init__(site)
         self._course = course
         self._tensors = tensors
+        self._lineage = lineage
         self._module_calls = module_calls
         self._fields: dict[tuple[int, Place | None, int], _Field] = {}
+        self._versions: IdentityTable[int] = IdentityTable()
+        """Of tensors that were put several times into one, when that was first seen."""
+        self._repeated: IdentityTable[None] = IdentityTable()
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._module_calls.root_began, self._root_began, attention=Attention.CLOSE)
+        self.listen(self._lineage.operated, self._joined, names=JOINS)
 
     def finish(self) -> None:
         for (module, where, _), known in self._fields.items():
@@ -80,6 +88,20 @@ class AlikeRows(Instrument):
                         different=len(set(known.alike)),
                     )
                 )
+
+    def _joined(self, operation: Operation) -> None:
+        """A row that nobody writes over was put in several times on purpose."""
+        rows = operation.args[0] if operation.args else None
+        if not isinstance(rows, list | tuple) or len(rows) < 2 or any(row is not rows[0] for row in rows):
+            return
+        row, result = rows[0], operation.result
+        if not (isinstance(row, torch.Tensor) and isinstance(result, torch.Tensor)) or row.is_inference():
+            return
+        whole = row if row._base is None else row._base
+        if whole._version in (0, self._versions.get(whole)):
+            self._repeated.put(result, None)
+        else:
+            self._versions.put(whole, whole._version)
 
     def _root_began(self, began: RootBegan) -> None:
         if not (began.call.grad_enabled and began.call.module.training):
@@ -107,4 +129,5 @@ class AlikeRows(Instrument):
     def _is_repeated(self, tensor: torch.Tensor) -> bool:
         """Whether the program put the same row into it on purpose."""
         made = self._tensors.get(tensor)
-        return tensor.stride(0) == 0 or (made is not None and (made.operation in _REPEATS or made.values != 0))
+        is_repeated = made is not None and (made.operation in _REPEATS or made.values != 0)
+        return is_repeated or tensor.stride(0) == 0 or tensor in self._repeated

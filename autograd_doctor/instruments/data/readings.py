@@ -20,6 +20,7 @@ from autograd_doctor.reading.stored_rows import Field, Stored, fields_of, stored
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.fetches import Fetch
+from autograd_doctor.signals.modules import ModuleCall
 
 _MOST_FETCHES = 400
 """Of one data set: enough for a second epoch of a small one, in which its samples are read again."""
@@ -52,6 +53,8 @@ class _Dataset:
     fetches: int = 0
     traces: int = 0
     line: Location | None = None
+    assigned: set[str] = field(default_factory=set)
+    asked: bool = False
     changes: dict[str, _Change] = field(default_factory=dict)
     told: int = 0
 
@@ -80,6 +83,7 @@ class Readings(Instrument):
     def connect(self, signals: Signals) -> None:
         self.listen(signals.fetches.began, self._began)
         self.listen(signals.fetches.ended, self._ended)
+        self.listen(signals.modules.began, self._module_began)
 
     def finish(self) -> None:
         for dataset, known in self._datasets.items():
@@ -111,6 +115,12 @@ class Readings(Instrument):
         with self._guard.looking():
             return [stored(look.field, look.indices).keys for look in looks]
 
+    def _module_began(self, call: ModuleCall) -> None:
+        """Transforms are modules, too: one that is asked has parameters."""
+        known = self._datasets.get(self._running[0].dataset) if self._running is not None else None
+        if known is not None and not known.asked:
+            known.asked = next(call.module.parameters(), None) is not None
+
     def _ended(self, fetch: Fetch) -> None:
         if self._running is None or self._running[0] is not fetch:
             return
@@ -120,7 +130,9 @@ class Readings(Instrument):
             return
         if self._line is not None:
             self._line.end()
-            known.line, self._line = self._line.found, None
+            known.line = self._line.found
+            known.assigned = {look.field.name for look in looks if self._line.assigns_to(look.field.name)}
+            self._line = None
         if not fetch.raised:
             for look in looks:
                 self._compare(known, look, fetch.batch)
@@ -164,6 +176,8 @@ class Readings(Instrument):
                     times=change.times[change.index],
                     size_before=change.size_before,
                     size=change.size,
+                    assigned=name in known.assigned,
+                    asked=known.asked,
                 )
             )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from typing import ClassVar
 
@@ -69,6 +70,7 @@ class StateLoads(Instrument):
                 prefix=explained.prefix,
                 fitting=explained.fitting or fitting,
                 nested_in="" if explained.how else entry,
+                alike=(Counter(lacking.values()) & Counter(left_over.values())).total(),
             )
         )
 

@@ -13,7 +13,7 @@ import torch
 from torch.nn.parameter import is_lazy
 
 from autograd_doctor.events.event import Event
-from autograd_doctor.events.losses import AxesMixed
+from autograd_doctor.events.losses import AxesMixed, AxesRestored
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
@@ -23,7 +23,7 @@ from autograd_doctor.operations import RECURRENT
 from autograd_doctor.reading import axes
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.operation_kinds import FROM_DATA
-from autograd_doctor.reading.places import locate
+from autograd_doctor.reading.places import Place, locate
 from autograd_doctor.reading.subclasses import dispatches
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -40,7 +40,7 @@ _MOST_STEPS = 2
 class AxesFollowed(Instrument):
     """States the views that mix axes, in two steps for each line."""
 
-    emits: ClassVar[tuple[type[Event], ...]] = (AxesMixed,)
+    emits: ClassVar[tuple[type[Event], ...]] = (AxesMixed, AxesRestored)
 
     def __init__(self, site: Site, course: Course, detail: Detail, tensors: Tensors, lineage: Lineage) -> None:
         super().__init__(site)
@@ -49,6 +49,8 @@ class AxesFollowed(Instrument):
         self._lineage = lineage
         self._axes: IdentityTable[tuple[axes.Axes, torch.Size]] = IdentityTable()
         self._told: dict[object, set[int]] = {}
+        self._cut: dict[axes.Atom, Place] = {}
+        """First axes, by the places where their rows were cut into shorter ones."""
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._lineage.recorded, self._recorded)
@@ -56,6 +58,7 @@ class AxesFollowed(Instrument):
 
     def _step_taken(self, course: Course) -> None:
         self._axes.clear()
+        self._cut.clear()
 
     def _recorded(self, recorded: Recorded) -> None:
         output, inputs, name = recorded.output, recorded.inputs, recorded.made.operation
@@ -66,6 +69,7 @@ class AxesFollowed(Instrument):
         found = self._made(name, inputs, output) if inputs else axes.fresh_axes(output)
         if name in _RESHAPES and inputs:
             self._look(recorded, inputs[0].shape, self._of(inputs[0]))
+            self._restored(found or ())
         elif name in FROM_DATA and recorded.operation is not None:
             self._look(recorded, *_shape_before(recorded.operation.args))
         if found is None and not recorded.made.values:
@@ -127,6 +131,8 @@ class AxesFollowed(Instrument):
         if len(self._told) >= _MOST_PLACES or not (output.is_floating_point() or output.dtype is torch.uint8):
             return
         self._told.setdefault(made.place, set()).add(self._course.steps)
+        if known is not None and made.place is not None and axes.are_cut(known, before, output.shape):
+            self._cut[known[0][0]] = made.place
         origin = self._tensors.get(recorded.inputs[0]) if recorded.inputs else None
         self.emit(
             AxesMixed(
@@ -142,6 +148,13 @@ class AxesFollowed(Instrument):
                 learns=output.requires_grad,
             )
         )
+
+    def _restored(self, found: axes.Axes) -> None:
+        """What was cut was not mixed where each of the rows comes back to the sample that it is of."""
+        for axis in found:
+            where = self._cut.pop(axis[0], None) if len(axis) == 1 else None
+            if where is not None:
+                self.emit(AxesRestored(step=self._course.steps, location=locate(where)))
 
 
 def _shape_before(args: Sequence[Any]) -> tuple[Sequence[int], axes.Axes | None]:

@@ -33,21 +33,28 @@ class NormMomenta(Instrument):
         self._module_calls = module_calls
         self._register = module_register
         self._looked: set[tuple[int, bool]] = set()
-        self._trained: IdentityTable[None] = IdentityTable()
+        self._trained: IdentityTable[int] = IdentityTable()
+        """Norms, by the root that they were trained in."""
+        self._fed: dict[int, IdentityTable[None]] = {}
+        """What each root was trained on first."""
+        self._fed_others: set[int] = set()
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._module_calls.root_began, self._root_began, attention=Attention.FULL)
 
     def _root_began(self, began: RootBegan) -> None:
         root = began.call.module
+        if root.training and began.call.grad_enabled:
+            self._feed(began)
         if (began.module, root.training) in self._looked or not (root.training or self._trained):
             return
-        self._looked.add((began.module, root.training))
         norms = [module for _, module in modules_in(root) if isinstance(module, _BatchNorm) and _follows(module)]
         for norm in norms if began.call.grad_enabled else ():
             if norm.training:
-                self._trained.put(norm, None)
-        used = [norm for norm in norms if not norm.training and norm in self._trained]
+                self._trained.put(norm, began.module)
+        used = [norm for norm in norms if not norm.training and self._trained.get(norm) in self._fed_others]
+        if root.training or used:
+            self._looked.add((began.module, root.training))
         if used:
             self.emit(
                 LastBatchKept(
@@ -58,6 +65,16 @@ class NormMomenta(Instrument):
                     location=locate(began.where),
                 )
             )
+
+    def _feed(self, began: RootBegan) -> None:
+        """Where a root is given the same tensors each time, there is only one batch, and its statistics are all."""
+        fed = self._fed.get(began.module)
+        if fed is None:
+            fed = self._fed[began.module] = IdentityTable()
+            for tensor in began.given:
+                fed.put(tensor, None)
+        elif any(tensor not in fed for tensor in began.given):
+            self._fed_others.add(began.module)
 
 
 def _follows(norm: _BatchNorm) -> bool:

@@ -12,6 +12,7 @@ well, as in the energy distance between two samples.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import prod
 from typing import ClassVar, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -19,7 +20,7 @@ import torch
 
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.facts import TensorFacts
-from autograd_doctor.events.losses import PairsReduced
+from autograd_doctor.events.losses import PairsChose, PairsReduced
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
@@ -92,7 +93,7 @@ class _Sum(NamedTuple):
 class Pairs(Instrument):
     """Tells of pairs that were summed up."""
 
-    emits: ClassVar[tuple[type[Event], ...]] = (PairsReduced,)
+    emits: ClassVar[tuple[type[Event], ...]] = (PairsReduced, PairsChose)
 
     def __init__(
         self, site: Site, course: Course, detail: Detail, tensors: Tensors, ledger: Ledger, lineage: Lineage
@@ -107,6 +108,7 @@ class Pairs(Instrument):
         self._raised: ValueTable[_Raised] = self.value_table()
         self._sums: WeakKeyDictionary[Provenance, _Sum] = WeakKeyDictionary()
         self._looks: Looks[Place | None] = Looks()
+        self._choosing: set[Place | None] = set()
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._lineage.operated, self._operation_ended, names=_FOLLOWED)
@@ -206,6 +208,7 @@ class Pairs(Instrument):
         if not known or (name in SMALLEST_OR_LARGEST and len(inputs) < 2):
             return
         pairs = known[0]
+        self._choose(pairs, [tensor for tensor in inputs if tensor not in self._pairs])
         if name in REDUCTIONS:
             pairs = replace(pairs, even=pairs.even and name in AVERAGES)
             if result.numel() == 1:
@@ -224,6 +227,13 @@ class Pairs(Instrument):
                 self._pairs.put(result, pairs)
                 if name in BY_ELEMENT and result.dim() == 0 and met:
                     self._summed(operation, result, pairs)
+
+    def _choose(self, pairs: _Pairs, others: list[torch.Tensor]) -> None:
+        """Say it once for each line."""
+        beside = any(other.numel() == prod(pairs.shape) for other in others)
+        if beside and pairs.operation in EQUALITIES and pairs.place not in self._choosing:
+            self._choosing.add(pairs.place)
+            self.emit(PairsChose(step=self._course.steps, location=locate(pairs.place)))
 
     # ---------------------------------------------------------------------------------------------------------- sums
 

@@ -16,6 +16,7 @@ from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.parameters import Parameters
+from autograd_doctor.reading.conditions import is_in_a_loop
 from autograd_doctor.reading.numbers import Numbers
 from autograd_doctor.reading.places import here
 from autograd_doctor.reading.variable_names import series_name, variable_name
@@ -116,6 +117,7 @@ class Optimizers(Instrument):
                 rebuilds=self._rebuilds(number),
                 duplicates=sorted(parameter for parameter, count in Counter(flat).items() if count > 1),
                 has_tolerance=any(name in group for group in optimizer.param_groups for name in _TOLERANCES),
+                in_loop=built_at is not None and is_in_a_loop(),
             )
             self.emit(self._built[number])
         return number

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from math import prod
 
 from autograd_doctor.events.connectivity import LeafUsed
+from autograd_doctor.events.data import WeightsLoaded
 from autograd_doctor.events.run import RunEnded
 from autograd_doctor.events.steps import BackwardRan, ForwardRan, OptimizerStepped
 from autograd_doctor.events.subjects import ModuleSeen, OptimizerBuilt, ParameterCopied, ParameterFrozen, ValuesShared
@@ -52,6 +53,9 @@ def _by_intent(trace: Trace, left_out: list[int], learning: Iterable[int], ratio
         return "they get their values from other parameters, as a target network does"
     if _rests(trace, left_out):
         return "they belong to a module that runs in eval mode"
+    loaded = _loaded(trace, left_out)
+    if loaded.issuperset(left_out) and not loaded.issuperset(learning):
+        return "they were loaded from a state, and not all of what is optimized was: a part that stays as it is"
     if _size(trace, left_out) > ratio * _size(trace, learning):
         return "they are far larger than what is optimized, as the fixed part under a new head or an adapter is"
     backwards = _backwards(trace, left_out)
@@ -59,6 +63,12 @@ def _by_intent(trace: Trace, left_out: list[int], learning: Iterable[int], ratio
     if lie_before and not any(set(left_out).intersection(backward.behind) for backward in backwards):
         return "they all come before what is optimized, as a fixed backbone does"
     return ""
+
+
+def _loaded(trace: Trace, left_out: list[int]) -> set[int]:
+    """Parameters whose values come from a state that was loaded before these got gradients."""
+    first = min((backward.step for backward in _backwards(trace, left_out)), default=0)
+    return {p for event in trace.of(WeightsLoaded) if event.step <= first for p in event.parameters}
 
 
 def _rests(trace: Trace, parameters: list[int]) -> bool:
@@ -81,6 +91,7 @@ def _size(trace: Trace, parameters: Iterable[int]) -> int:
 
 def _finding(trace: Trace, left_out: list[int], learning: set[int], ratio: float) -> Finding:
     reason = _by_intent(trace, left_out, learning, ratio)
+    all_loaded = not reason and _loaded(trace, left_out).issuperset([*left_out, *learning])
     backwards = _backwards(trace, left_out)
     return RULE.finding(
         f"{trace.parameter_names(left_out)} got gradients from {plural(len(backwards), 'backward')}, and no optimizer "
@@ -88,9 +99,9 @@ def _finding(trace: Trace, left_out: list[int], learning: set[int], ratio: float
         subject=trace.parameter_name(left_out[0]),
         location=_optimizer_of(trace, backwards, learning),
         help=_help(trace, left_out, reason),
-        severity="info" if reason else None,
+        severity="info" if reason else "warning" if all_loaded else "error",
         so_far=may_learn_later(trace, left_out),
-        confidence="medium" if reason else "high",
+        confidence="medium" if reason or all_loaded else "high",
         evidence=_evidence(trace, left_out, learning, backwards),
         notes=(f"this may be meant: {reason}",) if reason else (),
         related=registered(
@@ -250,7 +261,8 @@ RULE = Rule(
     fine="Optimising an input, probing a model, the other network of a GAN, slices of a vector that is stepped, rare "
     "updates by hand, and gradients that a line reads of these parameters alone, as those of a mask are. It is "
     "an `info`, because freezing would save time and memory, when the optimizer holds an adapter, or what was left out "
-    "runs in eval mode or comes before all that the optimizer holds.",
+    "runs in eval mode, comes before all that the optimizer holds, or was loaded from a state where that was not. "
+    "Where both were loaded, it is a warning: some of a finished model may be all that is to be tuned.",
     needs=(
         BackwardRan,
         ForwardRan,
@@ -262,6 +274,7 @@ RULE = Rule(
         ParameterFrozen,
         RunEnded,
         ValuesShared,
+        WeightsLoaded,
     ),
     examine=examine,
     bad=(bad, bad_late_layer, bad_backbone_that_is_not_frozen),

@@ -15,8 +15,12 @@ from autograd_doctor.trace import Trace
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     learned = (trace.learning & trace.optimized) - _taken_back(trace)
     by_place: dict[tuple[int, Location | None], list[ForwardRan]] = {}
+    taught = {(ran.step, parameter) for ran in trace.of(BackwardRan) for parameter in ran.wrote}
     for event in trace.of(ForwardRan):
-        if event.grad_enabled and learned.intersection(event.written_parameters):
+        # What has no gradient meanwhile is not learned yet: statistics may set it first.
+        if event.grad_enabled and any(
+            (event.step, p) in taught for p in learned.intersection(event.written_parameters)
+        ):
             by_place.setdefault((event.module, event.written_at), []).append(event)
     for passes in by_place.values():
         if len({event.step for event in passes}) >= tunables["minimum_steps"]:
@@ -166,7 +170,8 @@ RULE = Rule(
     "`torch.nn.utils.parametrize`.",
     fine="Weight and spectral normalisation, embeddings with a `max_norm`, constraints applied after the step, "
     "copies that follow an average; and values that are back before the optimizer steps, as in BinaryConnect, where a "
-    "forward works with the signs of its weights. Where what was written does not come back bit for bit (a projection "
+    "forward works with the signs of its weights; and scales that follow statistics at first, and have a gradient only "
+    "when these are through. Where what was written does not come back bit for bit (a projection "
     "in `forward`) it is a warning.",
     needs=(ForwardRan, ModuleSeen, BackwardRan, OptimizerBuilt, OptimizerStepped, WritesTakenBack),
     examine=examine,

@@ -11,7 +11,7 @@ from autograd_doctor.events.subjects import OptimizerBuilt, ParametersAdded
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.learning import may_rise
+from autograd_doctor.views.learning import may_be_control, may_rise
 from autograd_doctor.views.siblings import steps_of_siblings
 from autograd_doctor.views.so_far import may_learn_later
 from autograd_doctor.views.step_cycle import called, groups_of, ordinal, related, steps_by_optimizer
@@ -103,7 +103,7 @@ def _finding(trace: Trace, optimizer: int, steps: list[OptimizerStepped], still:
         location=_cause(trace, optimizer) or steps[0].location,
         help=_advice(bool(_calls(trace, optimizer))),
         severity="error" if len(still) == total else "warning",
-        so_far=may_learn_later(trace, parameters),
+        so_far=may_learn_later(trace, parameters) or may_be_control(trace, optimizer),
         confidence="medium" if _calls(trace, optimizer) or len(still) < total else "high",
         evidence={"steps": len(steps), "groups": len(still)},
         related=related(("the steps are taken here", steps[0].location)),
@@ -218,7 +218,7 @@ RULE = Rule(
         "A warm-up that starts at 0 and rises at once; one that holds everything at 0 for a while is a warning. Where "
         "a scheduler has hardly stepped within the run, the rate may still rise, and nothing is said. A single group "
         "that is held at 0 beside others that learn is only a warning. A run at rate 0 before or after others of the "
-        "same lines is their control."
+        "same lines is their control; where a loop may still bring these others, it is a warning."
     ),
     needs=(OptimizerBuilt, OptimizerStepped, ParametersAdded, RunEnded, SchedulerStepped),
     examine=examine,

@@ -11,7 +11,7 @@ from autograd_doctor.events.subjects import OptimizerBuilt, ParameterCopied, Par
 from autograd_doctor.findings import Evidence, Finding, Location
 from autograd_doctor.rules import NO_BEGINNING, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.learning import awaited, unchanged
+from autograd_doctor.views.learning import awaited, may_be_control, unchanged
 from autograd_doctor.views.rates import rates_of
 from autograd_doctor.views.step_cycle import called, ordinal, related
 from autograd_doctor.wording import plural
@@ -50,6 +50,7 @@ def _steps_in_vain(trace: Trace, still: list[int]) -> Finding:
         subject=trace.optimizer_name(first.optimizer),
         location=source or first.location,
         help=advice,
+        so_far=not any(rates) and all(may_be_control(trace, step.optimizer) for step in trace.steps),
         evidence=evidence,
         related=related(
             ("the steps are taken here", first.location if source else None),
@@ -269,7 +270,8 @@ RULE = Rule(
     ),
     fine=(
         "Programs that only evaluate or probe gradients take no steps. If a schedule holds the rate at 0 and the run "
-        "was stopped before it could rise, or the gradient scaler skipped every step, the run is not judged."
+        "was stopped before it could rise, or the gradient scaler skipped every step, the run is not judged. A rate of "
+        "0 may be the control of others that a loop has yet to try: until the program has ended, that is a warning."
     ),
     needs=(
         BackwardRan,

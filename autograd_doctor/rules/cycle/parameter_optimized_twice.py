@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations, pairwise
 
+from autograd_doctor.events.cycle import GradientsIgnored
 from autograd_doctor.events.steps import OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt, ParametersAdded
 from autograd_doctor.findings import Finding
@@ -21,7 +22,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for optimizer in steps:
         if trace.optimizers[optimizer].duplicates and len(steps[optimizer]) >= repeats:
             yield _listed_twice(trace, optimizer, steps[optimizer])
-    for one, other in combinations(sorted(steps), 2):
+    ignoring = {event.optimizer for event in trace.of(GradientsIgnored)}
+    for one, other in combinations(sorted(steps.keys() - ignoring), 2):
         shared = trace.optimizer_parameters[one] & trace.optimizer_parameters[other]
         twice = _same_backwards(steps[one], steps[other], shared)
         if len(twice) >= repeats:
@@ -195,9 +197,10 @@ RULE = Rule(
     fix="Give each parameter to one optimizer, once.",
     fine=(
         "Optimizers that take turns over shared parameters, each after a backward of its own, are reported once as "
-        "information. An optimizer that takes over from another one is not reported."
+        "information. An optimizer that takes over from another one is not reported, nor one that the program has "
+        "written and that looks at no gradient, as a proximal step."
     ),
-    needs=(OptimizerBuilt, OptimizerStepped, ParametersAdded),
+    needs=(GradientsIgnored, OptimizerBuilt, OptimizerStepped, ParametersAdded),
     examine=examine,
     bad=(bad, bad_tied_weights_listed_twice, bad_taking_turns),
     good=(good,),

@@ -140,7 +140,8 @@ RULE = Rule(
     why="The rate jumps back to where it began, through the warm-up or from the top: what had settled is thrown about, "
     "and the schedule ends late or never.",
     fix="Load the state of the scheduler together with that of the optimizer, or begin with `last_epoch`.",
-    fine="New schedules for weights alone, and files that hold no schedule.",
+    fine="New schedules for weights alone, files that hold no schedule, and a new schedule from another rate that the "
+    "program has set after the load, as where a model is trained on.",
     needs=(OptimizerBuilt, OptimizerStepped, ScheduleLeftBehind),
     examine=examine,
     bad=(bad,),

@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autograd_doctor.events.data import InputsAlike, TargetsSeen
-from autograd_doctor.findings import Finding, Related
+from autograd_doctor.events.losses import LossSignSeen
+from autograd_doctor.events.tapes import TapeSealed
+from autograd_doctor.findings import Finding, Location, Related
+from autograd_doctor.operations import CATALOGUE, PRODUCTS, REARRANGEMENTS, SUMS
 from autograd_doctor.rules import Rule, Tunable, Tunables
+from autograd_doctor.tape import Op, Tape, Value
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.targets import latest_targets
 from autograd_doctor.wording import plural, shape
+
+_GROWING = frozenset(
+    {"clamp", "clamp_max", "clamp_min", "exp", "log", "log1p", "relu", "sigmoid", "softplus", "sqrt", "tanh"}
+)
+"""Functions that do not fall when what they are given grows."""
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -22,7 +31,9 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         for event in alike:
             if has_labels or not event.read:  # what an environment shows may be the same whenever it is asked
                 yield _inputs(trace, event)
-    for one in targets if not alike else ():
+    raised = {event.bounded_at for event in trace.of(LossSignSeen) if event.negated}
+    raised.update(*map(_raised, trace.tapes))
+    for one in (each for each in targets if each.location not in raised) if not alike else ():
         others = (other for other in targets if other.logits == one.logits)
         source = bool(one.source) if one.class_count else one.source == "drawn"
         is_data = source and one.steps >= enough[0] and one.elements >= enough[1]
@@ -41,6 +52,34 @@ def _value(event: TargetsSeen) -> object:
 
 def _is_constant(event: TargetsSeen) -> bool:
     return _value(event) is not None
+
+
+def _raised(tape: Tape) -> set[Location | None]:
+    """The lines of losses that are driven up: one class is what a model is to forget there, and no constant pays."""
+    lines: set[Location | None] = set()
+    pending = [(root, 1) for root in tape.roots]
+    met = set(pending)
+    while pending:
+        value, sign = pending.pop()
+        if value.by is None:
+            continue
+        if sign < 0 and value.by.name in CATALOGUE:
+            lines.add(value.by.location)
+        terms = {(term, sign * factor) for term, factor in _terms(value.by)} - met
+        met |= terms
+        pending += terms
+    return lines
+
+
+def _terms(op: Op) -> list[tuple[Value, int]]:
+    """What a result is the sum or a multiple of, each with the sign of its weight."""
+    if op.name in SUMS:
+        signs = [-1 if op.name == "sub" and place else 1 for place in range(len(op.operands))]
+        return [(value, sign) for value, sign in zip(op.operands, signs, strict=True) if value in op.live]
+    if op.name in REARRANGEMENTS | _GROWING:
+        return [(value, -1 if op.name == "neg" else 1) for value in op.live[:1]]
+    signs = [(each > 0) - (each < 0) for each in op.numbers] + [value.sign for value in op.plain]
+    return [(op.live[0], signs[0])] if op.name in PRODUCTS and len(op.live) == len(signs) == 1 else []
 
 
 def _inputs(trace: Trace, event: InputsAlike) -> Finding:
@@ -217,8 +256,8 @@ RULE = Rule(
     "loss looks as if it had converged.",
     fix="Repair how data are read.",
     fine="Labels that a program makes itself, as those of a critic or of a contrastive loss, constants that a model "
-    "starts from, and tensors that no loss depends on.",
-    needs=(InputsAlike, TargetsSeen),
+    "starts from, tensors that no loss depends on, and data of one class that a model is made to forget.",
+    needs=(InputsAlike, LossSignSeen, TapeSealed, TargetsSeen),
     examine=examine,
     folds=("AD410", "AD702", "AD713"),
     bad=(bad, bad_targets, bad_second_stage),

@@ -14,7 +14,8 @@ from autograd_doctor.wording import plural
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     latest = {(event.dataset, event.field): event for event in trace.of(StoredDataChanged)}
     for event in latest.values():
-        if event.again >= tunables["samples"]:
+        moves_on = event.assigned and event.asked  # with a model: chains, rollouts, answers that are kept
+        if event.again >= tunables["samples"] and not moves_on:
             yield _finding(event)
 
 
@@ -27,8 +28,11 @@ def _finding(event: StoredDataChanged) -> Finding:
         f"{plural(event.times, 'reading')}{line}",
         subject=f"{event.dataset}.{event.field}",
         location=event.location,
-        confidence="high" if event.seen else "medium",
-        help="make a new value instead of writing in place (`x = x / s` instead of `x /= s`), or copy the sample "
+        severity="warning" if event.assigned else "error",
+        confidence="high" if event.seen and not event.assigned else "medium",
+        help="if what is stored is to move on with each reading, all is well; otherwise keep the new value apart"
+        if event.assigned
+        else "make a new value instead of writing in place (`x = x / s` instead of `x /= s`), or copy the sample "
         "first, with `.clone()` or `.copy()`",
         evidence={
             "field": event.field,
@@ -180,8 +184,9 @@ RULE = Rule(
     why="An index of a tensor, an array or a list is no copy. What is written to it in place stays: each epoch scales, "
     "shifts or augments what the epoch before has left, until pixels are 0 or noise.",
     fix="Copy the sample before writing to it, or compute a new one.",
-    fine="Work on copies, data sets that bring a sample to its final form once, counters beside the samples, and data "
-    "that change between readings.",
+    fine="Work on copies, data sets that bring a sample to its final form once, counters beside the samples, data "
+    "that change between readings, and what a reading puts there after asking a model, as the states of chains. What "
+    "is assigned otherwise, by a line that says so, is a warning.",
     needs=(StoredDataChanged,),
     examine=examine,
     bad=(bad, bad_numpy),

@@ -24,13 +24,18 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     latest = {event.module: event for event in trace.of(StateLoaded)}
     for event in latest.values():
         share = tunables["loaded_share"]
-        is_mismatch = event.missing_keys and event.unexpected_keys
+        is_mismatch = event.missing_keys and event.unexpected_keys and not _is_another_part(event)
         if event.missing_keys and not event.given_keys and not event.unexpected_keys:
             yield _empty(event)
         elif is_mismatch and max(_share_of_model(event), _share_of_state(event)) < share:
             yield _finding(event)
     for left in trace.of(StatisticsLeft):
         yield _left_behind(left)
+
+
+def _is_another_part(event: StateLoaded) -> bool:
+    """Whether some was loaded, and most of what is missing cannot be what is left of the state under another name."""
+    return event.loaded_keys > 0 and 2 * max(event.alike, event.fitting) < event.missing_keys
 
 
 def _share_of_model(event: StateLoaded) -> float:
@@ -262,9 +267,10 @@ RULE = Rule(
     "that everybody takes for trained ones. Running statistics are buffers: who copies parameters one by one leaves "
     "them behind, and the same weights compute something else.",
     fix="Make the keys match, load with `strict=True`, and copy buffers where parameters are copied.",
-    fine="A backbone that is loaded without its old head, a few weights such as adapters, a smaller model that takes "
-    "its part of a larger state, and loads that are put right by a second one. Copies that gather statistics of their "
-    "own in training mode, as averaged encoders and target networks do.",
+    fine="A backbone that is loaded without its old head or decoder, where what is left has other shapes than what is "
+    "missing, a few weights such as adapters, a smaller model that takes its part of a larger state, and loads that "
+    "are put right by a second one. Copies that gather statistics of their own in training mode, as averaged encoders "
+    "and target networks do.",
     needs=(StateLoaded, StatisticsLeft),
     examine=examine,
     bad=(bad, bad_whole_checkpoint, bad_buffers_left_behind),

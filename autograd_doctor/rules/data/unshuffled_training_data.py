@@ -13,11 +13,20 @@ from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    for event in latest_targets(trace):
+    targets = latest_targets(trace)
+    for event in targets:
         is_data = event.in_order and event.per_sample and not event.stateful
         is_clustered = event.clustered >= tunables["share"] and event.deviations >= tunables["deviations"]
-        if is_data and is_clustered and event.steps >= tunables["steps"]:
+        rehearsed = any(_rehearses(other, event, tunables["share"]) for other in targets)
+        if is_data and is_clustered and event.steps >= tunables["steps"] and not rehearsed:
             yield _finding(event)
+
+
+def _rehearses(other: TargetsSeen, event: TargetsSeen, share: float) -> bool:
+    """Whether another term of the loss has the same classes mixed in most of the steps, as a memory has them."""
+    is_beside = other.summed and event.summed and 2 * other.steps >= event.steps
+    is_alike = other.operation == event.operation and other.logits == event.logits
+    return is_beside and is_alike and other.class_count > 1 and other.clustered < share
 
 
 def _finding(event: TargetsSeen) -> Finding:
@@ -169,7 +178,7 @@ RULE = Rule(
     "jumps with each new class, and accuracy stays near that of the last one.",
     fix="Shuffle the training data in every epoch.",
     fine="Batches with all classes, in whatever order, time series and text that a state is carried through, streams, "
-    "and regression.",
+    "classes that come one after the other beside a memory of all that came before, and regression.",
     needs=(TargetsSeen,),
     examine=examine,
     bad=(bad, bad_slices),

@@ -268,11 +268,12 @@ RULE = Rule(
     fix="return the derivative of the forward, one gradient per input and in their order",
     fine="estimators, told by the numbers alone (`doctor gradcheck` names them): the forward is a step, the identity, "
     "or held to a bound; it is a loop, and the gradient goes through its last rounds, as through one application at a "
-    "fixed point; the gradient is drawn at random, does not grow in proportion to what comes in (rounded, clipped), "
-    "depends on an argument that the forward leaves alone (feedback weights), is the derivative held to a bound or but "
-    "for a few percent, or smooths the bends of a forward of straight pieces. Also functions with randomness or side "
-    "effects, and of objects that other steps bring with other values, as a matrix assembled from what is learned: "
-    "what cannot be judged is listed as not checked",
+    "fixed point; it jumps, as a quantiser with a scale of its own does; the gradient is drawn at random, does not "
+    "grow in proportion to what comes in (rounded, clipped), depends on an argument that the forward leaves alone "
+    "(feedback weights), is the derivative held to a bound or but for a few percent, or smooths the bends of a forward "
+    "of straight pieces. Of a forward that reads one triangle of a symmetric matrix, both entries count together. Also "
+    "functions with randomness or side effects, and of objects that other steps bring with other values, as a matrix "
+    "assembled from what is learned: what cannot be judged is listed as not checked",
     needs=(FunctionJudged, ProgramRaised),
     examine=examine,
     left_open=left_open,

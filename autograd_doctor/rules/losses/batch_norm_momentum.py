@@ -102,7 +102,8 @@ RULE = Rule(
     why="Torch's momentum is the weight of the new batch, that of other frameworks the weight of the old average: with "
     "0.99 there is no average at all, and scores depend on which batch came last.",
     fix="Take `1 - momentum` of what other frameworks call momentum; torch's default is 0.1.",
-    fine="Batch-norms without running statistics, and models that are never evaluated in eval mode.",
+    fine="Batch-norms without running statistics, models that are never evaluated in eval mode, and models that are "
+    "trained on the same tensors each time: the last batch is all there is.",
     needs=(LastBatchKept, ModuleSeen, ParameterSeen),
     examine=examine,
     bad=(bad,),

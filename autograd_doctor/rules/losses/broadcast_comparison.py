@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events.losses import PairsReduced
+from autograd_doctor.events.losses import PairsChose, PairsReduced
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
@@ -13,8 +13,9 @@ from autograd_doctor.wording import shape
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    in_losses = {event.location for event in trace.of(PairsReduced) if event.backward is not None}
-    for events in pairs_by_line(trace, lambda event: event.backward is None and event.location not in in_losses):
+    meant = {event.location for event in trace.of(PairsReduced) if event.backward is not None}
+    meant |= {event.location for event in trace.of(PairsChose)}
+    for events in pairs_by_line(trace, lambda event: event.backward is None and event.location not in meant):
         first = events[0]
         yield RULE.finding(
             f"`{_sign(first.operation)}` compares {described(first.left)} with {described(first.right)} as "
@@ -143,8 +144,9 @@ RULE = Rule(
     why="The count can be N times too large, and the mean tells how often any prediction is like any label: the "
     "metric says nothing about the model, and may choose a checkpoint or stop the training all the same.",
     fix="Give both the same shape: `prediction.squeeze(1) == labels`.",
-    fine="Masks of pairs: a tensor compared with itself, or with a dimension that was put in on the spot.",
-    needs=(PairsReduced,),
+    fine="Masks of pairs: a tensor compared with itself, or with a dimension that was put in on the spot, and "
+    "comparisons that choose among as many other values, however many they are.",
+    needs=(PairsChose, PairsReduced),
     examine=examine,
     bad=(bad, bad_validation, bad_error),
     good=(good, good_pairs_of_one_class),

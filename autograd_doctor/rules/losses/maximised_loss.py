@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from statistics import fmean
 
+from autograd_doctor.events.data import TargetsSeen
 from autograd_doctor.events.losses import LossSignSeen
 from autograd_doctor.events.steps import BackwardRan, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt, ParameterSeen
@@ -28,7 +30,9 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         course = [(ran.step, -ran.loss if _climbs(events) else ran.loss) for ran in runs if ran.loss is not None]
         course = [(step, loss) for step, loss in course if loss == loss]
         if len(course) >= tunables["minimum_steps"] and _falls_on(course, tunables["slowing"]):
-            yield _finding(trace, events[0], course, sorted(taught & trace.optimized))
+            chance = _chance(trace, events[0])
+            knows = chance if chance is not None and abs(course[0][1]) < tunables["known"] * chance else None
+            yield _finding(trace, events[0], course, sorted(taught & trace.optimized), knows)
 
 
 def _climbs(events: Sequence[LossSignSeen]) -> bool:
@@ -47,22 +51,34 @@ def _falls_on(course: Course, slowing: float) -> bool:
     return last < 0 and highest < lowest and early < 0 and late <= slowing * early
 
 
-def _finding(trace: Trace, event: LossSignSeen, course: Course, parameters: list[int]) -> Finding:
+def _chance(trace: Trace, event: LossSignSeen) -> float | None:
+    """What the loss is for a model that knows nothing of the classes; None if it is not about classes."""
+    seen = (each for each in trace.of(TargetsSeen) if each.location == event.bounded_at and each.logits > 1)
+    return next((math.log(each.logits) for each in seen), None)
+
+
+def _finding(trace: Trace, event: LossSignSeen, course: Course, parameters: list[int], chance: float | None) -> Finding:
+    """chance: of a model that was far below it from the beginning, and may be meant to forget what it had learned."""
     first, last = course[0][1], course[-1][1]
     built = trace.optimizers.get(event.maximises) if event.maximises is not None else None
     location = built.location if built is not None else event.negated_at or event.location
     how = f"`{trace.optimizer_name(event.maximises)}` maximises" if built is not None else "what is minimised is minus"
+    known = ""
+    if chance is not None:
+        known = f"; guessing has {chance:.3g}, so that the model knew what it is driven from before the first of them"
     places = (
         (f"`{event.operation}` is never below zero", event.bounded_at),
         ("the backward ran here", event.location),
     )
     return RULE.finding(
         f"{how} `{event.operation}`, which is never below zero, and that went from {abs(first):.4g} to {abs(last):.4g} "
-        f"in {plural(course[-1][0] + 1, 'step')} without slowing down",
+        f"in {plural(course[-1][0] + 1, 'step')} without slowing down{known}",
         subject=event.operation,
         location=location,
-        help="leave `maximize=True` out" if built is not None else "minimise it: leave the minus out",
-        confidence="high" if event.is_loss else "medium",
+        severity="error" if chance is None else "warning",
+        help=("leave `maximize=True` out" if built is not None else "minimise it: leave the minus out")
+        + ("" if chance is None else ", unless the model is to forget these data"),
+        confidence="high" if event.is_loss and chance is None else "medium",
         evidence={"loss_first": first, "loss_last": last, "steps": course[-1][0] + 1},
         related=beside(location, *places),
         step_first=course[0][0] + 1,
@@ -164,8 +180,9 @@ RULE = Rule(
     why="There is no lowest value to come to: the model is driven away from its targets, further in each step.",
     fix="Take the minus away, or `maximize=True` out of the optimizer.",
     fine="Log-likelihoods, policy gradients, critics and similarities, whose negatives have a lowest value or are no "
-    "such loss; adversaries, which something else holds back.",
-    needs=(BackwardRan, LossSignSeen, OptimizerBuilt, OptimizerStepped, ParameterSeen),
+    "such loss; adversaries, which something else holds back. A model that begins far below the loss of guessing may "
+    "be meant to forget: that is a warning.",
+    needs=(BackwardRan, LossSignSeen, OptimizerBuilt, OptimizerStepped, ParameterSeen, TargetsSeen),
     examine=examine,
     bad=(bad, bad_climbing),
     good=(good, good_variance, good_adversary),
@@ -177,6 +194,11 @@ RULE = Rule(
             0.5,
             "share of its first slope that the loss still falls with at the end",
             "chosen: what comes near a limit has slowed down to less",
+        ),
+        "known": Tunable(
+            0.5,
+            "share of the loss of a model that guesses, below which the first loss shows that this one knew its data",
+            "chosen: a model that has learned is far below it, one that begins is at it",
         ),
     },
     folds=("AD401", "AD402", "AD405", "AD406", "AD409", "AD412", "AD413", "AD620"),

@@ -21,7 +21,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     pairs = [event for event in chained if _is_one_layer(event) and (event.first_at, event.second_at) not in low_rank]
     pairs = [event for event in pairs if {event.first, event.second} <= trace.learning]
     for chain in _chains([event for event in pairs if not event.depthwise]):
-        yield _finding(trace, chain)
+        if not _is_a_product(trace, chain):
+            yield _finding(trace, chain)
     for event in pairs:
         if event.depthwise:
             yield _finding(trace, [event])
@@ -37,6 +38,13 @@ def _is_one_layer(event: LayersChained) -> bool:
     if event.factors or event.from_zero or (event.shared and not event.of_data):
         return False
     return not _is_low_rank(event)
+
+
+def _is_a_product(trace: Trace, chain: Sequence[LayersChained]) -> bool:
+    """Whether these weights, without a bias among them, are all that the losses teach: a factorisation in layers."""
+    layers = {number for each in chain for number in (each.first, each.second)}
+    taught = [set(ran.reached) for ran in trace.of(BackwardRan) if not layers.isdisjoint(ran.reached)]
+    return bool(taught) and all(each == layers for each in taught)
 
 
 def _is_low_rank(event: LayersChained) -> bool:
@@ -256,8 +264,8 @@ RULE = Rule(
     why="Two such layers in a row can do no more than one: the model has fewer layers than it seems to.",
     fix="Put an activation between them.",
     fine="Factorisations of low rank such as LoRA and autoencoders, convolutions along one axis after the other, "
-    "embeddings that something else uses as well, and features that one model, or part of it, hands on. Depthwise "
-    "convolutions are told of as `info`.",
+    "embeddings that something else uses as well, features that one model, or part of it, hands on, and products of "
+    "matrices: weights without biases that are all that a loss teaches. Depthwise convolutions are told of as `info`.",
     needs=(BackwardRan, LayersChained, LayerUsedOtherwise, ParameterSeen),
     examine=examine,
     bad=(bad, bad_sequential, bad_result_dropped),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events.losses import AxesMixed
+from autograd_doctor.events.losses import AxesMixed, AxesRestored
 from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.findings import Finding, Location, Related
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
@@ -23,8 +23,9 @@ _WHAT = {
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     if not trace.backwards:
         return
+    restored = {event.location for event in trace.of(AxesRestored)}
     places: dict[Location | None, list[AxesMixed]] = {}
-    for event in trace.of(AxesMixed):
+    for event in (each for each in trace.of(AxesMixed) if each.location not in restored):
         places.setdefault(event.location, []).append(event)
     for events in places.values():
         is_again = len(events) >= min(int(tunables["minimum_steps"]), trace.steps_taken)
@@ -262,8 +263,9 @@ RULE = Rule(
     why="The program goes on as if each row were one sample, pixel or position. It holds values of several, so that "
     "the model learns from inputs and targets that do not belong together.",
     fix="`transpose` or `permute` moves axes; `view` and `reshape` only cut the same sequence of values anew.",
-    fine="Flattening, splitting heads, folding one axis into another and back, and views after a transpose.",
-    needs=(AxesMixed, BackwardRan),
+    fine="Flattening, splitting heads, folding one axis into another and back, frames or patches that are cut out of "
+    "rows and brought back to them, and views after a transpose.",
+    needs=(AxesMixed, AxesRestored, BackwardRan),
     examine=examine,
     bad=(bad, bad_sequence, bad_pixels, bad_heads, bad_channels_last),
     good=(good, good_heads, good_pixels, good_channels_first),

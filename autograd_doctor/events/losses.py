@@ -478,9 +478,9 @@ class OutputMoved(Event, frozen=True):
 class LossSignSeen(Event, frozen=True):
     """The sign with which a backward went down, or up, something that is never below zero.
 
-    negated: what is minimised is its negative, up to constants and positive weights. operation, bounded_at: what made
-    it. is_loss: that is a loss function of torch. negated_at: where its sign was changed last. maximises: the optimizer
-    that holds the parameters and climbs. Told when it is new for a line.
+    negated: what is minimised is its negative, up to constants, positive weights and what is made of parameters alone.
+    operation, bounded_at: what made it. is_loss: that is a loss function of torch. negated_at: where its sign was
+    changed last. maximises: the optimizer that holds the parameters and climbs. Told when it is new for a line.
     """
 
     backward: int

@@ -160,8 +160,8 @@ RULE = Rule(
     severity="error",
     title="a loss is maximised",
     observes="The root of a backward was the negative of a loss function of torch, or of the size of differences from "
-    "data, up to constants and positive weights, or its optimizer climbs. The value fell as long as the run lasted, "
-    "without slowing down, and nothing else taught the parameters.",
+    "data, up to constants, positive weights and penalties on parameters alone, or its optimizer climbs. The value "
+    "fell as long as the run lasted, without slowing down, and nothing else taught the parameters.",
     why="There is no lowest value to come to: the model is driven away from its targets, further in each step.",
     fix="Take the minus away, or `maximize=True` out of the optimizer.",
     fine="Log-likelihoods, policy gradients, critics and similarities, whose negatives have a lowest value or are no "

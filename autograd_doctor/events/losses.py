@@ -491,3 +491,16 @@ class LossSignSeen(Event, frozen=True):
     bounded_at: Location | None = None
     negated_at: Location | None = None
     maximises: int | None = None
+
+
+class ObjectiveMinimised(Event, frozen=True):
+    """A loss holds the lower of a ratio times data and the same of a ratio that is kept near 1, and goes down with it.
+
+    higher: it is the higher one, with a minus. location: where one of the two is chosen. backward_at: where the loss
+    went backward.
+    """
+
+    backward: int
+    location: Location | None
+    higher: bool
+    backward_at: Location | None

@@ -11,7 +11,7 @@ from autograd_doctor.tape import Value
 from autograd_doctor.taping import RecordedValue
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.cut_states import CutState, cut_states
-from tests.tapes import data, made, tape
+from tests.tapes import data, given, made, tape
 
 CELL, CUT, HEAD = (Location(path="train.py", line=line) for line in (5, 6, 7))
 
@@ -33,6 +33,19 @@ def cut(state: Value) -> Value:
     plain = made("detach", state, shape=state.shape, at=CUT)
     plain.learns, plain.connected = False, 0
     return plain
+
+
+class Beside:
+    """Cells that are given, beside a state that is cut, another one that keeps its graph."""
+
+    def __init__(self) -> None:
+        self.kept = given(8, 4)
+
+    def __call__(self, step: int, state: Value) -> Value:
+        self.kept = made("mul", self.kept, data(8, 4), shape=(8, 4))
+        new = made("gru_cell", self.kept, state, WEIGHT, shape=(8, 4), at=CELL)
+        new.connected = WEIGHT.connected
+        return new
 
 
 def heard(state: Value) -> Value:
@@ -69,14 +82,17 @@ def test_a_state_that_is_cut_after_each_step() -> None:
     [
         pytest.param(lambda step, state: state, heard, None, id="not cut"),
         pytest.param(lambda step, state: cut(state) if step % 2 else state, heard, None, id="truncated"),
-        pytest.param(
-            lambda step, state: made("add", state, cut(state), shape=(8, 4)), heard, None, id="a graph beside the cut"
-        ),
         pytest.param(None, lambda state: made("mse_loss", state, data(8, 4)), None, id="compared as it is"),
         pytest.param(None, heard, lambda step, state: cell(state, parameter(step + 2)), id="layers one by one"),
         pytest.param(None, heard, lambda step, state: cell(state, shape=(8, 3, 4)), id="memories of segments"),
         pytest.param(None, heard, lambda step, state: cell(state, name="gru"), id="parts of windows"),
-        pytest.param(None, heard, lambda step, state: cell(data(8, 4)), id="nothing handed on"),
+        pytest.param(
+            None,
+            lambda state: made("mse_loss", made("linear", state, OUT, shape=(8, 4), at=HEAD), cut(state)),
+            lambda step, state: cell(data(8, 4)),
+            id="nothing handed on",
+        ),
+        pytest.param(None, heard, Beside(), id="a graph beside the cut"),
     ],
 )
 def test_what_is_handed_on_for_a_reason(
@@ -84,7 +100,9 @@ def test_what_is_handed_on_for_a_reason(
     listen: Callable[[Value], Value],
     step_of: Callable[[int, Value], Value] | None,
 ) -> None:
-    found = window(hand_on or (lambda step, state: cut(state)), listen, step_of or (lambda step, state: cell(state)))
+    found = window(
+        hand_on or (lambda step, state: cut(state)), listen, step_of or (lambda step, state: cell(state)), steps=12
+    )
     assert found == []
 
 

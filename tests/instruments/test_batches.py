@@ -140,6 +140,18 @@ def test_what_another_module_is_given_beside_it_varies():
         assert [rest for *_, rest in told(run)] == [True]
 
 
+def test_places_beside_the_batches_of_a_loader():
+    with inventing(Batches) as run:
+        places, words, table, data = nn.Linear(2, 1), nn.Linear(1, 1), torch.rand(200, 2), loader()
+        for _ in range(9):
+            batch = torch.rand(4, 1)
+            drawn(run, data, batch)
+            with run.calling(places, table[:8]):
+                pass
+            trained(run, words, batch)
+        assert [rest for how, *_, rest in told(run) if how == "same slice"] == [True]
+
+
 @pytest.mark.parametrize("case", ["nothing else", "a view of it", "its rows in light steps"])
 def test_what_may_be_the_rest(case):
     with inventing(Batches) as run:

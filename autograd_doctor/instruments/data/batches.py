@@ -196,6 +196,7 @@ class Batches(Instrument):
                 self._put(shown.number, _rows_of(shown))
             else:
                 self._used(tensor, sources, is_known=part is not None)
+            self._varies |= trains and part is None and tensor.dim() > 0
             if part is not None:
                 began.again = True
                 if trains:
@@ -236,7 +237,7 @@ class Batches(Instrument):
     def _called(
         self, began: RootBegan, position: int, tensors: list[torch.Tensor], source: Source, samples: int
     ) -> None:
-        """A part is the batch only where nothing else that modules are given differs from step to step."""
+        """A part is the batch only where modules are given nothing else, or the same in each step."""
         line = (began.module, began.where, position)
         known = self._slices.get(line)
         if known is not None and known.step == self._course.steps:

@@ -24,7 +24,6 @@ from autograd_doctor.reading.graph_walk import (
     mark,
     node_name,
     non_finite_event,
-    reduction_of,
     zeroing_events,
 )
 from autograd_doctor.reading.places import Place, locate
@@ -419,22 +418,6 @@ def test_a_gradient_that_is_no_number_has_no_magnitude() -> None:
 
 
 # --------------------------------------------------------------------------------------------------------------- names
-
-
-@pytest.mark.parametrize(
-    ("root", "reduction"),
-    [
-        (leaf(), ""),
-        (leaf() * 2, ""),
-        (leaf().mean(), "mean"),
-        (leaf().sum(), "sum"),
-        (F.mse_loss(leaf(), torch.ones(2)), "mean"),
-        (F.mse_loss(leaf(), torch.ones(2), reduction="sum"), "sum"),
-        (F.mse_loss(leaf(), torch.ones(2), reduction="none"), ""),
-    ],
-)
-def test_reductions_of_losses(root: torch.Tensor, reduction: str) -> None:
-    assert reduction_of(root) == reduction
 
 
 def test_names_of_nodes_lose_numbers_and_namespaces() -> None:

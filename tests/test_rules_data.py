@@ -50,10 +50,17 @@ def test_a_slice_is_judged_when_the_program_has_ended() -> None:
     rule = same_batch_every_step.RULE
     (finding,) = examined(rule, repeated(), FINISHED)
     assert (finding.severity, finding.confidence, finding.location) == ("warning", "medium", at(9))
-    assert examined(rule, repeated(), STOPPED) == []
     assert examined(rule, repeated(rest_used=True), FINISHED) == []
     assert examined(rule, repeated(samples=100), FINISHED) == []
     assert examined(rule, repeated(steps=7), FINISHED) == []
+
+
+def test_a_small_part_is_hinted_at_before() -> None:
+    rule = same_batch_every_step.RULE
+    (finding,) = examined(rule, repeated(), STOPPED)
+    assert (finding.severity, finding.confidence) == ("info", "medium")
+    assert examined(rule, repeated(samples=40), STOPPED) == []
+    assert len(examined(rule, repeated(samples=40), FINISHED)) == 1
 
 
 @pytest.mark.parametrize(

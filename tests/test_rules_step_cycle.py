@@ -1017,11 +1017,22 @@ def accumulated(i: int, **fields: object) -> list[Event]:
 
 
 def test_means_that_are_summed() -> None:
-    events = repeat(3, lambda i: accumulated(i, reduction="mean"), built(kind="Adam"))
+    events = repeat(3, lambda i: accumulated(i, divisor=1.0), built(kind="Adam"))
     (finding,) = judge(accumulation_not_averaged.RULE, events)
     assert (finding.severity, finding.evidence["micro_batches"]) == ("info", 4)
 
 
-@pytest.mark.parametrize("fields", [{"reduction": "sum"}, {}, {"reduction": "mean", "reused": [0]}])
+def test_means_that_are_divided_by_another_number() -> None:
+    events = repeat(3, lambda i: accumulated(i, divisor=2.0), built())
+    (finding,) = judge(accumulation_not_averaged.RULE, events)
+    assert "divided by 2" in finding.message
+    assert "2 times that of one batch" in finding.message
+    drawn = BatchDrawn(loader=0, name="loader", location=None, pass_number=0, batches=2, length=2, ended=True)
+    assert not judge(accumulation_not_averaged.RULE, [*events, drawn]), "a pass has so many"
+    whole = [*(ran(100 + j, step=3, divisor=2.0) for j in range(2)), stepped(3, use(100, 101))]
+    assert not judge(accumulation_not_averaged.RULE, [*events, *whole]), "these three are what is left over"
+
+
+@pytest.mark.parametrize("fields", [{"divisor": 4.0}, {}, {"divisor": 1.0, "reused": [0]}])
 def test_sums_that_are_right_or_unknown(fields: dict[str, object]) -> None:
     assert not judge(accumulation_not_averaged.RULE, repeat(3, lambda i: accumulated(i, **fields), built()))

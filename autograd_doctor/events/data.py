@@ -11,9 +11,10 @@ from autograd_doctor.findings import Location
 class BatchRepeated(Event, frozen=True):
     """One training step after the other saw the same samples, to the bit, although they were fetched anew.
 
-    how: each step took the first batch of a new pass over a loader, or the same slice of a tensor. location: where the
-    pass began, or the module was called. name: of the loader or the module. steps: in how many so far, from `since` on.
-    samples: in the batch. of: in all. rest_used: a module was called with other rows of the tensor, or may have been.
+    how: each step took the first batch of a new pass over a loader, or the same slice, or rows, of a tensor. location:
+    where the pass began, the rows were taken or the module was called. name: of the loader or the module. steps: in how
+    many so far, from `since` on. samples: in the batch. of: in all. rest_used: a module was called with other rows of
+    the tensor, or may have been, or with other data beside them.
     """
 
     how: Literal["new pass", "same slice"]

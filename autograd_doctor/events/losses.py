@@ -494,9 +494,9 @@ class OutputMoved(Event, frozen=True):
 class LossSignSeen(Event, frozen=True):
     """The sign with which a backward went down, or up, something that is never below zero.
 
-    negated: what is minimised is its negative, up to constants and positive weights. operation, bounded_at: what made
-    it. is_loss: that is a loss function of torch. negated_at: where its sign was changed last. maximises: the optimizer
-    that holds the parameters and climbs. Told when it is new for a line.
+    negated: what is minimised is its negative, up to constants, positive weights and what is made of parameters alone.
+    operation, bounded_at: what made it. is_loss: that is a loss function of torch. negated_at: where its sign was
+    changed last. maximises: the optimizer that holds the parameters and climbs. Told when it is new for a line.
     """
 
     backward: int
@@ -507,3 +507,16 @@ class LossSignSeen(Event, frozen=True):
     bounded_at: Location | None = None
     negated_at: Location | None = None
     maximises: int | None = None
+
+
+class ObjectiveMinimised(Event, frozen=True):
+    """A loss holds the lower of a ratio times data and the same of a ratio that is kept near 1, and goes down with it.
+
+    higher: it is the higher one, with a minus. location: where one of the two is chosen. backward_at: where the loss
+    went backward.
+    """
+
+    backward: int
+    location: Location | None
+    higher: bool
+    backward_at: Location | None

@@ -99,7 +99,7 @@ class BackwardRan(Event, frozen=True):
     reaches_back: how many earlier steps the graph goes back to, with the line of the oldest operation crossed into.
     reused: backwards that had already run through part of the graph.
     contains: those of them whose root lies in this graph, so that their whole loss went backward once more.
-    reduction: how the operation that made the root reduced its elements, where its node tells.
+    divisor: by how much the means were divided of which the root is the sum, 0 where it is something else.
     """
 
     backward: int
@@ -129,7 +129,7 @@ class BackwardRan(Event, frozen=True):
     carried_by: str = ""
     reused: list[int] = []
     contains: list[int] = []
-    reduction: Literal["", "mean", "sum"] = ""
+    divisor: float = 0.0
     error: str = ""
 
 

@@ -382,17 +382,6 @@ def _told_by(norm: float, largest: float) -> float:
     return sys.float_info.max if math.isinf(norm) and math.isfinite(largest) else norm
 
 
-def reduction_of(root: torch.Tensor) -> Literal["", "mean", "sum"]:
-    """How the operation that made a loss reduced its elements; the loss functions of torch store 0, 1 or 2."""
-    node: Node = node_of(root)
-    if node is None:
-        return ""
-    if node_name(node) in ("MeanBackward", "SumBackward"):
-        return "mean" if node_name(node) == "MeanBackward" else "sum"
-    stored = getattr(node, "_saved_reduction", 0)
-    return {1: "mean", 2: "sum"}.get(stored, "")  # type: ignore[return-value]
-
-
 def node_name(node: Node) -> str:
     return str(node.name()).removeprefix("torch::autograd::").rstrip("0123456789")
 

@@ -49,7 +49,7 @@ def test_what_a_backward_reached_and_wrote():
         assert (event.root.operation, event.root.shape) == ("sum", [])
         assert event.root.made_at is not None
         assert event.location is not None
-        assert (event.nodes, event.reduction, event.zeroings) == (3, "sum", [])
+        assert (event.nodes, event.divisor, event.zeroings) == (3, 0.0, [])
         assert (event.retain_graph, event.create_graph, event.inputs) == (False, False, 0)
         assert (event.reaches_back, event.reused, event.contains, event.carried_by) == (0, [], [], "")
         assert run.find(Course).last_loss == 4.0

@@ -100,6 +100,58 @@ def test_slices_in_another_shape():
         assert told(run) == [("same slice", 9, 40, 400, False)]
 
 
+def picked(run: Invented, x: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    """Rows of it, the choice of which was seen."""
+    return run.operated("__getitem__", x[rows], x, rows)
+
+
+def test_rows_of_the_same_indices():
+    with inventing(Batches) as run:
+        model, x = nn.Linear(2, 1), torch.rand(40, 2)
+        for step in range(9):
+            rows = torch.tensor([30, 4, 17])
+            trained(run, model, x[rows] if step in (3, 5) else picked(run, x, rows))
+        assert told(run) == [("same slice", 9, 3, 40, False)]
+
+
+@pytest.mark.parametrize("case", ["others of them", "others in light steps", "others are evaluated", "a slice of it"])
+def test_rows_that_are_right(case):
+    with inventing(Batches) as run:
+        model, x, rows = nn.Linear(2, 1), torch.rand(40, 2), torch.tensor([30, 4, 17])
+        for step in range(12):
+            others = rows + (step == 10)
+            trained(run, model, x[others] if case == "others in light steps" else picked(run, x, rows))
+            if case == "others of them":
+                trained(run, model, picked(run, x, others))
+            if case in ("others are evaluated", "a slice of it"):
+                with torch.no_grad(), run.calling(model, x[:3] if "slice" in case else x[others], grad_enabled=False):
+                    pass
+        assert all(rest for *_, rest in told(run))
+
+
+def test_what_another_module_is_given_beside_it_varies():
+    with inventing(Batches) as run:
+        places, words, table = nn.Linear(2, 1), nn.Linear(2, 1), torch.rand(200, 2)
+        x = torch.rand(400, 2)
+        for step in range(9):
+            with run.calling(places, table[:8]):
+                pass
+            trained(run, words, x[8 * step : 8 * step + 8])
+        assert [rest for *_, rest in told(run)] == [True]
+
+
+def test_places_beside_the_batches_of_a_loader():
+    with inventing(Batches) as run:
+        places, words, table, data = nn.Linear(2, 1), nn.Linear(1, 1), torch.rand(200, 2), loader()
+        for _ in range(9):
+            batch = torch.rand(4, 1)
+            drawn(run, data, batch)
+            with run.calling(places, table[:8]):
+                pass
+            trained(run, words, batch)
+        assert [rest for how, *_, rest in told(run) if how == "same slice"] == [True]
+
+
 @pytest.mark.parametrize("case", ["nothing else", "a view of it", "its rows in light steps"])
 def test_what_may_be_the_rest(case):
     with inventing(Batches) as run:

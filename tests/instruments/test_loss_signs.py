@@ -77,6 +77,24 @@ def test_of_other_losses_nothing_is_said(loss: Loss) -> None:
     assert told(loss) == []
 
 
+WEIGHT = nn.Parameter(torch.ones(3))
+ANCHOR = torch.zeros(3)
+
+
+@pytest.mark.parametrize(
+    ("loss", "negated"),
+    [
+        pytest.param(lambda p, y: 0.1 * WEIGHT.square().sum() - functional.mse_loss(p, y), True, id="before the minus"),
+        pytest.param(lambda p, y: -functional.mse_loss(p, y) + sum([WEIGHT.abs().sum()]), True, id="after it"),
+        pytest.param(lambda p, y: functional.mse_loss(p, y) - WEIGHT.norm(), False, id="minus the penalty"),
+        pytest.param(lambda p, y: -functional.mse_loss(p, y) * WEIGHT.norm(), None, id="a factor"),
+        pytest.param(lambda p, y: -functional.mse_loss(p, y) + (WEIGHT - ANCHOR).norm(), None, id="held to others"),
+    ],
+)
+def test_a_penalty_on_weights_leaves_the_sign_to_the_term_that_sees_data(loss: Loss, negated: bool | None) -> None:
+    assert [event.negated for event in told(loss)] == ([] if negated is None else [negated])
+
+
 def test_an_optimizer_that_climbs_turns_the_sign() -> None:
     (up,) = told(lambda p, y: functional.mse_loss(p, y), maximize=True)
     (down,) = told(lambda p, y: -functional.mse_loss(p, y), maximize=True)

@@ -6,7 +6,7 @@ import sys
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import torch
 
@@ -58,15 +58,26 @@ class _Passes:
     told: int = 0
 
 
+class _Rows(NamedTuple):
+    """Rows of a tensor with which a module was called."""
+
+    number: int
+    low: int = 0
+    high: int = sys.maxsize
+    selection: int = 0
+
+
 @dataclass
 class _Slices:
     """The part of a tensor with which a line calls a module in each step.
 
-    key: of all data that it calls it with. last: the view itself, of the latest one.
+    own: what it holds. key: of all data that the module is called with. last: the part itself, of the latest one.
     """
 
     name: str
     part: Source
+    samples: int
+    own: int
     key: int
     last: weakref.ref[torch.Tensor]
     since: int
@@ -93,8 +104,9 @@ class Batches(Instrument):
         self._passes: dict[int, _Passes] = {}
         self._running: IdentityTable[_Passes] = IdentityTable()
         self._slices: dict[tuple[int, Place | None, int], _Slices] = {}
-        self._ranges: dict[int, set[tuple[int, int]]] = {}
+        self._rows: dict[int, set[_Rows]] = {}
         self._unknown = False
+        self._varies = False
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.loaders.began, self._pass_began)
@@ -178,27 +190,41 @@ class Batches(Instrument):
             for source in sources:
                 if source.kind == "drawn" and trains:
                     began.again |= self._trained(source.number)
-            part = self._sources.shown(tensor)
-            if part is None:
-                self._used(tensor, sources)
+            shown = self._sources.shown(tensor)
+            part = shown or self._chosen((began.module, began.where, position), tensor, sources)
+            if shown is not None:
+                self._put(shown.number, _rows_of(shown))
             else:
+                self._used(tensor, sources, is_known=part is not None)
+            self._varies |= trains and part is None and tensor.dim() > 0
+            if part is not None:
                 began.again = True
-                self._ranges.setdefault(part.number, set()).add((part.low, part.high))
                 if trains:
-                    self._called(began, position, tensors, part)
+                    self._called(began, position, tensors, part, len(tensor) if shown is None else part.high - part.low)
 
-    def _used(self, tensor: torch.Tensor, sources: Sequence[Source]) -> None:
-        """Rows taken by indices may be any, and so may be what comes from nowhere that is known."""
-        whole = None
+    def _chosen(
+        self, line: tuple[int, Place | None, int], tensor: torch.Tensor, sources: Sequence[Source]
+    ) -> Source | None:
+        """What was chosen by indices: told by the operation where that is seen, and in light steps by what it holds."""
+        if not tensor.dim():
+            return None
+        if sources:
+            return next((source for source in sources if source.kind == "chosen"), None)
+        before = self._slices.get(line)
+        return before.part if before is not None and before.own == self._held_by(tensor) else None
+
+    def _used(self, tensor: torch.Tensor, sources: Sequence[Source], *, is_known: bool) -> None:
+        """What comes from nowhere that is known may be any rows."""
         for source in sources:
-            base = self._sources.base_of(source.number)
-            rows = (source.low, source.high) if base == source.number else (0, sys.maxsize)
-            self._ranges.setdefault(base, set()).add(rows)
-        for each in (tensor, tensor._base):
-            whole = whole if each is None or whole is not None else self._sources.whole(each)
+            self._put(source.number, _rows_of(source))
+        wholes = (self._sources.whole(each) for each in (tensor, tensor._base) if each is not None)
+        whole = next((each for each in wholes if each is not None), None)
         if whole is not None:
-            self._ranges.setdefault(self._sources.base_of(whole), set()).add((0, sys.maxsize))
-        self._unknown |= not sources and whole is None and tensor.dim() > 0
+            self._put(whole, _Rows(self._sources.base_of(whole)))
+        self._unknown |= not (sources or is_known) and whole is None and tensor.dim() > 0
+
+    def _put(self, number: int, rows: _Rows) -> None:
+        self._rows.setdefault(self._sources.base_of(number), set()).add(rows)
 
     def _trained(self, loader: int) -> bool:
         """Whether later steps count as well."""
@@ -208,15 +234,19 @@ class Batches(Instrument):
         passes.trained.add(self._course.steps)
         return True
 
-    def _called(self, began: RootBegan, position: int, tensors: list[torch.Tensor], source: Source) -> None:
-        """A slice is the batch only where nothing else that the module is given differs from step to step."""
+    def _called(
+        self, began: RootBegan, position: int, tensors: list[torch.Tensor], source: Source, samples: int
+    ) -> None:
+        """A part is the batch only where modules are given nothing else, or the same in each step."""
         line = (began.module, began.where, position)
         known = self._slices.get(line)
         if known is not None and known.step == self._course.steps:
             return
-        tensor, held = tensors[position], [self._held_by(each) for each in tensors if each.dim()]
-        if None in held or len(self._slices) >= _MOST_LINES:
+        tensor, held = tensors[position], [self._held_by(each) if each.dim() else 0 for each in tensors]
+        own = held[position]
+        if own is None or None in held or len(self._slices) >= _MOST_LINES:
             return
+        self._varies |= known is not None and known.own != own
         key, step = hash(tuple(held)), self._course.steps
         is_same = known is not None and known.key == key and known.part.selection == source.selection
         if known is not None and is_same and known.last() is not tensor and known.part.number == source.number:
@@ -224,7 +254,7 @@ class Batches(Instrument):
             known.step, known.last = step, weakref.ref(tensor)
         else:
             name = self._modules.name_of(began.module)
-            self._slices[line] = _Slices(name, source, key, weakref.ref(tensor), step, step)
+            self._slices[line] = _Slices(name, source, samples, own, key, weakref.ref(tensor), step, step)
 
     def _held_by(self, tensor: torch.Tensor) -> int | None:
         """A number for what a tensor holds. On an accelerator, where that would be waited for in every step, it is the
@@ -240,7 +270,7 @@ class Batches(Instrument):
 
     def _tell_slices(self, slices: _Slices) -> None:
         part = slices.part
-        ranges = self._ranges[part.number]
+        rows = self._rows[self._sources.base_of(part.number)]
         where = next(where for (_, where, _), each in self._slices.items() if each is slices)
         self.emit(
             BatchRepeated(
@@ -250,8 +280,20 @@ class Batches(Instrument):
                 name=slices.name,
                 since=slices.since,
                 steps=slices.steps,
-                samples=part.high - part.low,
+                samples=slices.samples,
                 of=part.rows,
-                rest_used=self._unknown or any(low < part.low or high > part.high for low, high in ranges),
+                rest_used=self._unknown or self._varies or not all(_are_within(each, part) for each in rows),
             )
         )
+
+
+def _rows_of(source: Source) -> _Rows:
+    return _Rows(source.number, source.low, source.high, source.selection)
+
+
+def _are_within(rows: _Rows, part: Source) -> bool:
+    """Whether rows are among those of a slice, or the very ones that indices chose."""
+    if rows.number != part.number:
+        return False
+    is_slice = part.selection == hash((part.low, part.high))
+    return rows.selection == part.selection or (is_slice and part.low <= rows.low and rows.high <= part.high)

@@ -1,7 +1,8 @@
 """Losses that are never below zero, or the negative of one that is not, up to constants and positive weights.
 
 These are loss functions of torch, and sizes of differences between predictions and data. Other sizes may well be
-maximised, as the spread of a projection is.
+maximised, as the spread of a projection is. The sign is that of the term that sees data: what is computed of parameters
+alone, as a penalty on weights, may be added to it.
 """
 
 from __future__ import annotations
@@ -41,10 +42,11 @@ class _Bounded(NamedTuple):
 
 
 class _Before(Enum):
-    """What a loss is made of: differences between predictions and data, and log-probabilities of classes."""
+    """What a loss is made of: differences from data, log-probabilities of classes, and parameters alone."""
 
     RESIDUAL = auto()
     LOG_PROBABILITIES = auto()
+    PENALTY = auto()
 
 
 _Label = _Bounded | _Before
@@ -110,9 +112,17 @@ def _label(op: Op, known: Labels[_Label]) -> _Label | None:
     if before[:1] == [_Before.RESIDUAL] and (op.name in _SIZES or _is_even_power(op)):
         return _Bounded(False, op.called, op.location)
     bounded = [each for each in before if isinstance(each, _Bounded)]
-    if bounded and len(bounded) == len(before):
+    if bounded and len(bounded) + before.count(_Before.PENALTY) == len(before):
         return _carried(op, bounded, known)
-    return _Before.RESIDUAL if op.name == "sub" and _is_residual(op) else None
+    if op.name == "sub" and _is_residual(op):
+        return _Before.RESIDUAL
+    return _Before.PENALTY if _is_penalty(op, known) else None
+
+
+def _is_penalty(op: Op, known: Labels[_Label]) -> bool:
+    """Whether an operation takes parameters, or what was made of them alone, and no data."""
+    alone = all(known.get(value) is _Before.PENALTY for value in op.live)
+    return alone and all(value.is_parameter or value.count == 1 for value in op.plain)
 
 
 def _is_residual(op: Op) -> bool:
@@ -134,7 +144,7 @@ def _carried(op: Op, bounded: list[_Bounded], known: Labels[_Label]) -> _Bounded
         return _agreed(bounded)
     if op.name in _GROWING:
         return None if bounded[0].negated and op.name != "clamp" else bounded[0]
-    begins = op.operands[0] in known
+    begins = isinstance(known.get(op.operands[0]), _Bounded)
     if op.name in PRODUCTS:
         return _multiplied(op, bounded) if begins or op.name != "div" else None
     return _summed(op, bounded, begins=begins) if op.name in SUMS else None

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch.autograd.graph import Node
@@ -29,9 +29,9 @@ from autograd_doctor.reading.graph_walk import (
     GraphWalk,
     mark,
     non_finite_event,
-    reduction_of,
     zeroing_events,
 )
+from autograd_doctor.reading.means import divisor_of
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.provenance import Provenance, cut_here
 from autograd_doctor.reading.tensor_facts import describe, norms
@@ -60,7 +60,7 @@ class _Run:
     root: TensorFacts
     made: Provenance | None
     gradients: GradientWatch
-    reduction: Any
+    divisor: float
     inside_step: int | None
 
 
@@ -134,7 +134,7 @@ class BackwardRuns(Instrument):
         gradients = GradientWatch(walk, looking=self._guard.looking, made_of=self._tensors.get)
         optimizer = self._course.closure_of
         inside_step = self._optimizers.number(optimizer) if optimizer is not None else None
-        self._run = _Run(call, walk, locate(where), facts, made, gradients, reduction_of(root), inside_step)
+        self._run = _Run(call, walk, locate(where), facts, made, gradients, divisor_of(root), inside_step)
 
     def _name(self, root: torch.Tensor, where: Place | None) -> str:
         """What the program calls a root: a line that names a variable does so every time, one that does not never."""
@@ -201,7 +201,7 @@ class BackwardRuns(Instrument):
                 carried_by=_carrier(walk) if error or walk.crossing is not None else "",
                 reused=sorted(walk.reused),
                 contains=sorted(walk.contains),
-                reduction=run.reduction,
+                divisor=run.divisor,
                 error=error,
             )
         )

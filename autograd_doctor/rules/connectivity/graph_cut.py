@@ -8,13 +8,16 @@ from dataclasses import dataclass, field
 from autograd_doctor.events.run import RunEnded
 from autograd_doctor.events.steps import BackwardRan, Cut, ForwardRan, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt
+from autograd_doctor.events.tapes import TapeSealed
 from autograd_doctor.findings import Finding, Location, Related
-from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.connectivity import missed_by, seen_first
 from autograd_doctor.views.crash import lacks_graph
+from autograd_doctor.views.cut_states import CutState, cut_states
 from autograd_doctor.views.cuts import called, help_for
 from autograd_doctor.views.so_far import may_be_undone
+from autograd_doctor.views.tapes import Seen, seen_in_steps
 
 
 @dataclass
@@ -46,6 +49,12 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             _gather(trace, backward, taught - teaches.get(backward.backward, frozenset()), found)
     for one in found.values():
         yield _finding(trace, one)
+    told = set[frozenset[int]]()
+    for seen in seen_in_steps(trace, cut_states, tunables["steps"]):
+        parameters = frozenset(seen.found.parameters)
+        if parameters <= trace.optimized and parameters not in told:  # a cell may hand on two states
+            told.add(parameters)
+            yield _cut_state(trace, seen)
 
 
 def _parameters_stepped_after(trace: Trace) -> dict[int, frozenset[int]]:
@@ -139,6 +148,25 @@ def _finding(trace: Trace, one: _Found) -> Finding:
     )
 
 
+def _cut_state(trace: Trace, seen: Seen[CutState]) -> Finding:
+    """A warning: who learns online may want it, and would go backward at each step."""
+    parameters = seen.found.parameters
+    return RULE.finding(
+        f"the state of a window is cut after each of its {seen.found.steps} steps, and all of them go backward as one: "
+        f"{trace.parameter_names(parameters)} learn nothing of what is more than one step back",
+        subject=trace.parameter_name(parameters[0]),
+        location=seen.location,
+        severity="warning",
+        confidence="medium",
+        help="cut the state once for each window, before its first step; if it is to learn from single steps, go "
+        "backward at each of them, which keeps one graph at a time",
+        evidence={"steps_of_the_window": seen.found.steps, "number_of_parameters": len(parameters)},
+        step_first=seen.step + 1,
+        step_count=seen.steps,
+        parameters=parameters,
+    )
+
+
 def bad() -> None:
     import torch
     from torch import nn
@@ -199,6 +227,24 @@ def bad_data() -> None:
     for _ in range(8):
         optimizer.zero_grad()
         nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+
+
+def bad_state() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    cell, head = nn.GRUCell(4, 16), nn.Linear(16, 4)
+    optimizer = torch.optim.Adam([*cell.parameters(), *head.parameters()], lr=0.01)
+    for _ in range(10):
+        heard = torch.randint(4, (12, 32))
+        state, loss = torch.zeros(32, 16), torch.zeros(())
+        for now, before in zip(heard[2:], heard, strict=False):
+            state = cell(nn.functional.one_hot(now, 4).float(), state.detach())  # <- AD202
+            loss = loss + nn.functional.cross_entropy(head(state), before)
+        optimizer.zero_grad()
+        loss.backward()
         optimizer.step()
 
 
@@ -267,7 +313,8 @@ RULE = Rule(
     severity="error",
     title="an operation cut parameters off from the loss",
     observes="Parameters of an optimizer whose values flow into the loss while no backward of the run reaches them, "
-    "and the operation that dropped their graph. Rounding counts as one: it keeps the graph, with gradients of zero.",
+    "and the operation that dropped their graph. Rounding counts as one: it keeps the graph, with gradients of zero. "
+    "Or the state of a window of steps, cut after each of them, while the loss of all goes backward as one.",
     why="The loss falls a little, because what lies behind the cut still learns, and the parameters before it stay as "
     "they were initialised. Nothing crashes unless everything was cut.",
     fix="Keep the computation in the graph: remove `detach` or `.data`, stay with tensors instead of numbers and NumPy "
@@ -275,9 +322,10 @@ RULE = Rule(
     fine="A stop-gradient that leaves every optimized parameter another path is how BYOL, VQ-VAE, TD learning, GANs "
     "and truncated backpropagation work, and is not reported. Neither are parameters that no optimizer holds. What a "
     "condition leads to, as in a warm-up, is a warning until the program has ended.",
-    needs=(BackwardRan, OptimizerBuilt, OptimizerStepped, ForwardRan, RunEnded),
+    needs=(BackwardRan, OptimizerBuilt, OptimizerStepped, ForwardRan, RunEnded, TapeSealed),
     examine=examine,
-    bad=(bad, bad_generator, bad_data),
+    bad=(bad, bad_generator, bad_data, bad_state),
     good=(good, good_byol, good_straight_through),
+    tunables={"steps": Tunable(2, "fewest steps whose state was cut in each of its times", MORE_THAN_ONCE)},
     folds=("AD410", "AD203", "AD103", "AD104", "AD111", "AD506", "AD599", "AD116", "AD216", "AD217"),
 )

@@ -1,10 +1,12 @@
-"""AD114: a step sums the gradients of several micro-batches whose losses are means that were not divided."""
+"""AD114: a step sums the gradients of several micro-batches whose losses are means not divided by their number."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import mode
 
-from autograd_doctor.events.steps import BackwardRan, OptimizerStepped
+from autograd_doctor.events.steps import BackwardRan, BatchDrawn, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
@@ -12,43 +14,58 @@ from autograd_doctor.trace import Trace
 from autograd_doctor.views.step_cycle import called, ordinal, related, same_objective, share, steps_by_optimizer
 
 
+@dataclass(frozen=True)
+class _Sum:
+    """The backwards of one objective that a step uses together, each on means, divided by the same number.
+
+    used: how many backwards the step uses in all: where other objectives are among them, that may be the number.
+    """
+
+    step: OptimizerStepped
+    backwards: list[BackwardRan]
+    used: int
+
+    @property
+    def divisor(self) -> float:
+        return self.backwards[0].divisor
+
+
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
+    lengths = {drawn.length for drawn in trace.of(BatchDrawn)}
     for optimizer, steps in steps_by_optimizer(trace).items():
-        summed = [(step, backwards) for step in steps if len(backwards := _summed(trace, step)) > 1]
+        sums = [each for step in steps if (each := _sum(trace, step)) is not None]
+        numbers = lengths | {number for each in sums for number in (len(each.backwards), each.used)}
+        summed = [each for each in sums if each.divisor == 1 or each.divisor not in numbers]
         if len(summed) >= tunables["minimum_repeats"]:
             yield _finding(trace, optimizer, summed, len(steps))
 
 
-def _summed(trace: Trace, step: OptimizerStepped) -> list[BackwardRan]:
-    """The backwards of one objective that the step uses together, if each ran on a mean as it came.
-
-    A loss that was divided, weighted or added to others was not made by the operation that took the mean.
-    """
+def _sum(trace: Trace, step: OptimizerStepped) -> _Sum | None:
     if step.in_closure:
-        return []
+        return None
     histories = [use.backwards for use in step.uses if len(use.backwards) > 1 and not use.consumed and not use.altered]
     history = max(histories, key=len, default=[])
     ran = [trace.backwards[number] for number in history if number in trace.backwards]
     alike = [one for one in ran if same_objective(trace, one.backward, ran[-1].backward)]
-    independent = not any(one.reused for one in alike)
-    return alike if independent and all(one.reduction == "mean" for one in alike) else []
+    divisors = {one.divisor for one in alike}
+    independent = len(alike) > 1 and not any(one.reused for one in alike)
+    return _Sum(step, alike, len(history)) if independent and len(divisors) == 1 and 0.0 not in divisors else None
 
 
-def _finding(
-    trace: Trace, optimizer: int | None, summed: list[tuple[OptimizerStepped, list[BackwardRan]]], total: int
-) -> Finding:
-    step, backwards = summed[0]
-    counts = sorted({len(used) for _, used in summed})
-    count = counts[-1]
-    spread = f"{count}" if len(counts) == 1 else f"{counts[0]} to {count}"
+def _finding(trace: Trace, optimizer: int | None, summed: list[_Sum], total: int) -> Finding:
+    step, backwards, divisor = summed[0].step, summed[0].backwards, summed[0].divisor
+    counts = sorted(len(each.backwards) for each in summed)
+    count = mode(counts)
+    spread = f"{count}" if len({*counts}) == 1 else f"{counts[0]} to {counts[-1]}"
+    divided = f" that was divided by {divisor:g}" if divisor != 1 else ""
     return RULE.finding(
-        f"{called(trace, optimizer)} stepped on the sum of {spread} backwards, each of a mean over its micro-batch, in "
-        f"{share(len(summed), total)}: the gradient is {count} times that of one batch",
+        f"{called(trace, optimizer)} stepped on the sum of {spread} backwards, each of a mean over its micro-batch"
+        f"{divided}, in {share(len(summed), total)}: the gradient is {count / divisor:.3g} times that of one batch",
         subject=trace.optimizer_name(optimizer),
         location=backwards[0].location,
         help=f"divide the loss by {count} before `backward()`, or choose the learning rate for the sum",
         confidence="medium",
-        evidence={"micro_batches": count, "steps": len(summed)},
+        evidence={"micro_batches": count, "divisor": divisor, "steps": len(summed)},
         related=related(("the sum is used by this step", step.location)),
         step_first=ordinal(step),
         step_count=len(summed),
@@ -124,13 +141,15 @@ RULE = Rule(
     severity="info",
     title="gradients of several micro-batches are summed, not averaged",
     observes=(
-        "Steps that use the gradients of several backwards of one loss, where the node behind each loss is a mean: it "
-        "was not divided by their number."
+        "Steps that use the gradients of several backwards of one loss, where the nodes behind each loss are those of "
+        "a mean, or of a sum of means: as it is, or divided by another number than theirs."
     ),
-    why="The gradient, and with it the effective learning rate, is N times what a single batch would give.",
+    why="The gradient, and with it the effective learning rate, is N times what a single batch would give, or another "
+    "multiple of it.",
     fix="Divide each loss by the number of micro-batches, or by the number of tokens in all of them.",
-    fine="Sums over samples, losses that were divided or weighted, a loop of one micro-batch, closures.",
-    needs=(BackwardRan, OptimizerBuilt, OptimizerStepped),
+    fine="Sums over samples, losses that were weighted, or divided by the number of micro-batches, a loop of one "
+    "micro-batch, closures.",
+    needs=(BackwardRan, BatchDrawn, OptimizerBuilt, OptimizerStepped),
     examine=examine,
     bad=(bad,),
     good=(good, good_summed_and_normalised_by_tokens, good_sum_of_squares),

@@ -22,8 +22,13 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         if event.how == "new pass":
             if not _goes_on_elsewhere(trace, event):
                 yield _new_pass(trace, event)
-        elif has_ended(trace) and not event.rest_used and event.samples <= tunables["share_of_rows"] * event.of:
-            yield _same_slice(event)
+        elif not event.rest_used and event.samples <= event.of * tunables[_share(trace)]:
+            yield _same_slice(trace, event)
+
+
+def _share(trace: Trace) -> str:
+    """Before the program has ended the rest may still come, and more likely where much of it is in use already."""
+    return "share_of_rows" if has_ended(trace) else "share_so_far"
 
 
 def _goes_on_elsewhere(trace: Trace, event: BatchRepeated) -> bool:
@@ -48,16 +53,17 @@ def _new_pass(trace: Trace, event: BatchRepeated) -> Finding:
     )
 
 
-def _same_slice(event: BatchRepeated) -> Finding:
+def _same_slice(trace: Trace, event: BatchRepeated) -> Finding:
+    until = "until its end" if has_ended(trace) else "so far"
     return RULE.finding(
         f"`{event.name}` was trained on the same {plural(event.samples, 'row')} of {event.of:,} in each of "
-        f"{plural(event.steps, 'step')} that were recorded, sliced anew each time; the program used no "
-        "others until its end",
+        f"{plural(event.steps, 'step')} that were recorded, taken anew each time; the program used no others {until}",
         subject=event.name,
         location=event.location,
         severity="warning",
         confidence="medium",
-        help="let the bounds of the slice go on with the steps, or draw the rows at random",
+        so_far=not has_ended(trace),
+        help="let the bounds of the slice, or the indices, go on with the steps, or draw the rows at random",
         evidence=_evidence(event),
         step_first=event.since + 1,
         step_count=event.steps,
@@ -205,7 +211,8 @@ RULE = Rule(
     severity="error",
     title="every training step saw the same batch, though there is more data",
     observes="Training steps that each begin a new pass over a loader and draw its first batch, the same to the bit; "
-    "or that call a module with the same slice of a tensor, taken anew, while its other rows are never used.",
+    "or that call a module with the same slice of a tensor, or rows of the same indices, taken anew, while its other "
+    "rows are never used.",
     why="The model sees a handful of samples, learns them by heart, and its loss on them looks splendid.",
     fix="Go on with a pass instead of beginning a new one, and let indices advance.",
     fine="One batch that is fetched once, a data set of one batch, full-batch training, passes that shuffle, and "
@@ -227,6 +234,11 @@ RULE = Rule(
             0.5,
             "largest share of the rows that the slice may have",
             "chosen: more than half of them is what people hold out a validation set from",
+        ),
+        "share_so_far": Tunable(
+            0.2,
+            "largest share of the rows that were used so far, for an info in a run that was left before its end",
+            "chosen: an epoch that has come far has used more",
         ),
     },
     about="data",

@@ -6,23 +6,33 @@ from collections.abc import Iterator
 
 from autograd_doctor.events.losses import LossComputed
 from autograd_doctor.events.steps import BackwardRan
-from autograd_doctor.findings import Finding
+from autograd_doctor.events.tapes import TapeSealed
+from autograd_doctor.findings import Finding, Location
+from autograd_doctor.operations import REARRANGEMENTS
 from autograd_doctor.rules import Rule, Tunables
+from autograd_doctor.tape import Tape, Value
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.losses import are_log_probabilities, are_probabilities, elsewhere, faulty_losses, named
 
 _BINARY = ("binary_cross_entropy", "binary_cross_entropy_with_logits")
+_SHAPED = REARRANGEMENTS | {"clamp", "sigmoid", "softmax"}
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    for events in faulty_losses(trace, *_BINARY, "cross_entropy", "kl_div", "poisson_nll_loss", where=_are_swapped):
+    lines = [set(_with_data_first(tape)) for tape in trace.tapes]
+    data_first = set[Location | None]().union(*lines)
+
+    def are_swapped(event: LossComputed) -> bool:
+        return _are_swapped(event) or (event.location in data_first and _are_soft_labels(event))
+
+    for events in faulty_losses(trace, *_BINARY, "cross_entropy", "kl_div", "poisson_nll_loss", where=are_swapped):
         yield _finding(events)
 
 
 def _are_swapped(event: LossComputed) -> bool:
     """Whether what cannot be a prediction of this loss has no graph, and what is taken for the target has one."""
-    prediction, target = event.prediction, event.target
-    if prediction.facts.requires_grad or not target.facts.requires_grad:
+    prediction = event.prediction
+    if not _only_target_learns(event):
         return False
     if event.operation in _BINARY:
         return prediction.binary
@@ -31,6 +41,34 @@ def _are_swapped(event: LossComputed) -> bool:
     if event.operation == "kl_div":
         return are_probabilities(prediction) and not event.log_target
     return not are_log_probabilities(prediction) and _are_counts(event)
+
+
+def _only_target_learns(event: LossComputed) -> bool:
+    return event.target.facts.requires_grad and not event.prediction.facts.requires_grad
+
+
+def _with_data_first(tape: Tape) -> Iterator[Location | None]:
+    """Lines at which data stand in the place of the prediction, and what is in that of the target enters nothing else.
+
+    An entropy beside it, or the same loss the other way round, would give it a lowest value between the ends.
+    """
+    for op in tape.named(*_BINARY):
+        prediction, target = op.values[:2]
+        if not (prediction.learns or prediction.values) and target.learns and _enters_nothing_else(target):
+            yield op.location
+
+
+def _enters_nothing_else(value: Value) -> bool:
+    """Nor does what it was before it was brought between 0 and 1."""
+    while len(value.uses) == 1 and value.by is not None and value.by.name in _SHAPED and value.by.values:
+        value = value.by.values[0]
+    return len(value.uses) == 1
+
+
+def _are_soft_labels(event: LossComputed) -> bool:
+    """Whether the place of the prediction holds probabilities that are not all one, as a prior may be."""
+    low, high = event.prediction.facts.low, event.prediction.facts.high
+    return _only_target_learns(event) and low is not None and high is not None and 0 <= low < high <= 1
 
 
 def _are_counts(event: LossComputed) -> bool:
@@ -62,7 +100,10 @@ def _finding(events: list[LossComputed]) -> Finding:
 def _kind(event: LossComputed) -> str:
     if event.prediction.binary:
         return "zeros and ones"
-    return "probabilities that sum to one" if are_probabilities(event.prediction) else "whole numbers"
+    if are_probabilities(event.prediction):
+        return "probabilities that sum to one"
+    facts = event.prediction.facts
+    return f"data from {facts.low:.3g} to {facts.high:.3g}" if event.operation in _BINARY else "whole numbers"
 
 
 def bad() -> None:
@@ -166,13 +207,15 @@ RULE = Rule(
     title="prediction and target of a loss are exchanged",
     observes="Of a loss that is not symmetric, the argument taken for the target has a gradient to what is trained, "
     "the one taken for the prediction has none and holds what only targets hold: zeros and ones, probabilities where "
-    "scores or log-probabilities are taken, counts.",
+    "scores or log-probabilities are taken, counts; or it is data between 0 and 1, and nothing else is computed from "
+    "the other one, so that the loss falls with it in a straight line.",
     why="The loss is another function then: its logarithm, or softmax, is taken of the labels, and the prediction only "
     "enters as a weight, so that it is pushed to an end and never to the labels.",
     fix="The prediction comes first, the target second.",
-    fine="Symmetric losses such as `mse_loss`, gradients through both sides, and divergences the other way round "
-    "between what are log-probabilities and probabilities indeed.",
-    needs=(BackwardRan, LossComputed),
+    fine="Symmetric losses such as `mse_loss`, gradients through both sides, divergences the other way round between "
+    "what are log-probabilities and probabilities indeed, a cross entropy to data beside an entropy or beside the same "
+    "loss the right way round, and a constant prior.",
+    needs=(BackwardRan, LossComputed, TapeSealed),
     examine=examine,
     bad=(bad, bad_one_hot, bad_divergence),
     good=(good, good_either_way),

@@ -7,14 +7,15 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean
 
 from autograd_doctor.events.data import TargetsSeen
-from autograd_doctor.events.losses import LossSignSeen
+from autograd_doctor.events.losses import LossSignSeen, ObjectiveMinimised
 from autograd_doctor.events.steps import BackwardRan, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt, ParameterSeen
 from autograd_doctor.findings import Finding, Location
-from autograd_doctor.rules import Rule, Tunable, Tunables
+from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.curves import Course, is_contested
-from autograd_doctor.views.lines import beside
+from autograd_doctor.views.lines import beside, in_several_steps
+from autograd_doctor.views.losses import elsewhere, trains
 from autograd_doctor.wording import plural
 
 
@@ -33,6 +34,9 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             chance = _chance(trace, events[0])
             knows = chance if chance is not None and abs(course[0][1]) < tunables["known"] * chance else None
             yield _finding(trace, events[0], course, sorted(taught & trace.optimized), knows)
+    lower = [event for event in trace.of(ObjectiveMinimised) if trains(trace, event.backward)]
+    for found in in_several_steps(trace, lower, lambda event: event.location, tunables["minimum_bounds"]):
+        yield _objective(found)
 
 
 def _climbs(events: Sequence[LossSignSeen]) -> bool:
@@ -87,6 +91,28 @@ def _finding(trace: Trace, event: LossSignSeen, course: Course, parameters: list
     )
 
 
+def _objective(events: list[ObjectiveMinimised]) -> Finding:
+    """A warning: with a cost for an advantage the direction may be meant, and only what is clipped is wrong."""
+    first = events[0]
+    which, sign, harm = "lower", "plus", "what was worth more is made less likely, and the clip holds nothing back"
+    if first.higher:
+        which, sign, harm = "higher", "minus", "the clip holds nothing back where it should"
+    return RULE.finding(
+        f"the {which} of a ratio times its weights, and of the clipped ratio times the same, goes into the loss with a "
+        f"{sign}: {harm}",
+        subject="objective",
+        location=first.location,
+        severity="warning",
+        confidence="medium",
+        help="`loss = -torch.min(ratio * advantage, clipped * advantage).mean()`; of costs, which are to go down, the "
+        "higher of the two is added",
+        evidence={"steps": len(events)},
+        related=elsewhere("the loss goes backward here", first.backward_at, first.location),
+        step_first=first.step + 1,
+        step_count=len(events),
+    )
+
+
 def bad() -> None:
     import torch
     from torch import nn
@@ -115,6 +141,29 @@ def bad_climbing() -> None:
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+
+
+def bad_objective() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    policy = nn.Sequential(nn.Linear(3, 16), nn.Tanh(), nn.Linear(16, 3))
+    optimizer = torch.optim.Adam(policy.parameters(), lr=0.01)
+    for _ in range(6):
+        states = torch.randn(64, 3)
+        with torch.no_grad():
+            before = torch.distributions.Categorical(logits=policy(states))
+            actions = before.sample()
+        gained = (actions == states.argmax(1)).float()
+        for _ in range(2):
+            now = torch.distributions.Categorical(logits=policy(states))
+            ratio = (now.log_prob(actions) - before.log_prob(actions)).exp()
+            weights = gained - gained.mean()
+            loss = torch.min(ratio * weights, ratio.clamp(0.8, 1.2) * weights).mean()  # <- AD609
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
 
 
 def good() -> None:
@@ -175,16 +224,20 @@ RULE = Rule(
     severity="error",
     title="a loss is maximised",
     observes="The root of a backward was the negative of a loss function of torch, or of the size of differences from "
-    "data, up to constants and positive weights, or its optimizer climbs. The value fell as long as the run lasted, "
-    "without slowing down, and nothing else taught the parameters.",
+    "data, up to constants, positive weights and penalties on parameters alone, or its optimizer climbs. The value "
+    "fell as long as the run lasted, without slowing down, and nothing else taught the parameters. Or the lower of a "
+    "ratio times data and the same of a ratio kept near 1, which bounds a gain from below, was a term of the loss.",
     why="There is no lowest value to come to: the model is driven away from its targets, further in each step.",
     fix="Take the minus away, or `maximize=True` out of the optimizer.",
     fine="Log-likelihoods, policy gradients, critics and similarities, whose negatives have a lowest value or are no "
-    "such loss; adversaries, which something else holds back. A model that begins far below the loss of guessing may "
-    "be meant to forget: that is a warning.",
-    needs=(BackwardRan, LossSignSeen, OptimizerBuilt, OptimizerStepped, ParameterSeen, TargetsSeen),
+    "such loss; adversaries, which something else holds back; costs, of which the higher of two is a term. A model "
+    "that begins far below the loss of guessing may be meant to forget: that is a warning.",
+    needs=(
+        *(BackwardRan, LossSignSeen, ObjectiveMinimised, OptimizerBuilt, OptimizerStepped, ParameterSeen),
+        TargetsSeen,
+    ),
     examine=examine,
-    bad=(bad, bad_climbing),
+    bad=(bad, bad_climbing, bad_objective),
     good=(good, good_variance, good_adversary),
     tunables={
         "minimum_steps": Tunable(
@@ -195,6 +248,7 @@ RULE = Rule(
             "share of its first slope that the loss still falls with at the end",
             "chosen: what comes near a limit has slowed down to less",
         ),
+        "minimum_bounds": Tunable(2, "fewest steps with such an objective", MORE_THAN_ONCE),
         "known": Tunable(
             0.5,
             "share of the loss of a model that guesses, below which the first loss shows that this one knew its data",

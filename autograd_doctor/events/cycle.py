@@ -114,6 +114,16 @@ class ScheduleLeftBehind(Event, frozen=True):
     made_at: Location | None
 
 
+class StateUnused(Event, frozen=True):
+    """An optimizer without a state took its first step while another one, `loaded`, held a state that it had been given
+    at `loaded_at`, and had not stepped since.
+    """
+
+    optimizer: int
+    loaded: int
+    loaded_at: Location | None
+
+
 class SchedulerIdle(Event, frozen=True):
     """A learning-rate scheduler was built, at this line, and neither it nor one that holds it stepped until the end."""
 

@@ -124,6 +124,19 @@ class StateUnused(Event, frozen=True):
     loaded_at: Location | None
 
 
+class StateRenewed(Event, frozen=True):
+    """A step of an optimizer of the program's own was looked at, which had kept something from the one before.
+
+    parameters: those of which an entry of its state held nothing afterwards but the newest gradient, or its square,
+    times 1 - a decay of its group; none where all held more. location: of the step.
+    """
+
+    optimizer: int
+    parameters: list[int]
+    entries: list[str]
+    location: Location | None
+
+
 class SchedulerIdle(Event, frozen=True):
     """A learning-rate scheduler was built, at this line, and neither it nor one that holds it stepped until the end."""
 

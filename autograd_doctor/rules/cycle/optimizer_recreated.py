@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from autograd_doctor.events.cycle import StateUnused
+from autograd_doctor.events.cycle import StateRenewed, StateUnused
 from autograd_doctor.events.run import LightStepsCounted
 from autograd_doctor.events.steps import BatchDrawn, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt
@@ -33,6 +33,18 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         if trace.optimizers[event.optimizer].location not in reported and _is_replaced(trace, event):
             reported.add(trace.optimizers[event.optimizer].location)
             yield _replaced(trace, event)
+    for events in _renewed_in_each_step(trace, tunables["renewed_steps"]):
+        yield _renewed(trace, events)
+
+
+def _renewed_in_each_step(trace: Trace, fewest: float) -> Iterator[list[StateRenewed]]:
+    """Of each optimizer the looks at its state, if it was made anew in all of them."""
+    by_optimizer: dict[int, list[StateRenewed]] = {}
+    for event in trace.of(StateRenewed):
+        by_optimizer.setdefault(event.optimizer, []).append(event)
+    for events in by_optimizer.values():
+        if len(events) >= fewest and set.intersection(*(set(event.parameters) for event in events)):
+            yield events
 
 
 def _starts_over(trace: Trace, builds: list[OptimizerBuilt]) -> bool:
@@ -119,6 +131,23 @@ def _replaced(trace: Trace, event: StateUnused) -> Finding:
         step_first=ordinal(event),
         step_count=steps,
         parameters=parameters,
+    )
+
+
+def _renewed(trace: Trace, events: list[StateRenewed]) -> Finding:
+    first, entries = events[0], ", ".join(f"`{entry}`" for entry in events[0].entries)
+    always = sorted(set.intersection(*(set(event.parameters) for event in events)))
+    name = trace.optimizer_name(first.optimizer)
+    return RULE.finding(
+        f"after each step of `{name}`, {entries} of {trace.parameter_names(always)} holds nothing but its gradient, in "
+        f"all {len(events)} steps that were looked at: what was there before is lost each time",
+        subject=name,
+        location=first.location,
+        help="make the buffer once, where the state has none yet: `if not self.state[p]: ...`",
+        evidence={"entries": first.entries, "parameters": len(always), "steps": len(events)},
+        step_first=ordinal(first),
+        step_count=len(events),
+        parameters=always,
     )
 
 
@@ -272,7 +301,9 @@ RULE = Rule(
     observes=(
         "Optimizers built at one line, over the same parameters with the same settings, each stepped only a few times "
         "(or for one pass over a loader) before the next one took its place. And optimizers that were given a state "
-        "and never step, while a new one with the same settings steps the same parameters from none."
+        "and never step, while a new one with the same settings steps the same parameters from none. "
+        "And averages in the state of the program's own optimizers, which after each step hold nothing but its "
+        "gradient, times 1 - decay."
     ),
     why=(
         "Momentum and second moments start from zero each time. Adam's first steps move every weight by the full "
@@ -284,14 +315,14 @@ RULE = Rule(
         "Building it once per phase or fold, over other parameters or with other settings, in the inner loop of "
         "meta-learning or a federated client (over a copy, or over weights put in place for it), and plain gradient "
         "descent, which has no state to lose. A state that was loaded beside an optimizer of another kind or with "
-        "other settings, as for a stage that tunes."
+        "other settings, as for a stage that tunes. States that are no averages, as the gradient of the last step."
     ),
-    needs=(BatchDrawn, LightStepsCounted, OptimizerBuilt, OptimizerStepped, StateUnused),
+    needs=(BatchDrawn, LightStepsCounted, OptimizerBuilt, OptimizerStepped, StateRenewed, StateUnused),
     examine=examine,
     bad=(bad, bad_every_epoch, bad_after_its_state_was_loaded),
     good=(good, good_once_per_phase_and_fold, good_inner_loop, good_reptile),
     # Adam forgets half of its first moment in 7 steps: below 12 it never gets going.
-    tunables={"minimum_rebuilds": 2, "longest_life": 12, "many_rebuilds": 6, "longest_of_many": 50},
+    tunables={"minimum_rebuilds": 2, "longest_life": 12, "many_rebuilds": 6, "longest_of_many": 50, "renewed_steps": 3},
     folds=("AD108",),
     about="loop",
 )

@@ -155,3 +155,18 @@ class AverageWeighed(Event, frozen=True):
     parameters: list[int]
     own: float
     new: float
+
+
+class TrainedAveraged(Event, frozen=True):
+    """A step put a weighted sum into what an optimizer holds: of itself, and of a parameter that none holds.
+
+    own, new: the weights of what it was, and of the other one. parameters, towards: the two sides of all such sums of
+    the line. moved: those of `towards` that had other values than when this was seen first.
+    """
+
+    location: Location | None
+    parameters: list[int]
+    towards: list[int]
+    moved: list[int]
+    own: float
+    new: float

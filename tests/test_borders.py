@@ -211,7 +211,7 @@ ONE_NOTION = {
     "signals instruments": "checkpoints clipping flags grad_modes hooks loaders modules optimizers schedulers seeds",
     # How something is read, and who reads it.
     "reading instruments": "axes functional_modes layers memory padding",
-    "reading signals": "distributions",
+    "reading signals": "custom_functions distributions",
     # What is stated, and what rules and pages see of it.
     "events views": "connectivity losses",
     "instruments views": "learning loss_terms targets",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 from traces import at, built, examined, forward, in_order, module, seen, stepped
 
+from autograd_doctor.events.connectivity import ReferenceCompared
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.lifetime import HooksCounted
 from autograd_doctor.events.subjects import ParameterGroup, ParametersAdded
@@ -100,3 +101,25 @@ def test_hooks_that_one_line_adds_again_and_again() -> None:
     assert finding.location == at(7)
     assert not counted(7, 8, 9), "each of its own"
     assert not counted(7, 7)
+
+
+# --------------------------------------------------------------------------------------- AD224: the model as reference
+
+
+def compared(step: int, *, equal: bool = True, line: int = 12) -> ReferenceCompared:
+    return ReferenceCompared(step=step, location=at(line), reference_at=at(9), parameters=[0, 1], equal=equal)
+
+
+def test_what_is_never_other_than_its_reference_is_told_once_for_all_lines() -> None:
+    (finding,) = examined(target_replaced.RULE, [compared(i, line=line) for i in range(3) for line in (12, 14)])
+    assert finding.location == at(12)
+    assert finding.severity == "warning"
+
+
+@pytest.mark.parametrize(
+    "events",
+    [[compared(0), compared(1)], [compared(0), compared(1), compared(2, equal=False)]],
+    ids=["seen twice", "another later"],
+)
+def test_what_may_still_differ_from_its_reference_is_not_told(events: list[Event]) -> None:
+    assert not examined(target_replaced.RULE, events)

@@ -1036,3 +1036,14 @@ def test_means_that_are_divided_by_another_number() -> None:
 @pytest.mark.parametrize("fields", [{"divisor": 4.0}, {}, {"divisor": 1.0, "reused": [0]}])
 def test_sums_that_are_right_or_unknown(fields: dict[str, object]) -> None:
     assert not judge(accumulation_not_averaged.RULE, repeat(3, lambda i: accumulated(i, **fields), built()))
+
+
+@pytest.mark.parametrize(
+    ("length", "ended", "found"),
+    [(96, True, True), (96, False, False), (90, True, False), (3, True, False)],
+    ids=["as many as the run has", "going on", "another length", "epochs"],
+)
+def test_a_schedule_of_batches_stepped_after_passes_that_were_cut(length: int, ended: bool, found: bool) -> None:
+    cut = BatchDrawn(loader=0, name="loader", location=None, pass_number=1, batches=11, length=32, ended=True, cut=True)
+    findings = judge(scheduler_stepped_too_often.RULE, [cut, *per_epoch(3, 11, length, ended=ended)])
+    assert [finding.message.endswith("the 3 epochs of the run have") for finding in findings] == [True] * found

@@ -15,6 +15,7 @@ from autograd_doctor.events.run import InstrumentLimited
 from autograd_doctor.instruments.spine import tape as module
 from autograd_doctor.instruments.spine.tape import Tape
 from autograd_doctor.reading.divergences import is_divergence
+from autograd_doctor.reading.weighted_sums import weights_in
 from autograd_doctor.tape import GRAD, Labels, Op, Value, behind, labels_behind, source_of, way_from
 from tests.tapes import data, given, made
 from tests.watching import Recorded, watching
@@ -126,6 +127,22 @@ def test_a_change_in_place_is_an_operation_on_what_was_there() -> None:
     assert found[-3].name == "mse_loss"
     assert found[-3].output is found[-2].values[0] is not found[-1].output
     assert found[-1].output.tensor is loss
+
+
+def test_a_tensor_met_first_by_what_changes_it_held_another_value() -> None:
+    kept = torch.ones(2, 3)
+
+    def step(model: nn.Module, x: torch.Tensor) -> list[torch.Tensor]:
+        with torch.no_grad():
+            kept.mul_(0.9).add_(model.weight, alpha=0.1)
+        return [model(x) @ kept]
+
+    _, found, _ = taped(step)
+    added = found[-1].values[1].by
+    assert added is not None
+    decayed = added.values[0].by
+    assert decayed is not None
+    assert weights_in(added.output) == {decayed.values[0]: 0.9, added.values[1]: 0.1}
 
 
 def test_what_gives_back_what_it_was_given_has_made_nothing() -> None:

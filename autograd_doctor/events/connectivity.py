@@ -263,3 +263,16 @@ class FixedSlopeAdded(Event, frozen=True):
     added_at: Location | None
     operation: str
     parameters: list[int]
+
+
+class ReferenceCompared(Event, frozen=True):
+    """A loss that went backward holds differences, at one line, between what has a graph and what the same parameters
+    gave without one, in a forward of its own. equal: all of them were zero in every element.
+
+    reference_at: where the side without a graph was made. Told for the first few backwards of each line.
+    """
+
+    location: Location | None
+    reference_at: Location | None
+    parameters: list[int]
+    equal: bool

@@ -120,6 +120,29 @@ class ScheduleLeftBehind(Event, frozen=True):
     made_at: Location | None
 
 
+class StateUnused(Event, frozen=True):
+    """An optimizer without a state took its first step while another one, `loaded`, held a state that it had been given
+    at `loaded_at`, and had not stepped since.
+    """
+
+    optimizer: int
+    loaded: int
+    loaded_at: Location | None
+
+
+class StateRenewed(Event, frozen=True):
+    """A step of an optimizer of the program's own was looked at, which had kept something from the one before.
+
+    parameters: those of which an entry of its state held nothing afterwards but the newest gradient, or its square,
+    times 1 - a decay of its group; none where all held more. location: of the step.
+    """
+
+    optimizer: int
+    parameters: list[int]
+    entries: list[str]
+    location: Location | None
+
+
 class SchedulerIdle(Event, frozen=True):
     """A learning-rate scheduler was built, at this line, and neither it nor one that holds it stepped until the end."""
 
@@ -136,5 +159,20 @@ class AverageWeighed(Event, frozen=True):
 
     location: Location | None
     parameters: list[int]
+    own: float
+    new: float
+
+
+class TrainedAveraged(Event, frozen=True):
+    """A step put a weighted sum into what an optimizer holds: of itself, and of a parameter that none holds.
+
+    own, new: the weights of what it was, and of the other one. parameters, towards: the two sides of all such sums of
+    the line. moved: those of `towards` that had other values than when this was seen first.
+    """
+
+    location: Location | None
+    parameters: list[int]
+    towards: list[int]
+    moved: list[int]
     own: float
     new: float

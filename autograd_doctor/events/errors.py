@@ -67,7 +67,8 @@ class FunctionJudged(Event, frozen=True):
     verdict: "right", "wrong" (`reason` says by what a mistake shows), "differs" (it may be an estimator), "surrogate"
     (an estimator by design), "not judged" (with `reason`). input: position of the worst input, error: largest absolute
     difference. double: gradgradcheck was run instead. judged_on: the tensors that it was called with, under the names
-    of the parameters of its forward. requested: the run was for its sake (`doctor gradcheck`).
+    of the parameters of its forward. requested: the run was for its sake (`doctor gradcheck`). hands_on: positions of
+    inputs that get the gradient of an output as it came in.
     """
 
     function: str
@@ -82,6 +83,23 @@ class FunctionJudged(Event, frozen=True):
     double: bool = False
     judged_on: list[TensorFacts] = []
     requested: bool = False
+    hands_on: list[int] = []
+
+
+class InputChangedUnmarked(Event, frozen=True):
+    """A custom function changed an input in place without `ctx.mark_dirty`, and its new values went into a loss.
+
+    input: its position, by the name of the forward's parameter. location: of the forward; used_by: the operation that
+    worked on it afterwards. Told for each use that a backward goes through, of the calls that were looked at.
+    """
+
+    function: str
+    input: int
+    name: str
+    location: Location | None
+    applied_at: Location | None
+    used_by: str = ""
+    used_at: Location | None = None
 
 
 class ContextAttributeKept(Event, frozen=True):

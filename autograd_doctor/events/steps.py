@@ -160,7 +160,8 @@ class OptimizerStepped(Event, frozen=True):
     uses: the gradients it found, grouped by history. missing: its parameters that require a gradient and have none.
     frozen: its parameters that do not require one. moved: parameters whose values changed (None: not looked at).
     skipped: a gradient scaler suppressed the update. scaled_by: loss scale still multiplied into the gradients.
-    undone: parameters whose values, bit for bit, were those before the last step of this optimizer, which moved them.
+    undone: parameters whose values, bit for bit, were those before the last step of this optimizer, which moved them;
+    or that the first forward since met as the one before it had, and that were not put back to what that step left.
     tried: a forward had met what that step left, as where the program measures what a step would gain.
     rewritten: parameters whose values were not those that the last step of any optimizer had left, where that is known.
     in_closure: the optimizer was given a closure. keeps_state: it held a state for its parameters after the step.

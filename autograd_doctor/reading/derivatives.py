@@ -41,7 +41,8 @@ rise computes more coarsely than in float64."""
 class Verdict:
     """What came out; `input` counts from 0, `expected` is the difference quotient, `found` what backward returned.
 
-    "wrong" where `reason` says by what a mistake shows, "differs" where it may be an estimator.
+    "wrong" where `reason` says by what a mistake shows, "differs" where it may be an estimator. `hands_on`: positions
+    of inputs that get a gradient as it came in.
     """
 
     verdict: Literal["right", "wrong", "differs", "surrogate", "not judged"]
@@ -50,6 +51,7 @@ class Verdict:
     error: float | None = None
     expected: float | None = None
     found: float | None = None
+    hands_on: tuple[int, ...] = ()
 
 
 def judge(case: Case) -> Verdict:
@@ -97,6 +99,16 @@ def _through_last_rounds(
         if mistake or is_explained:
             mistakes.append(f"beside {_PARTIAL}, {mistake or 'some inputs have another'}")
     return False, next(iter(mistakes), "")
+
+
+def hands_on(case: Case) -> tuple[int, ...]:
+    """The positions of inputs for which backward returns the gradient of the first output as it came in."""
+    leaves = case.leaves()
+    output = case.run(*leaves)[0]
+    incoming = torch.linspace(1, 2, output.numel(), dtype=output.dtype, device=output.device).reshape(output.shape)
+    returned = torch.autograd.grad(output, leaves, incoming, allow_unused=True) if output.requires_grad else ()
+    pairs = zip(case.wanted, returned, strict=False)
+    return tuple(position for position, each in pairs if each is not None and each.equal(incoming))
 
 
 def judge_twice(case: Case) -> Verdict:

@@ -105,8 +105,9 @@ class ValueTable(Generic[V]):
     def _is_as_known(self, tensor: Any, version: int) -> bool:
         return version == self._found(tensor) or version == version_of(tensor)
 
-    def put(self, tensor: torch.Tensor, value: V) -> None:
-        self._known.put(tensor, (version_of(tensor), value))
+    def put(self, tensor: torch.Tensor, value: V, version: int | None = None) -> None:
+        """version: that of the values which it is known of, if not the ones that the tensor has now."""
+        self._known.put(tensor, (version_of(tensor) if version is None else version, value))
 
     def discard(self, tensor: object) -> None:
         self._known.discard(tensor)

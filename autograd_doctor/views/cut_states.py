@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from autograd_doctor.findings import Location
+from autograd_doctor.operations import RECURRENT
 from autograd_doctor.tape import Op, Tape, Value, behind, numbers_in
 
 _CUTS = ("detach", "detach_")
-_WHOLE_WINDOWS = frozenset({"gru", "lstm", "rnn_relu", "rnn_tanh"})
-"""They go over a part of a window themselves: what is cut between two of them truncates."""
 _MOST_DIMS = 2
 """Of a state: a row for each sample. Memories of whole segments have a place for each token as well."""
 _LEAST_STEPS = 4
@@ -48,9 +47,10 @@ def _made(state: Value) -> tuple[object, ...]:
 def _is_state(value: Value, heard: set[Op]) -> bool:
     """Whether it is what one step made, and the loss hears of it by way of layers only.
 
-    What is compared as it is, is a prediction that the next one starts from.
+    What is compared as it is, is a prediction that the next one starts from. Recurrent layers go over a part of a
+    window themselves: what is cut between two of them truncates.
     """
-    if value.by not in heard or value.by is None or value.by.name in _WHOLE_WINDOWS or len(value.shape) > _MOST_DIMS:
+    if value.by not in heard or value.by is None or value.by.name in RECURRENT or len(value.shape) > _MOST_DIMS:
         return False
     pending = [value]
     while pending:

@@ -299,3 +299,21 @@ def test_a_step_that_raised_is_no_part_of_later_ones():
         with run.step(outer):
             run.signals.steps.began.send(StepCall(inner, False))
         assert [event.optimizer for event in run.of(OptimizerStepped)] == [0, 1, 0]
+
+
+@pytest.mark.parametrize(("met", "undone"), [(1.0, [0]), (1.5, [])], ids=["the old values", "others"])
+def test_a_step_from_other_values_that_is_undone_before_the_next_forward(met: float, undone: list[int]):
+    model = nn.Linear(2, 1, bias=False)
+    nn.init.ones_(model.weight)
+    with inventing(OptimizerSteps) as run:
+        sgd = SGD(model.parameters(), lr=0.1)
+        with run.calling(model):
+            pass
+        model.weight.data.fill_(7.0)
+        step(run, sgd, model.weight, to=8.0)
+        model.weight.data.fill_(met)
+        with run.calling(model):
+            pass
+        model.weight.data.fill_(9.0)
+        step(run, sgd, model.weight, to=10.0)
+        assert [event.undone for event in run.of(OptimizerStepped)] == [[], undone]

@@ -22,6 +22,10 @@ def sgd() -> SGD:
     return SGD([nn.Parameter(torch.ones(1))], lr=0.5)
 
 
+def warmed_up(optimizer: SGD, then: LRScheduler) -> LRScheduler:
+    return lr_scheduler.SequentialLR(optimizer, [lr_scheduler.LinearLR(optimizer, 0.1), then], milestones=[3])
+
+
 def began(run: Invented, scheduler: LRScheduler, *, constructing: bool = False) -> ScheduleCall:
     call = ScheduleCall(scheduler, constructing)
     run.signals.schedulers.began.send(call)
@@ -85,6 +89,8 @@ def test_a_step_that_raised_does_not_count():
         (lambda each: lr_scheduler.MultiStepLR(each, [3, 8, 5]), 8),
         (lambda each: lr_scheduler.MultiStepLR(each, []), None),
         (lambda each: lr_scheduler.ExponentialLR(each, 0.9), None),
+        (lambda each: warmed_up(each, lr_scheduler.CosineAnnealingLR(each, T_max=7)), 10),
+        (lambda each: warmed_up(each, lr_scheduler.ExponentialLR(each, 0.9)), None),
     ],
 )
 def test_how_long_a_schedule_is(make, length):
@@ -126,14 +132,17 @@ def test_the_last_call_of_those_in_light_steps_is_told_at_the_end():
     assert len(counts) < 7
 
 
-def test_of_a_scheduler_that_is_gone_nothing_is_told():
+def test_the_last_call_of_a_scheduler_that_is_gone_is_told_as_well():
     model = nn.Linear(2, 1)
     with watching(Schedulers) as recorded:
         optimizer = SGD(model.parameters(), lr=0.5)
+        schedule = lr_scheduler.StepLR(optimizer, 2)
         for _ in range(16):
             model(torch.ones(1, 2)).sum().backward()
             optimizer.step()
             optimizer.zero_grad()
         full = len(recorded.of(SchedulerStepped))
-        lr_scheduler.StepLR(optimizer, 2).step()
-    assert len(recorded.of(SchedulerStepped)) == full
+        schedule.step()
+        del schedule
+    *before, last = recorded.of(SchedulerStepped)
+    assert (len(before), last.step, last.count, last.learning_rates, last.first) == (full, 16, 1, [0.5], False)

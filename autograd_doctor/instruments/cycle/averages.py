@@ -1,16 +1,22 @@
-"""Averages of weights that a program keeps up to date: what was there, and a parameter, each with its weight."""
+"""Averages of weights that a program keeps up to date: what was there, and a parameter, each with its weight.
+
+And weights that are trained, into which such a sum of them and of another parameter is written.
+"""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from autograd_doctor.events.cycle import AverageWeighed
+from autograd_doctor.events.cycle import AverageWeighed, TrainedAveraged
 from autograd_doctor.events.event import Event
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.optimizers import Optimizers
+from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.tape import Tape
+from autograd_doctor.reading.live_values import LiveValue
+from autograd_doctor.reading.tensor_facts import fingerprints
 from autograd_doctor.reading.weighted_sums import weights_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -27,15 +33,18 @@ class Averages(Instrument):
     It tells of what became of the value when the step is over: an average may be written in two operations.
     """
 
-    emits: ClassVar[tuple[type[Event], ...]] = (AverageWeighed,)
+    emits: ClassVar[tuple[type[Event], ...]] = (AverageWeighed, TrainedAveraged)
 
-    def __init__(self, site: Site, course: Course, tape: Tape, optimizers: Optimizers) -> None:
+    def __init__(self, site: Site, course: Course, parameters: Parameters, tape: Tape, optimizers: Optimizers) -> None:
         super().__init__(site)
         self._course = course
+        self._parameters = parameters
         self._tape = tape
         self._optimizers = optimizers
         self._sums: dict[Value, tuple[Op, int, _Weights]] = {}
+        self._pulls: dict[int, tuple[Op, int, _Weights]] = {}
         self._steps: dict[Location | None, int] = {}
+        self._first: dict[int, int | None] = {}
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._tape.recorded, self._written, names=frozenset({"add", "copy", "div", "lerp", "mul", "sub"}))
@@ -49,12 +58,27 @@ class Averages(Instrument):
         taught = [value for value in weights if value is not before and self._is_taught(value)]
         if len(weights) == 2 and before in weights and len(taught) == 1 and not self._is_taught(before):
             self._sums[before] = op, taught[0].values, (weights[before], weights[taught[0]])
+        elif len(weights) == 2 and before in weights and not taught and self._is_taught(before):
+            (other,) = (value for value in weights if value is not before)
+            number = self._untaught(other)
+            if number is not None:
+                self._pulls[number] = op, before.values, (weights[before], weights[other])
 
     def _is_taught(self, value: Value) -> bool:
         """Whether it is what an optimizer teaches, which is no average."""
         return value.by is None and value.is_parameter and not value.values & ~self._optimizers.held
 
+    def _untaught(self, value: Value) -> int | None:
+        """The number of a parameter that no optimizer holds, if it is one."""
+        tensor = value.tensor if isinstance(value, LiveValue) and value.by is None else None
+        number = self._parameters.get(tensor) if tensor is not None else None
+        return None if number is None or self._optimizers.holds(number) else number
+
     def _step_taken(self, course: Course) -> None:
+        self._tell_of_averages(course)
+        self._tell_of_pulls(course)
+
+    def _tell_of_averages(self, course: Course) -> None:
         lines: dict[tuple[Location | None, _Weights], int] = {}
         for op, parameters, weights in self._sums.values():
             key = op.location, weights
@@ -68,6 +92,33 @@ class Averages(Instrument):
                         step=course.steps, location=location, parameters=numbers_in(parameters), own=own, new=new
                     )
                 )
+
+    def _tell_of_pulls(self, course: Course) -> None:
+        """What the trained weights were drawn to, and whether it has kept the values that it had at first."""
+        lines: dict[tuple[Location | None, _Weights], list[tuple[int, int]]] = {}
+        for number, (op, parameter, weights) in self._pulls.items():
+            lines.setdefault((op.location, weights), []).append((number, parameter))
+        self._pulls.clear()
+        for (location, (own, new)), pairs in lines.items():
+            self._steps[location] = self._steps.get(location, 0) + 1
+            if self._steps[location] > _MOST_STEPS:
+                continue
+            values = self._values_of({number for number, _ in pairs})
+            self.emit(
+                TrainedAveraged(
+                    step=course.steps,
+                    location=location,
+                    parameters=sorted({each for _, bits in pairs for each in numbers_in(bits)}),
+                    towards=sorted(values),
+                    moved=sorted(n for n, value in values.items() if self._first.setdefault(n, value) != value),
+                    own=own,
+                    new=new,
+                )
+            )
+
+    def _values_of(self, numbers: set[int]) -> dict[int, int | None]:
+        living = [(number, parameter) for number, parameter in self._parameters.living() if number in numbers]
+        return dict(zip((n for n, _ in living), fingerprints([parameter for _, parameter in living]), strict=True))
 
 
 def _before(op: Op) -> Value:

@@ -5,10 +5,10 @@ And schedulers that were built and never stepped.
 
 from __future__ import annotations
 
-import weakref
 from collections import Counter
 from typing import Any, ClassVar, NamedTuple
 
+from msgspec.structs import replace
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
@@ -38,11 +38,12 @@ class _Built(NamedTuple):
 
 
 class _Latest(NamedTuple):
-    """The latest call of a scheduler in a light step."""
+    """The latest call of a scheduler in a light step, which may be gone at the end."""
 
-    scheduler: weakref.ref[LRScheduler]
     step: int
     place: Place | None
+    taken: int
+    learning_rates: list[float | None]
 
 
 class Schedulers(Instrument):
@@ -59,6 +60,7 @@ class Schedulers(Instrument):
         self._names: dict[int, str] = {}
         self._running: list[ScheduleCall] = []
         self._idle: dict[int, _Built] = {}
+        self._told: dict[int, SchedulerStepped] = {}
         self._latest: dict[int, _Latest] = {}
 
     def connect(self, signals: Signals) -> None:
@@ -69,9 +71,16 @@ class Schedulers(Instrument):
     def finish(self) -> None:
         """Of the calls in light steps, the last one of each scheduler tells how far it has come."""
         for number, latest in self._latest.items():
-            scheduler = latest.scheduler()
-            if scheduler is not None:
-                self.emit(self._event(number, scheduler, latest.step, latest.place))
+            self.emit(
+                replace(
+                    self._told[number],
+                    step=latest.step,
+                    location=locate(latest.place),
+                    count=latest.taken,
+                    learning_rates=latest.learning_rates,
+                    first=False,
+                )
+            )
         for built in self._idle.values():
             self.emit(
                 SchedulerIdle(
@@ -102,13 +111,15 @@ class Schedulers(Instrument):
         if call.constructing or call.raised or stepping:
             return
         number, step, where = self._numbers.number(call.scheduler), self._course.steps, place()
-        if not self._detail.full:
-            self._latest[number] = _Latest(weakref.ref(call.scheduler), step, where)
+        if not self._detail.full and number in self._told:
+            rates = _rates_at_hand(optimizer_of(call.scheduler))
+            self._latest[number] = _Latest(step, where, _count(call.scheduler), rates)
             return
         self._latest.pop(number, None)
         if not self._names.get(number):
             self._names[number] = "" if self._running else variable_name(call.scheduler)
-        self.emit(self._event(number, call.scheduler, step, where, first=bool(self._running)))
+        self._told[number] = self._event(number, call.scheduler, step, where, first=bool(self._running))
+        self.emit(self._told[number])
 
     def _step_began(self, call: StepCall) -> None:
         """One rate below zero is enough to look closely; those that are tensors are not waited for."""
@@ -137,6 +148,12 @@ class Schedulers(Instrument):
         )
 
 
+def _rates_at_hand(optimizer: Optimizer | None) -> list[float | None]:
+    """Those of each group that are numbers: tensors would have to be waited for."""
+    rates = [group.get("lr") for group in optimizer.param_groups] if optimizer is not None else []
+    return [rate if type(rate) is float else None for rate in rates]
+
+
 def _count(scheduler: LRScheduler) -> int:
     """How often it was stepped, by its own count."""
     count: Any = attributes(scheduler).get("last_epoch")
@@ -161,6 +178,10 @@ def _length(scheduler: LRScheduler) -> int | None:
     for name in ("T_max", "total_steps", "total_iters"):
         if type(kept.get(name)) is int:
             return int(kept[name])
+    parts, turns = _parts(scheduler), kept.get("_milestones")
+    if parts and type(turns) is list and turns and type(turns[-1]) is int:  # one after the other
+        last = _length(parts[-1])
+        return None if last is None else turns[-1] + last
     milestones: Any = kept.get("milestones")
     steps = (step for step in milestones if _is_number(step)) if type(milestones) in (list, tuple, Counter) else ()
     return max(map(int, steps), default=None)

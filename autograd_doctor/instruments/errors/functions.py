@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import dis
-import inspect
-import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FunctionType
 from typing import Any, ClassVar
 
@@ -21,9 +18,11 @@ from autograd_doctor.events.facts import TensorFacts
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.reading.custom_functions import definition, node_made_by, outputs_of
 from autograd_doctor.reading.derivatives import (
     Verdict,
     agrees_along,
+    hands_on,
     judge,
     judge_twice,
     row_copies,
@@ -35,11 +34,11 @@ from autograd_doctor.reading.function_signature import argument_names
 from autograd_doctor.reading.held import MOST_ELEMENTS, NotHeld, held, is_plain, is_still
 from autograd_doctor.reading.places import is_own, locate, place
 from autograd_doctor.reading.side_effects import methods, side_effect
-from autograd_doctor.reading.subclasses import is_parameter, node_of
+from autograd_doctor.reading.subclasses import is_parameter
 from autograd_doctor.reading.tensor_facts import describe
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.reading.unnoticed import unnoticed
-from autograd_doctor.reading.without_running import attribute, is_a, unwrapped
+from autograd_doctor.reading.without_running import attribute, is_a
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
@@ -144,7 +143,7 @@ class Functions(Instrument):
             return
         met.returned = True
         if met.calls <= _CALLS_LOOKED_AT:
-            node = _node(call)
+            node = node_made_by(call.function, call.result)
             if (met.inputs or met.whole) and not met.read:
                 met.read = True
                 met.obstacle = met.obstacle or side_effect(call.function, call.args, vars(node) if node else {})
@@ -153,7 +152,7 @@ class Functions(Instrument):
     def _look_at_context(self, call: FunctionCall, met: _Met, node: Any) -> None:
         """Find attributes of the graph node that are, or hold, the very inputs or outputs of the call."""
         cls, args, result = call.function, call.args, call.result
-        outputs = _outputs(result)
+        outputs = outputs_of(result)
         passing = [*outputs, *(each for each in args if not is_parameter(each))]  # parameters stay alive anyway
         for name, value in list(vars(node).items()) if node is not None else ():
             kept = [tensor for tensor in tensors_in([value]) if any(tensor is known for known in passing)]
@@ -197,7 +196,7 @@ class Functions(Instrument):
             FunctionJudged(
                 step=self._course.steps,
                 function=cls.__name__,
-                location=_definition(cls),
+                location=definition(cls, "backward"),
                 applied_at=met.applied_at,
                 verdict=verdict.verdict,
                 reason=verdict.reason,
@@ -207,19 +206,10 @@ class Functions(Instrument):
                 found=verdict.found,
                 double=double,
                 judged_on=_facts(cls, met.tried),
+                hands_on=list(verdict.hands_on),
                 requested=met.asked_about,
             )
         )
-
-
-def _outputs(result: Any) -> list[torch.Tensor]:
-    return [out for out in (result if isinstance(result, tuple | list) else (result,)) if _is_tensor(out)]
-
-
-def _node(call: FunctionCall) -> Any:
-    """The node of the graph that a call made, which is the `ctx` of its backward."""
-    nodes = map(node_of, _outputs(call.result))
-    return next((node for node in nodes if isinstance(node, call.function._backward_cls)), None)
 
 
 def _copy_inputs(met: _Met, args: Sequence[Any]) -> None:
@@ -252,7 +242,8 @@ def _copy_inputs(met: _Met, args: Sequence[Any]) -> None:
 
 
 def judge_first(case: Case, cls: type) -> Verdict:
-    return judge(case)
+    verdict = judge(case)
+    return replace(verdict, hands_on=hands_on(case)) if verdict.verdict in ("right", "surrogate") else verdict
 
 
 def judge_second(case: Case, cls: Any) -> Verdict:
@@ -339,24 +330,6 @@ def _facts(cls: Any, arguments: Sequence[Any]) -> list[TensorFacts]:
 def _written_by_user(cls: Any) -> bool:
     method = next(methods(cls), None)
     return method is not None and is_own(method.__code__.co_filename)
-
-
-def _definition(cls: Any) -> Location | None:
-    """The line of `def backward`, below its decorators."""
-    method = unwrapped(attribute(cls, "backward"))
-    if not isinstance(method, FunctionType) or not is_own(method.__code__.co_filename):
-        return None
-    code = method.__code__
-    return Location(path=code.co_filename, line=_line_of_def(method), function=code.co_qualname)
-
-
-def _line_of_def(method: FunctionType) -> int:
-    """A code object begins at the first decorator, the definition in the syntax tree at `def`."""
-    first = method.__code__.co_firstlineno
-    with contextlib.suppress(OSError, SyntaxError):  # no source, or not that of a whole statement
-        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(method))).body
-        return first + definition.lineno - 1
-    return first
 
 
 def _assignment(cls: Any, attribute: str) -> Location | None:

@@ -82,6 +82,11 @@ class OptimizerSteps(Instrument):
         self._untried: set[int | None] = set()
         """Optimizers that have stepped, and whose parameters no forward has met since."""
         self._tried: set[int | None] = set()
+        self._met: dict[int, int] = {}
+        """The values of parameters that a forward met first, and then those that the first one after a step did."""
+        self._back: dict[int | None, set[int]] = {}
+        """Parameters of which the first forward after a step met what the first one after the step before had met."""
+        self._roots: set[int] = set()
         self._left: dict[int, int] = {}
         self._frozen: dict[int | None, frozenset[int]] = {}
         self._renewed: Counter[int | None] = Counter()
@@ -132,21 +137,25 @@ class OptimizerSteps(Instrument):
         """The values of parameters around one of the first steps, as numbers that tell whether they changed."""
         looked = self._looks.get(optimizer, 0) < _STEPS_LOOKED_AT
         some = [(number, parameter) for number, parameter in numbered if parameter.numel()] if looked else []
-        values = fingerprints([parameter for _, parameter in some])
-        return {number: value for (number, _), value in zip(some, values, strict=True) if value is not None}
+        return _values(some)
 
     def _root_began(self, began: RootBegan) -> None:
         """The first forward after a step: whether it meets the values that this has left."""
-        if not self._untried:
+        if began.module in self._roots and not self._untried:
             return
         numbered = [(self._parameters.get(parameter), parameter) for _, parameter in parameters_in(began.call.module)]
+        if began.module not in self._roots:
+            self._roots.add(began.module)
+            self._met = _values([(n, p) for n, p in numbered if n is not None]) | self._met
         for optimizer in list(self._untried):
             left = {n: after for n, (before, after) in self._previous.get(optimizer, {}).items() if before != after}
-            met = [(left[number], parameter) for number, parameter in numbered if number in left]
+            met = _values([(n, p) for n, p in numbered if n in left])
             if met:
                 self._untried.discard(optimizer)
-                if fingerprints([parameter for _, parameter in met]) == [after for after, _ in met]:
+                if met == {n: left[n] for n in met}:
                     self._tried.add(optimizer)
+                self._back[optimizer] = {n for n, value in met.items() if value == self._met.get(n) != left[n]}
+                self._met |= met
 
     def _moved(self, step: _Step) -> tuple[list[int] | None, list[int]]:
         """Parameters that the step changed, None if it was not looked at; and those that its predecessor had changed
@@ -162,7 +171,12 @@ class OptimizerSteps(Instrument):
             return None, []
         self._looks[step.optimizer] = self._looks.get(step.optimizer, 0) + 1
         earlier = self._previous.get(step.optimizer, {})
-        undone = [n for n, value in step.before.items() if n in earlier and earlier[n][0] == value != earlier[n][1]]
+        back = self._back.pop(step.optimizer, ())
+        undone = [
+            n
+            for n, value in step.before.items()
+            if n in earlier and value != earlier[n][1] and (value == earlier[n][0] or n in back)
+        ]
         self._previous[step.optimizer] = {n: (step.before[n], after[n]) for n in after}
         self._untried.add(step.optimizer)
         return [number for number in after if after[number] != step.before[number]], undone
@@ -203,3 +217,9 @@ class OptimizerSteps(Instrument):
         )
         if not skipped:
             self._ledger.stepped(step.with_gradient, step.location)
+
+
+def _values(numbered: Numbered) -> dict[int, int]:
+    """Of each parameter a number that tells its values from others, where that can be had."""
+    values = fingerprints([parameter for _, parameter in numbered])
+    return {number: value for (number, _), value in zip(numbered, values, strict=True) if value is not None}

@@ -22,6 +22,7 @@ from autograd_doctor.reading.operation_kinds import Kind
 from autograd_doctor.reading.places import Place, place
 from autograd_doctor.reading.provenance import has_graph
 from autograd_doctor.reading.spelling import in_order, spelt
+from autograd_doctor.reading.subclasses import version_of
 from autograd_doctor.reading.tensors_in import tensors_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -82,7 +83,17 @@ class Tape(WithinStep):
     def value(self, tensor: torch.Tensor) -> LiveValue:
         """What a tensor holds now; of what was not recorded nothing is known but that."""
         known = self._values.get(tensor)
-        return known if known is not None else self._put(tensor)
+        if known is not None:
+            return known
+        found = self._site.signals.operations.version_found(tensor)
+        return self._put(tensor) if found == version_of(tensor) else self._changed(tensor, found)
+
+    def _changed(self, tensor: torch.Tensor, found: int) -> LiveValue:
+        """What a tensor held that is met first by the operation that is being told of, which has changed it."""
+        value = self._new(tensor, has_graph(tensor))
+        value.version = found
+        self._values.put(tensor, value, found)
+        return value
 
     def values(self, tensors: Iterable[torch.Tensor]) -> list[LiveValue]:
         return [self.value(tensor) for tensor in tensors]
@@ -166,10 +177,13 @@ class Tape(WithinStep):
         known, learns = self._values.now(tensor), has_graph(tensor)
         if known is not None and known.learns == learns:
             return known
-        own = self._tensors.parameter_bit(tensor) if tensor.requires_grad and not learns else 0
-        value = live_value(tensor, learns=learns, provenance=self._tensors.get(tensor), own=own)
+        value = self._new(tensor, learns)
         self._values.put(tensor, value)
         return value
+
+    def _new(self, tensor: torch.Tensor, learns: bool) -> LiveValue:
+        own = self._tensors.parameter_bit(tensor) if tensor.requires_grad and not learns else 0
+        return live_value(tensor, learns=learns, provenance=self._tensors.get(tensor), own=own)
 
 
 def _lives(value: Value) -> bool:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
+from autograd_doctor.events.connectivity import ReferenceCompared
 from autograd_doctor.events.steps import ForwardRan
 from autograd_doctor.events.subjects import ModuleSeen, OptimizerBuilt, ParametersAdded, ParameterSeen
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.step_cycle import related
+from autograd_doctor.wording import plural
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -26,6 +29,20 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             continue
         if len({run.module for run in before}) == 1 and _took_over(trace, runs, before, after):
             yield _finding(trace, before, after)
+    for events in _compared_with_itself(trace, tunables["steps"]):
+        yield _itself(trace, events)
+
+
+def _compared_with_itself(trace: Trace, fewest: float) -> Iterator[list[ReferenceCompared]]:
+    """Comparisons that were equal in every step that was looked at, those of the same parameters together."""
+    lines: dict[object, list[ReferenceCompared]] = defaultdict(list)
+    for event in trace.of(ReferenceCompared):
+        lines[event.location].append(event)
+    models: dict[tuple[int, ...], list[ReferenceCompared]] = defaultdict(list)
+    for events in lines.values():
+        if len({event.step for event in events}) >= fewest and all(event.equal for event in events):
+            models[tuple(events[0].parameters)] += events
+    yield from models.values()
 
 
 def _took_over(
@@ -46,6 +63,25 @@ def _took_over(
 def _shapes(trace: Trace, module: int) -> list[list[int]]:
     known = trace.modules.get(module)
     return [trace.parameters[p].shape for p in known.parameters if p in trace.parameters] if known is not None else []
+
+
+def _itself(trace: Trace, events: Sequence[ReferenceCompared]) -> Finding:
+    first, steps = events[0], len({event.step for event in events})
+    return RULE.finding(
+        "what this line compares with a reference differs from it in no element, in all "
+        f"{plural(steps, 'step')} that were looked at: both come of {trace.parameter_names(first.parameters)}",
+        subject=trace.parameter_name(first.parameters[0]),
+        location=first.location,
+        severity="warning",
+        confidence="medium",
+        help="take the reference from a copy that stays as it is: `reference = copy.deepcopy(model)` before training, "
+        "instead of `reference = model`",
+        evidence={"steps": steps, "parameters": len(first.parameters)},
+        related=related(("the reference was computed here", first.reference_at)),
+        step_first=first.step + 1,
+        step_count=steps,
+        parameters=first.parameters,
+    )
 
 
 def _finding(trace: Trace, before: Sequence[ForwardRan], after: Sequence[ForwardRan]) -> Finding:
@@ -139,15 +175,17 @@ RULE = Rule(
     code="AD224",
     name="target-replaced",
     severity="error",
-    title="a copy of the model was replaced by the model itself",
+    title="the model itself stands where a copy of it should be",
     observes="Which modules a line calls without gradients: one with the shapes of another that is trained, held by no "
-    "optimizer, and from some step on the trained one, while the first is never called again.",
+    "optimizer, and from some step on the trained one, while the first is never called again. And differences in a "
+    "loss between what has a gradient and what the same parameters gave without one, if they are exactly zero.",
     why="A target that moves with the model chases itself: values of one network bootstrap from the same network, "
-    "and run off or collapse.",
+    "and run off or collapse. What is to be held near a reference is held near itself: by nothing.",
     fix="Copy the weights into the target.",
     fine="Targets that are made anew by `copy.deepcopy`, teachers that rest, and lines that evaluate one model after "
-    "another.",
-    needs=(ForwardRan, ModuleSeen, OptimizerBuilt, ParametersAdded, ParameterSeen),
+    "another. Ratios of probabilities, which are 1 in the first of several updates, and differences from what was only "
+    "detached.",
+    needs=(ForwardRan, ModuleSeen, OptimizerBuilt, ParametersAdded, ParameterSeen, ReferenceCompared),
     examine=examine,
     bad=(bad,),
     good=(good, good_folds),

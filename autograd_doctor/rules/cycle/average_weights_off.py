@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events.cycle import AverageWeighed
+from autograd_doctor.events.cycle import AverageWeighed, TrainedAveraged
+from autograd_doctor.events.steps import ForwardRan
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
@@ -15,6 +16,10 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     off = [event for event in trace.of(AverageWeighed) if _is_off(event, tunables["rounding"])]
     for events in in_several_steps(trace, off, lambda event: event.location, tunables["steps"]):
         yield _finding(trace, events)
+    drawn = [event for event in trace.of(TrainedAveraged) if _is_average(event, tunables["rounding"])]
+    for turned in in_several_steps(trace, drawn, lambda event: event.location, tunables["steps"]):
+        if not any(event.moved for event in turned) and _runs_beside(trace, turned):
+            yield _turned_round(trace, turned)
 
 
 def _is_off(event: AverageWeighed, rounding: float) -> bool:
@@ -22,6 +27,44 @@ def _is_off(event: AverageWeighed, rounding: float) -> bool:
     if event.own == 1.0 and event.new > 0:
         return False
     return abs(event.own + event.new - 1.0) > rounding or min(event.own, event.new) < -rounding
+
+
+def _is_average(event: TrainedAveraged, rounding: float) -> bool:
+    """One of which more stays than is added."""
+    return abs(event.own + event.new - 1.0) <= rounding and event.own > event.new > 0
+
+
+def _runs_beside(trace: Trace, events: list[TrainedAveraged]) -> bool:
+    """Whether a model of what the trained weights are drawn to runs without gradients, one step like the other."""
+    drawn_to = set(events[0].towards)
+    runs = (ran for ran in trace.of(ForwardRan) if not ran.builds_graph)
+    ran_in = {ran.step for ran in runs if drawn_to.issubset(trace.module_parameters(ran.module))}
+    return len(ran_in) >= len({event.step for event in events}) - 1
+
+
+def _turned_round(trace: Trace, events: list[TrainedAveraged]) -> Finding:
+    first, steps = events[0], len({event.step for event in events})
+    trained, still = trace.parameter_names(first.parameters), trace.parameter_names(first.towards)
+    return RULE.finding(
+        f"each update keeps {first.own:.6g} of {trained}, which is trained, and adds {first.new:.6g} of {still}, which "
+        "no optimizer holds and nothing moves: the average is written into the weights that it is to be taken of",
+        subject=trace.parameter_name(first.parameters[0]),
+        location=first.location,
+        severity="warning",
+        confidence="medium",
+        help="exchange the two, so that the copy follows: `copy.lerp_(weights, 1 - decay)`; where the weights are to "
+        "be held near a copy that stays as it is, this may be meant",
+        evidence={
+            "kept": first.own,
+            "added": first.new,
+            "parameters": [trace.parameter_name(parameter) for parameter in first.parameters[:20]],
+            "number_of_parameters": len(first.parameters),
+            "steps": steps,
+        },
+        step_first=first.step + 1,
+        step_count=steps,
+        parameters=first.parameters,
+    )
 
 
 def _finding(trace: Trace, events: list[AverageWeighed]) -> Finding:
@@ -154,13 +197,15 @@ RULE = Rule(
     severity="error",
     title="a moving average of weights is no average",
     observes="What is written in place to tensors that no optimizer holds, step after step: how much of what was there "
-    "stays, and how much of a trained parameter is added.",
+    "stays, and how much of a trained parameter is added. And the same the other way round: averages written into "
+    "trained parameters, of these and of a model that runs beside them without gradients and never changes.",
     why="An exponential moving average keeps a share of itself and takes the rest from the new weights. With a sign "
     "turned it runs away from them; with shares that do not add up to 1 it settles at a multiple of them. Whatever is "
     "evaluated, or taken as a target, is not the model that was trained.",
     fix="Let both shares add up to 1: `average.lerp_(weights, 1 - decay)`.",
-    fine="Sums of weights that are divided by their number later, and copies.",
-    needs=(AverageWeighed,),
+    fine="Sums of weights that are divided by their number later, and copies. Trained weights that are drawn to values "
+    "which no model uses meanwhile, or which follow them.",
+    needs=(AverageWeighed, ForwardRan, TrainedAveraged),
     examine=examine,
     bad=(bad, bad_weights_of_two_decays),
     good=(good, good_sum_of_snapshots),

@@ -1,17 +1,19 @@
-"""AD109: the optimizer over the same parameters was built anew in the loop, and its state was lost each time."""
+"""AD109: the optimizer over the same parameters was built anew, and its state was lost."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import groupby
 
+from autograd_doctor.events.cycle import StateRenewed, StateUnused
 from autograd_doctor.events.run import LightStepsCounted
 from autograd_doctor.events.steps import BatchDrawn, OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.step_cycle import ordinal, steps_by_optimizer
+from autograd_doctor.views.so_far import came_to_its_end
+from autograd_doctor.views.step_cycle import ordinal, related, steps_by_optimizer
 from autograd_doctor.wording import plural
 
 
@@ -25,12 +27,36 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         if often and not _starts_over(trace, builds) and (max(lost) <= longest or _one_pass_each(trace, builds)):
             reported.add(builds[0].location)
             yield _finding(trace, builds, lost)
+    for event in trace.of(StateUnused):
+        if trace.optimizers[event.optimizer].location not in reported and _is_replaced(trace, event):
+            reported.add(trace.optimizers[event.optimizer].location)
+            yield _replaced(trace, event)
+    for events in _renewed_in_each_step(trace, tunables["renewed_steps"]):
+        yield _renewed(trace, events)
+
+
+def _renewed_in_each_step(trace: Trace, fewest: float) -> Iterator[list[StateRenewed]]:
+    """Of each optimizer the looks at its state, if it was made anew in all of them."""
+    by_optimizer: dict[int, list[StateRenewed]] = {}
+    for event in trace.of(StateRenewed):
+        by_optimizer.setdefault(event.optimizer, []).append(event)
+    for events in by_optimizer.values():
+        if len(events) >= fewest and set.intersection(*(set(event.parameters) for event in events)):
+            yield events
 
 
 def _starts_over(trace: Trace, builds: list[OptimizerBuilt]) -> bool:
     """Whether the program put other weights in place for each optimizer: they belong to tasks, clients or episodes."""
     first = {optimizer: steps[0] for optimizer, steps in steps_by_optimizer(trace).items()}
     return all(first[build.optimizer].rewritten for build in builds[1:] if build.optimizer in first)
+
+
+def _is_replaced(trace: Trace, event: StateUnused) -> bool:
+    """Whether a new optimizer does what one does not whose state was loaded: it is of the same kind, over the same
+    parameters and with the same settings, and the other one never steps."""
+    new, loaded = (trace.optimizers[each] for each in (event.optimizer, event.loaded))
+    is_alike = (new.kind, new.groups) == (loaded.kind, loaded.groups)
+    return is_alike and not trace.steps_by_optimizer[loaded.optimizer]
 
 
 def _rebuilt_in_place(trace: Trace) -> Iterator[list[OptimizerBuilt]]:
@@ -83,6 +109,46 @@ def _finding(trace: Trace, builds: list[OptimizerBuilt], lives: list[int]) -> Fi
     )
 
 
+def _replaced(trace: Trace, event: StateUnused) -> Finding:
+    new, loaded = (trace.optimizers[each] for each in (event.optimizer, event.loaded))
+    steps = trace.steps_by_optimizer[new.optimizer]
+    parameters = [parameter for group in new.groups for parameter in group.parameters]
+    name = new.name or new.kind
+    return RULE.finding(
+        f"`{name}` ({new.kind}) was built over {plural(len(parameters), 'parameter')} for which another one of the "
+        f"same settings had been given its state; that one never stepped, and `{name}` took {plural(steps, 'step')} "
+        "from none",
+        subject=name,
+        location=new.location,
+        help="build the optimizer first, load its state into it, and step that one; leave the load out if it is to "
+        "begin anew",
+        confidence="medium",
+        so_far=not came_to_its_end(trace),
+        evidence={"steps": steps, "parameters": len(parameters)},
+        related=related(("its state was loaded here", event.loaded_at), ("into the one built here", loaded.location)),
+        step_first=ordinal(event),
+        step_count=steps,
+        parameters=parameters,
+    )
+
+
+def _renewed(trace: Trace, events: list[StateRenewed]) -> Finding:
+    first, entries = events[0], ", ".join(f"`{entry}`" for entry in events[0].entries)
+    always = sorted(set.intersection(*(set(event.parameters) for event in events)))
+    name = trace.optimizer_name(first.optimizer)
+    return RULE.finding(
+        f"after each step of `{name}`, {entries} of {trace.parameter_names(always)} holds nothing but its gradient, in "
+        f"all {len(events)} steps that were looked at: what was there before is lost each time",
+        subject=name,
+        location=first.location,
+        help="make the buffer once, where the state has none yet: `if not self.state[p]: ...`",
+        evidence={"entries": first.entries, "parameters": len(always), "steps": len(events)},
+        step_first=ordinal(first),
+        step_count=len(events),
+        parameters=always,
+    )
+
+
 def bad() -> None:
     import torch
 
@@ -116,6 +182,36 @@ def bad_every_epoch() -> None:
     model = nn.Linear(4, 1)
     for _ in range(4):
         train_one_epoch(model, loader)
+
+
+def bad_after_its_state_was_loaded() -> None:
+    import io
+
+    import torch
+    from torch import nn
+
+    def train(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+        for _ in range(6):
+            x = torch.randn(16, 6)
+            loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+    torch.manual_seed(0)
+    model = nn.Linear(6, 1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    train(model, optimizer)
+    file = io.BytesIO()
+    torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, file)
+    file.seek(0)
+    states = torch.load(file)
+    model = nn.Linear(6, 1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    model.load_state_dict(states["model"])
+    optimizer.load_state_dict(states["optimizer"])
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)  # <- AD109
+    train(model, optimizer)
 
 
 def good() -> None:
@@ -199,24 +295,29 @@ RULE = Rule(
     code="AD109",
     name="optimizer-recreated",
     severity="warning",
-    title="the optimizer is built anew in the loop, so that its state is lost",
+    title="the optimizer is built anew, so that its state is lost",
     observes=(
         "Optimizers built at one line, over the same parameters with the same settings, each stepped only a few times "
-        "(or for one pass over a loader) before the next one took its place."
+        "(or for one pass over a loader) before the next one took its place. And optimizers that were given a state "
+        "and never step, while a new one with the same settings steps the same parameters from none. "
+        "And averages in the state of the program's own optimizers, which after each step hold nothing but its "
+        "gradient, times 1 - decay."
     ),
     why=(
         "Momentum and second moments start from zero each time. Adam's first steps move every weight by the full "
         "rate, whatever its gradient, and a schedule attached to the old optimizer drives nothing."
     ),
-    fix="Build the optimizer once, before the loop, and pass it to the function that trains.",
+    fix="Build the optimizer once, before the loop and before its state is loaded, and pass it to the function that "
+    "trains.",
     fine=(
         "Building it once per phase or fold, over other parameters or with other settings, in the inner loop of "
         "meta-learning or a federated client (over a copy, or over weights put in place for it), and plain gradient "
-        "descent, which has no state to lose."
+        "descent, which has no state to lose. A state that was loaded beside an optimizer of another kind or with "
+        "other settings, as for a stage that tunes. States that are no averages, as the gradient of the last step."
     ),
-    needs=(BatchDrawn, LightStepsCounted, OptimizerBuilt, OptimizerStepped),
+    needs=(BatchDrawn, LightStepsCounted, OptimizerBuilt, OptimizerStepped, StateRenewed, StateUnused),
     examine=examine,
-    bad=(bad, bad_every_epoch),
+    bad=(bad, bad_every_epoch, bad_after_its_state_was_loaded),
     good=(good, good_once_per_phase_and_fold, good_inner_loop, good_reptile),
     tunables={
         "minimum_rebuilds": Tunable(2, "fewest optimizers that were replaced by the next", MORE_THAN_ONCE),
@@ -232,6 +333,9 @@ RULE = Rule(
         ),
         "longest_of_many": Tunable(
             50, "the same as `longest_life`, where replacements are many", "chosen: phases of a training are longer"
+        ),
+        "renewed_steps": Tunable(
+            3, "fewest steps after which an average in the state was the last gradient alone", MORE_THAN_ONCE
         ),
     },
     folds=("AD108",),

@@ -144,7 +144,7 @@ def _finding(
     dtypes = sorted({trace.parameters[p].dtype for p in parameters if p in trace.parameters})
     low = [dtype for dtype in dtypes if dtype in _LOW_PRECISION]
     norm = max(norm for use in first.uses for p, norm in zip(use.parameters, use.norms, strict=True) if p in parameters)
-    how = "found the values of before the last step again in" if undone else "left unchanged, bit for bit,"
+    how = "were undone: the values of before came back in" if undone else "left unchanged, bit for bit,"
     advice = "look for what writes the old values back after the step, such as a `load_state_dict` in the loop"
     if low and not undone:
         advice = f"keep the weights in float32 (`torch.autocast` computes in {low[0]}), or raise the learning rate"
@@ -298,8 +298,9 @@ RULE = Rule(
     title="steps left parameters bit for bit as they were",
     observes=(
         "Parameters with a gradient well above rounding noise and a rate above 0 whose values did not change in any "
-        "step that was looked at, or whose old values were back before any forward met the new ones; and of those of "
-        "16 bits, how many of their values each step leaves as they were."
+        "step that was looked at, or whose old values were back before any forward met the new ones, also where the "
+        "step was taken from other values in between; and of those of 16 bits, how many of their values each step "
+        "leaves as they were."
     ),
     why=(
         "An update smaller than half the spacing of the numbers around the weight is rounded away: in bfloat16 a "

@@ -13,7 +13,7 @@ from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.rates import known
-from autograd_doctor.views.so_far import has_ended
+from autograd_doctor.views.so_far import came_to_its_end, has_ended
 from autograd_doctor.views.step_cycle import ordinal, prepared, related, steps_by_optimizer
 from autograd_doctor.wording import plural
 
@@ -40,10 +40,10 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             seen = _collapsed(calls, last, tunables) or _will_collapse(trace, calls, tunables)
             advice = "once per epoch, after its last batch"
         else:
-            seen = _crawls(trace, calls)
+            seen = _crawls(trace, calls) or _crawled(trace, calls)
             advice = "after every optimizer step"
         if seen:
-            yield _finding(trace, calls, steps, seen, advice)
+            yield _finding(trace, calls, seen, advice)
 
 
 def _calls_by_scheduler(trace: Trace) -> dict[int, Calls]:
@@ -134,20 +134,35 @@ def _crawls(trace: Trace, calls: Calls) -> str:
     )
 
 
+def _crawled(trace: Trace, calls: Calls) -> str:
+    """The program came to its end, and its schedule is as long as the batches of all the passes after which it was
+    stepped, though these may have been cut."""
+    last, length, batches = calls[-1], calls[0].length, _batches_per_epoch(trace)
+    if not came_to_its_end(trace) or batches is None or last.count < 2 or batches < _FEWEST_BATCHES:
+        return ""
+    if length != batches * last.count:
+        return ""
+    return (
+        f"it is stepped once in an epoch of {plural(batches, 'batch')} and {length} steps long, which is as many as "
+        f"the {last.count} epochs of the run have"
+    )
+
+
 def _batches_per_epoch(trace: Trace) -> int | None:
     """The length of the loader that most passes were taken over."""
     lengths = [drawn.length for drawn in trace.of(BatchDrawn) if drawn.length]
     return max(lengths, key=lengths.count, default=None)
 
 
-def _finding(trace: Trace, calls: Calls, steps: list[OptimizerStepped], seen: str, advice: str) -> Finding:
+def _finding(trace: Trace, calls: Calls, seen: str, advice: str) -> Finding:
     taken = [call for call in calls if not call.first]
     first = taken[0]
     name = first.name or first.kind
     rates = _rates(calls)
+    times = max(len(taken), calls[-1].count - calls[0].count)
+    steps = trace.steps_by_optimizer[first.optimizer]
     return RULE.finding(
-        f"`{name}` ({first.kind}) was stepped {plural(len(taken), 'time')} in {plural(len(steps), 'optimizer step')}: "
-        f"{seen}",
+        f"`{name}` ({first.kind}) was stepped {plural(times, 'time')} in {plural(steps, 'optimizer step')}: {seen}",
         subject=name,
         location=first.location,
         help=prepared(
@@ -156,7 +171,12 @@ def _finding(trace: Trace, calls: Calls, steps: list[OptimizerStepped], seen: st
             f"call `{name}.step()` {advice}, or give the schedule its length in the unit in which it is stepped",
         ),
         confidence="medium",
-        evidence={"calls": len(taken), "steps": len(steps), "first_rate": rates[0], "last_rate": rates[-1]},
+        evidence={
+            "calls": times,
+            "steps": trace.steps_by_optimizer[first.optimizer],
+            "first_rate": rates[0],
+            "last_rate": rates[-1],
+        },
         related=related(("the schedule is made here", next((call.location for call in calls if call.first), None))),
         step_first=ordinal(first),
         step_count=len(taken),

@@ -22,13 +22,13 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         if event.how == "new pass":
             if not _goes_on_elsewhere(trace, event):
                 yield _new_pass(trace, event)
-        elif not event.rest_used and event.samples <= event.of * tunables[_share(trace)]:
+        elif not event.rest_used and event.samples <= event.of * _share(trace, tunables):
             yield _same_slice(trace, event)
 
 
-def _share(trace: Trace) -> str:
+def _share(trace: Trace, tunables: Tunables) -> float:
     """Before the program has ended the rest may still come, and more likely where much of it is in use already."""
-    return "share_of_rows" if has_ended(trace) else "share_so_far"
+    return tunables["share_of_rows"] if has_ended(trace) else tunables["share_so_far"]
 
 
 def _goes_on_elsewhere(trace: Trace, event: BatchRepeated) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from typing import no_type_check
 
-from autograd_doctor.events.errors import FunctionJudged
+from autograd_doctor.events.errors import FunctionJudged, InputChangedUnmarked
 from autograd_doctor.events.run import ProgramRaised
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
@@ -23,6 +24,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     crash = died_of(trace, "custom_gradient")
     if crash is not None and crash.function not in {event.function for event in judged}:
         yield _refused(crash)
+    yield from _unmarked(trace, judged)
 
 
 def left_open(trace: Trace) -> Iterator[str]:
@@ -71,6 +73,39 @@ def _surrogate(event: FunctionJudged) -> Finding:
         help="nothing to change if that is meant",
         related=_applied(event),
         step_first=event.step,
+    )
+
+
+def _unmarked(trace: Trace, judged: Sequence[FunctionJudged]) -> Iterator[Finding]:
+    """Inputs that were changed without a word and used afterwards, each once.
+
+    Where backward hands the gradient on as it came, what goes past the function is the same.
+    """
+    handed_on = {(event.function, position) for event in judged for position in event.hands_on}
+    open_ones = {event.function for event in judged if event.verdict not in ("right", "surrogate")}
+    by_input: dict[tuple[str, int], list[InputChangedUnmarked]] = defaultdict(list)
+    for event in trace.of(InputChangedUnmarked):
+        by_input[event.function, event.input].append(event)
+    for key, events in by_input.items():
+        if key not in handed_on:
+            yield _changed(events, is_open=events[0].function in open_ones)
+
+
+def _changed(events: Sequence[InputChangedUnmarked], *, is_open: bool) -> Finding:
+    first = events[0]
+    places = (("applied here", first.applied_at), ("its new values were used here", first.used_at))
+    return RULE.finding(
+        f"the forward of `{first.function}` changes its input `{first.name}` in place and does not mark it as dirty; "
+        f"`{first.used_by}` worked on the new values afterwards, and sends its gradient past the backward of "
+        f"`{first.function}`",
+        subject=first.function,
+        location=first.location,
+        help=f"call `ctx.mark_dirty({first.name})` and return `{first.name}`, or change a clone of it",
+        evidence={"input": first.input + 1, "used_by": first.used_by, "times": len(events)},
+        related=tuple(Related(text, place) for text, place in places if place is not None),
+        severity="warning" if is_open else None,
+        confidence="medium" if is_open else "high",
+        step_first=first.step,
     )
 
 
@@ -170,6 +205,33 @@ def bad_number_of_gradients() -> None:
 
 
 @no_type_check
+def bad_changed_input() -> None:
+    import torch
+    from torch import nn
+
+    class Damp(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factor):  # <- AD507
+            ctx.factor = factor
+            return x.mul_(factor).clone()
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * ctx.factor, None
+
+    torch.manual_seed(0)
+    body, head = nn.Linear(8, 16), nn.Linear(16, 1)
+    optimizer = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.01)
+    for _ in range(10):
+        x = torch.randn(16, 8)
+        hidden = body(x)
+        loss = nn.functional.mse_loss(head(hidden + torch.tanh(Damp.apply(hidden, 0.3))), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+@no_type_check
 def good() -> None:
     import torch
     from torch import nn
@@ -263,9 +325,12 @@ RULE = Rule(
     "gradients against difference quotients (`gradcheck`). Objects that it takes besides tensors, such as a grid or "
     "a configuration, are copied and held fixed. It is an error where a mistake shows: a factor or a sign, one for "
     "each element (a chain factor forgotten), zero where there is a slope, inputs swapped, a transposition, or some "
-    "elements wrong and others right. What merely differs may be an estimator: a warning, with the cosine of the two",
+    "elements wrong and others right. What merely differs may be an estimator: a warning, with the cosine of the two. "
+    "Also an input that the forward changes in place without `mark_dirty` and that something works on afterwards, in "
+    "the graph of a backward: that gradient goes past the function",
     why="autograd believes what a custom backward returns: training runs, in a wrong direction",
-    fix="return the derivative of the forward, one gradient per input and in their order",
+    fix="return the derivative of the forward, one gradient per input and in their order, and mark inputs "
+    "that it changes as dirty",
     fine="estimators, told by the numbers alone (`doctor gradcheck` names them): the forward is a step, the identity, "
     "or held to a bound; it is a loop, and the gradient goes through its last rounds, as through one application at a "
     "fixed point; it jumps, as a quantiser with a scale of its own does; the gradient is drawn at random, does not "
@@ -273,11 +338,12 @@ RULE = Rule(
     "(feedback weights), is the derivative held to a bound or but for a few percent, or smooths the bends of a forward "
     "of straight pieces. Of a forward that reads one triangle of a symmetric matrix, both entries count together. Also "
     "functions with randomness or side effects, and of objects that other steps bring with other values, as a matrix "
-    "assembled from what is learned: what cannot be judged is listed as not checked",
-    needs=(FunctionJudged, ProgramRaised),
+    "assembled from what is learned: what cannot be judged is listed as not checked. An input that is changed without "
+    "a word and not used afterwards, or has its old values again, or gets the gradient as it came in",
+    needs=(FunctionJudged, InputChangedUnmarked, ProgramRaised),
     examine=examine,
     left_open=left_open,
-    bad=(bad, bad_gradients_swapped, bad_number_of_gradients),
+    bad=(bad, bad_gradients_swapped, bad_number_of_gradients, bad_changed_input),
     good=(good, good_straight_through, good_reversed_gradient),
     references=("https://docs.pytorch.org/docs/stable/notes/gradcheck.html",),
 )

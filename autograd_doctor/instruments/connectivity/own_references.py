@@ -1,0 +1,82 @@
+"""Differences in a loss between what a model gives and what the same parameters gave in a forward without gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from autograd_doctor.events.connectivity import ReferenceCompared
+from autograd_doctor.events.event import Event
+from autograd_doctor.findings import Location
+from autograd_doctor.instruments.instrument import Site
+from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.instruments.spine.loss_query import LossQuery
+from autograd_doctor.instruments.spine.tape import Tape
+from autograd_doctor.reading.live_values import tensor_of
+from autograd_doctor.reading.looks import Looks
+from autograd_doctor.reading.tensor_facts import readable
+from autograd_doctor.signals import Signals
+from autograd_doctor.signals.attention import Attention
+from autograd_doctor.signals.backward import BackwardCall
+from autograd_doctor.tape import Op, Value, behind, numbers_in
+
+_COMPARING = frozenset({"huber_loss", "l1_loss", "mse_loss", "smooth_l1_loss", "sub"})
+
+
+class OwnReferences(LossQuery):
+    """Reads, as they are made, differences whose sides hold values of the very same parameters, and asks of those that
+    lie behind the loss.
+
+    A ratio is left out: that of probabilities before and after updates is 1 in the first of them. So is what was cut
+    off from the other side, by which estimators hide values from a derivative.
+    """
+
+    emits: ClassVar[tuple[type[Event], ...]] = (ReferenceCompared,)
+
+    def __init__(self, site: Site, course: Course, tape: Tape) -> None:
+        super().__init__(site, course, tape)
+        self._equal: dict[Op, bool] = {}
+        self._looks: Looks[Location | None] = Looks()
+
+    def connect(self, signals: Signals) -> None:
+        super().connect(signals)
+        self.listen(self._tape.recorded, self._compared, names=_COMPARING)
+        self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
+
+    def _step_taken(self, course: Course) -> None:
+        self._looks.step_taken()
+        self._equal.clear()
+
+    def _compared(self, op: Op) -> None:
+        result = tensor_of(op.output)
+        if result is None or not readable(result) or not _is_of_one_model(op) or not self._looks.take(op.location):
+            return
+        self._equal[op] = not bool(result.detach().any())
+
+    def _ask(self, roots: Sequence[Value], call: BackwardCall) -> None:
+        lines: dict[Location | None, list[Op]] = {}
+        for op in behind(roots) if self._equal else ():
+            if op in self._equal and any(use.name != "exp" for use in op.output.uses):
+                lines.setdefault(op.location, []).append(op)
+        for location, ops in lines.items():
+            self._looks.told(location)
+            (reference,) = ops[0].plain
+            self.emit(
+                ReferenceCompared(
+                    step=self._course.steps,
+                    location=location,
+                    reference_at=reference.by.location if reference.by is not None else None,
+                    parameters=numbers_in(reference.values),
+                    equal=all(self._equal[op] for op in ops),
+                )
+            )
+
+
+def _is_of_one_model(op: Op) -> bool:
+    """Whether one side learns, and the other was computed from the same parameters, on a way of its own."""
+    if len(op.live) != 1 or len(op.plain) != 1:
+        return False
+    (live,), (plain,) = op.live, op.plain
+    if live.shape != plain.shape or not plain.is_floating or not plain.values or plain.values != live.values:
+        return False
+    return not set(behind([live])) & set(behind([plain], live=False))

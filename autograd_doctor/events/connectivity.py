@@ -158,6 +158,23 @@ class LossExamined(Event, frozen=True):
     terms: list[ConstantTerm]
 
 
+class CopyJoined(Event, frozen=True):
+    """A loss that went backward holds a join of what has a graph and of values rebuilt from numbers of the same step.
+
+    name: the variable of what was rebuilt. cuts: where its values left the graph. parameters: those that flow into it,
+    and that the rest of the join teaches. guessed: that they do was concluded from the numbers. Told in two steps for
+    each line.
+    """
+
+    backward: int
+    location: Location | None
+    operation: str
+    name: str
+    cuts: list[Cut]
+    parameters: list[int]
+    guessed: bool
+
+
 class SamplesUsed(Event, frozen=True):
     """What `sample()` had drawn at a line in the same step went by value into a loss that went backward.
 

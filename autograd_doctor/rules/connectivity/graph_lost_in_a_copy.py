@@ -2,21 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from autograd_doctor.events.connectivity import LossExamined
+from autograd_doctor.events.connectivity import CopyJoined, LossExamined
 from autograd_doctor.events.steps import BackwardRan
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.cuts import called
+from autograd_doctor.views.lines import beside, in_several_steps
 from autograd_doctor.views.loss_terms import LossTerm, steady_terms
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
-    for term in steady_terms(trace, tunables["backwards"]):
-        if term.seen.copied:
-            yield _finding(trace, term)
+    terms = [term for term in steady_terms(trace, tunables["backwards"]) if term.seen.copied]
+    for term in terms:
+        yield _finding(trace, term)
+    told = {parameter for term in terms for parameter in term.seen.parameters}
+    joins = (event for event in trace.of(CopyJoined) if not told.issuperset(event.parameters))
+    for events in in_several_steps(trace, joins, lambda event: event.location, tunables["backwards"]):
+        yield _joined(trace, events)
+
+
+def _joined(trace: Trace, events: Sequence[CopyJoined]) -> Finding:
+    """A warning: what a number is for is not seen, and it may be meant as one."""
+    first = events[0]
+    what = f"`{first.name}`" if first.name else "a part"
+    cut = next(iter(first.cuts), None)
+    by = f" by {called(cut.operation)}" if cut is not None else ""
+    return RULE.finding(
+        f"{what} of what `{first.operation}` joins {'seems to be' if first.guessed else 'was'} rebuilt from values of "
+        f"{trace.parameter_names(first.parameters)} that left the graph{by}: the gradient reaches them through the "
+        "other parts alone",
+        subject=first.name or first.operation,
+        location=first.location,
+        severity="warning",
+        confidence="medium",
+        help="join the tensors themselves, without a detour over numbers; if the part is meant as a constant, a "
+        "`detach()` says so",
+        evidence={"parameters": trace.parameter_names(first.parameters), "joined_by": first.operation},
+        related=beside(first.location, ("the values left the graph here", cut.location if cut is not None else None)),
+        step_first=first.step + 1,
+        step_count=len({event.step for event in events}),
+        parameters=first.parameters,
+    )
 
 
 def _finding(trace: Trace, term: LossTerm) -> Finding:
@@ -74,6 +103,24 @@ def bad_list_of_numbers() -> None:
         optimizer.step()
 
 
+def bad_joined() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, head = nn.Linear(6, 8), nn.Linear(10, 1)
+    optimizer = torch.optim.Adam([*body.parameters(), *head.parameters()], lr=0.01)
+    for _ in range(10):
+        x = torch.randn(16, 6)
+        hidden = body(x)
+        strongest = torch.tensor([[row.max().item(), row.min().item()] for row in hidden])
+        predicted = head(torch.cat([hidden, strongest], dim=1))  # <- AD217
+        loss = nn.functional.mse_loss(predicted, x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 def good() -> None:
     import torch
     from torch import nn
@@ -119,13 +166,14 @@ RULE = Rule(
     severity="error",
     title="a part of the loss was rebuilt without its graph",
     observes="A summand of a loss that went backward, made by `torch.tensor`, from a NumPy array or from a list of "
-    "numbers out of values of parameters that the rest of the loss trains.",
+    "numbers out of values of parameters that the rest of the loss trains. Or a part of what `stack` or `cat` joins "
+    "with tensors that kept their graph, rebuilt so in the same step.",
     why="Numbers have no graph: what was rebuilt from them shifts the loss and teaches nothing.",
     fix="Compute with tensors all the way and join them with `torch.stack` or `torch.cat`.",
-    fine="Targets, masks, indices and weights that are made in that way on purpose.",
-    needs=(BackwardRan, LossExamined),
+    fine="Targets, masks, indices and weights that are made in that way on purpose; what was detached before.",
+    needs=(BackwardRan, CopyJoined, LossExamined),
     examine=examine,
-    bad=(bad, bad_list_of_numbers),
+    bad=(bad, bad_list_of_numbers, bad_joined),
     good=(good, good_targets_and_weights),
     tunables={"backwards": Tunable(2, "fewest backwards with a term that lost its graph in a copy", MORE_THAN_ONCE)},
 )

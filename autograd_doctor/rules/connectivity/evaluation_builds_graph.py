@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 from autograd_doctor.events.connectivity import ForwardsWithoutBackward, IdleForwardUsed
 from autograd_doctor.events.steps import BackwardRan, ForwardRan, OptimizerStepped
@@ -20,12 +20,20 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         if (event.module, event.location, event.training) in used:
             continue
         by_place.setdefault(event.location or event.module, []).append(event)
-    if trace.steps:
-        for idle in by_place.values():
-            evaluating = not any(event.training or _part_of_training(trace, event) for event in idle)
-            noticeable = max(event.bytes_held for event in idle) >= tunables["noticeable_bytes"]
-            if (evaluating or noticeable) and sum(event.passes for event in idle) >= tunables["minimum_passes"]:
-                yield _finding(trace, idle, evaluating)
+    by_cause: dict[tuple[Hashable, bool], list[ForwardsWithoutBackward]] = {}
+    for idle in by_place.values() if trace.steps else ():
+        evaluating = not any(event.training or _part_of_training(trace, event) for event in idle)
+        noticeable = max(event.bytes_held for event in idle) >= tunables["noticeable_bytes"]
+        if (evaluating or noticeable) and sum(event.passes for event in idle) >= tunables["minimum_passes"]:
+            by_cause.setdefault((_function(idle[0]), evaluating), []).extend(idle)
+    for (_, evaluating), idle in by_cause.items():
+        yield _finding(trace, idle, evaluating)
+
+
+def _function(idle: ForwardsWithoutBackward) -> Hashable:
+    """The function that evaluates: its passes are idle for one reason. Statements of a file have but their own line."""
+    where = idle.location
+    return (where.path, where.function) if where is not None and where.function else where or idle.module
 
 
 def _part_of_training(trace: Trace, idle: ForwardsWithoutBackward) -> bool:
@@ -45,6 +53,7 @@ def _finding(trace: Trace, idle: list[ForwardsWithoutBackward], evaluating: bool
     """In eval mode the purpose is plain; rollouts and teachers, part of training, only waste some memory."""
     passes = sum(event.passes for event in idle)
     held, seconds = max(event.bytes_held for event in idle), sum(event.seconds for event in idle)
+    lines = [event.location for event in idle if event.location is not None]
     names = list(dict.fromkeys(trace.module_name(event.module) for event in idle))
     modules = f"`{names[0]}`" + (f" and {plural(len(names) - 1, 'other module')}" if len(names) > 1 else "")
     size = f", each keeping {'up to ' if len(names) > 1 else ''}{held:,} bytes for a backward" if held else ""
@@ -64,7 +73,10 @@ def _finding(trace: Trace, idle: list[ForwardsWithoutBackward], evaluating: bool
             "seconds": round(seconds, 4),
             "mode": "train" if idle[0].training else "eval",
         },
-        related=tuple(Related("these passes come from here", place) for place in [idle[0].called_from] if place),
+        related=(
+            *(Related("and these", place) for place in dict.fromkeys(lines) if place != lines[0]),
+            *(Related("these passes come from here", place) for place in [idle[0].called_from] if place),
+        ),
         step_first=idle[0].step,
         step_count=len(idle),
     )

@@ -35,6 +35,14 @@ def over_a_range(step: Callable[[], None]) -> None:
             step()
 
 
+def backwards_in_steps(step: Callable[[], None]) -> None:
+    """Backwards, in steps of its own."""
+    steps, jump = 10**12, 10**11
+    for left in range(steps, 0, -jump):
+        if left in (5 * jump, 4 * jump):
+            step()
+
+
 def within_a_bar(step: Callable[[], None]) -> None:
     def bar(entries: range, **options: object) -> range:
         return entries
@@ -116,6 +124,7 @@ def over_a_length_of_its_own(step: Callable[[], None]) -> None:
 NEVER = float("inf")
 LOOPS = [
     (over_a_range, 15),
+    (backwards_in_steps, 40),
     (within_a_bar, 10),
     (over_a_list, 10),
     (over_a_literal, 10),

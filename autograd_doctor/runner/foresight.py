@@ -22,6 +22,8 @@ from autograd_doctor.reading.without_running import attribute
 _BETWEEN_LOOKS = 0.5
 _TO_GET_GOING = 2.0
 """Seconds of a loop by which its pace is known: its first steps, which are watched closely, take longest."""
+_MOST_ENTRIES = 10_000
+"""Of a list, to look for the one that the loop is at."""
 _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -114,6 +116,10 @@ class _Scope:
             return None
         if numbered:
             return _Rounds(value, len(entries)) if type(value) is int and 0 <= value < len(entries) else None
+        if isinstance(entries, range):
+            return _Rounds(entries.index(value), len(entries)) if type(value) is int and value in entries else None
+        if len(entries) > _MOST_ENTRIES:
+            return None
         done = next((at for at, each in enumerate(entries) if each is value or _is_number(each, value)), None)
         return None if done is None else _Rounds(done, len(entries))
 
@@ -146,6 +152,9 @@ class _Scope:
         if isinstance(node, ast.Subscript):
             held, key = self._value(node.value), self._value(node.slice)
             return held.get(key) if type(held) is dict and type(key) is str else None
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            value = self._value(node.operand)
+            return -value if type(value) is int else None
         if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
             left, right = self._value(node.left), self._value(node.right)
             return _OPERATORS[type(node.op)](left, right) if type(left) is type(right) is int else None

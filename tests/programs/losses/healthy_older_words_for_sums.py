@@ -38,7 +38,7 @@ for _ in range(30):
     distortion = F.mse_loss(heard, frames, size_average=False)
     rate = -0.5 * torch.sum(1 + log_var - mean.pow(2) - log_var.exp())
     optimizer.zero_grad()
-    (distortion + 0.1 * rate).backward()
+    (distortion + rate).backward()
     optimizer.step()
 
 counter = nn.Linear(5, 1)

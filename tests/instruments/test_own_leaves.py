@@ -93,16 +93,23 @@ def test_a_parameter_is_used_where_a_line_reads_its_gradient_and_none_of_those_t
         assert used(run) == [], "the line reads the gradients of all"
         read_elsewhere(run, training.leaf)
         training.step()
+        assert used(run) == [], "once may be to look at it"
+        read_elsewhere(run, training.leaf)
+        training.step()
         assert used(run) == [(run.number(training.leaf), "read")]
         assert collected(run) == []
 
 
-def test_a_last_read_is_a_use_of_a_parameter_too() -> None:
+@pytest.mark.parametrize("before", [False, True])
+def test_a_last_read_is_a_use_of_a_parameter_if_it_was_read_before(before: bool) -> None:
     with inventing(OwnLeaves) as run:
         training = Training(run, leaf=nn.Parameter(torch.ones(2)))
         training.follow()
+        if before:
+            read(run, training.leaf)
+            training.step()
         read(run, training.leaf)
-    assert [how for _, how in used(run)] == ["read"]
+    assert [how for _, how in used(run)] == ["read"] * before
 
 
 def test_a_parameter_that_changes_now_and_then_is_used() -> None:

@@ -39,16 +39,19 @@ _CHECKPOINT: type | tuple[()] = getattr(CheckpointFunction, "_backward_cls", ())
 """The node of a reentrant checkpoint."""
 _MOST_FOLLOWED = 512
 """At a time, each of which is compared with its first values: people make a few such leaves, and leave out a module."""
+_READS_IN_USE = 2
+"""Backwards behind which a parameter's gradient is read, for that to be a use: once, at the end, is a look."""
 _MOST_NODES = 64
 """On the way from a leaf to a checkpoint: an input is cut into batches and reshaped, if anything is done to it."""
 
 
 @dataclass(slots=True)
 class _Leaf:
-    """A leaf that is followed, and its values at first."""
+    """A leaf that is followed, and its values at first. reads: behind how many backwards its gradient was read."""
 
     number: int
     values: int | None
+    reads: int = 0
 
 
 class OwnLeaves(Instrument):
@@ -165,7 +168,8 @@ class OwnLeaves(Instrument):
         read = {number: line for number, line in self._read_at if line not in self._lines_for_all}
         self._read_at = {}
         for leaf, known in list(self._followed.items()) if read else ():
-            if known.number in read:
+            known.reads += known.number in read
+            if known.reads >= _READS_IN_USE:
                 self._used(leaf, "read", read[known.number])
 
     def _asked(self, call: BackwardCall) -> None:

@@ -168,9 +168,15 @@ def _forward_methods(kind: type) -> Iterator[FunctionType]:
 
 
 def copy_of(module: nn.Module) -> nn.Module:
-    """A copy in evaluation mode, without what holds the module, which is to see nothing of the calls of a copy."""
+    """A copy in evaluation mode, without what holds the module, which is to see nothing of the calls of a copy.
+
+    A weight that a hook of torch computes, as the old `spectral_norm` does, has a graph; the copy computes its own.
+    """
     parts = [part for _, part in modules_in(module)]
-    copied = copy.deepcopy(module, {id(attributes(part)[name]): None for part in parts for name in _owners(part)})
+    known: dict[int, Any] = {id(attributes(part)[name]): None for part in parts for name in _owners(part)}
+    computed = (each for part in parts for each in attributes(part).values() if is_a(each, torch.Tensor))
+    known |= {id(each): each.detach().clone() for each in computed if not is_leaf(each)}
+    copied = copy.deepcopy(module, known)
     for _, inner in modules_in(copied):
         attributes(inner)["training"] = False
     return copied

@@ -403,3 +403,10 @@ def test_of_large_inputs_the_first_samples_are_kept(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(module_copies, "_MOST_INPUT", 6 * 4 * 4 - 1)
     event, _ = judged(Odd(_mean), same=same)
     assert (event.verdict, event.samples, event.varied) == ("leaks", 4, not same)
+
+
+def test_weights_that_a_hook_of_torch_computes() -> None:
+    module = nn.Sequential(nn.utils.spectral_norm(nn.Linear(4, 4)), nn.utils.weight_norm(nn.Linear(4, 4)))
+    event, recorded = judged(module)
+    assert event.verdict == "independent"
+    assert not recorded.of(InstrumentLimited)

@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 
 from autograd_doctor.renderers import render
 from autograd_doctor.renderers.printable import printable
-from autograd_doctor.renderers.wording import summary
+from autograd_doctor.renderers.wording import line_of, summary
 from autograd_doctor.report import Report
 from autograd_doctor.run_course import Course
 from tests.pages import HOSTILE, crowded, curves, drawing, saying
@@ -127,6 +127,21 @@ def test_findings_are_told_in_full() -> None:
         ):
             assert " ".join(said.replace("`", "").split()) in text
     assert "optimizer.zero_grad()" in text
+
+
+def test_more_than_a_few_findings_are_listed_first() -> None:
+    report = crowded()
+    text = " ".join(render("html", report).split())
+    (listed,) = re.findall(r'<nav class="card index".*?</nav>', text)
+    assert text.index(listed) < text.index('id="finding-1"')
+    lines = [Page(line).text for line in re.findall(r"<li>.*?</li>", listed)]
+    for number, (finding, line) in enumerate(zip(report.findings, lines, strict=True), start=1):
+        assert finding.location is not None
+        place, said = line_of(finding.location), finding.message.replace("`", "")
+        assert line == f"{number}{finding.severity} {finding.code}{finding.name}{place}{said}"
+    assert re.findall(r'href="(#[^"]+)"', listed) == ["#finding-1", "#finding-2", "#finding-3"]
+    few = page(msgspec.structs.replace(report, findings=report.findings[:2]))
+    assert "All findings" not in [value for _, _, value in few.attributes]
 
 
 def test_sections_without_anything_to_show_are_left_out() -> None:

@@ -229,6 +229,23 @@ def test_it_can_be_printed_with_everything_open(chromium: Any, tmp_path: Path) -
     assert page.is_fine()
 
 
+def test_the_list_of_findings_is_used_with_the_keyboard(chromium: Any, tmp_path: Path) -> None:
+    page = Opened(chromium, written(tmp_path, crowded()), PHONE)
+    lines = page.all(".index a")
+    assert len(lines) == 3
+    boxes = [[part.rect for part in line.find_elements(By.CSS_SELECTOR, "span")] for line in lines]
+    assert all(part["x"] + part["width"] <= PHONE and part["width"] > 5 for line in boxes for part in line)
+    chromium.execute_script("arguments[0].focus()", lines[0])
+    chromium.switch_to.active_element.send_keys(Keys.TAB)
+    chromium.switch_to.active_element.send_keys(Keys.ENTER)
+    assert chromium.current_url.endswith("#finding-2")
+    top = page.run("document.getElementById('finding-2').getBoundingClientRect().top")
+    assert 0 < top < 100
+    chromium.switch_to.active_element.send_keys(Keys.TAB)
+    assert page.run("document.activeElement.closest('article').id") == "finding-2"
+    assert page.is_fine()
+
+
 def test_it_is_read_without_a_mouse_and_without_eyes(chromium: Any, tmp_path: Path) -> None:
     page = Opened(chromium, written(tmp_path, crowded()), DESKTOP)
     pictures = page.all("[role=img]")

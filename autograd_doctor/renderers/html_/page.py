@@ -25,8 +25,10 @@ from autograd_doctor.renderers.wording import line_of, machine, measured, summar
 from autograd_doctor.report import Report, ReportedFinding
 from autograd_doctor.rules import Rule, all_rules
 from autograd_doctor.run_course import Course, Measured
-from autograd_doctor.wording import in_bytes, plural
+from autograd_doctor.wording import first_line, in_bytes, plural
 
+_FEW = 2
+"""Findings that need no list of them."""
 _ASSETS = Path(__file__).with_name("assets")
 _QUANTITIES = {
     "loss": "Loss",
@@ -53,6 +55,7 @@ def page(report: Report) -> str:
             command=f"{remarks.command(report)} {shlex.join(report.target.argv)}",
             facts=[*machine(report), *seen(report)],
             tiles=_tiles(report),
+            index=_index(report.findings),
             findings=[_finding(finding, report) for finding in report.findings],
             remarks=[row for row in remarks.remarks(report) if row[0] not in ("not checked", "suppressed")],
             skipped=_skipped(report),
@@ -103,6 +106,16 @@ def _finding(finding: ReportedFinding, report: Report) -> dict[str, Any]:
         "subject": remarks.subject_of(finding),
         "doubts": list(remarks.doubts(finding, report.run)),
     }
+
+
+def _index(findings: Sequence[ReportedFinding]) -> list[tuple[ReportedFinding, str, str]]:
+    """A line for each of so many findings that they are not seen at one glance: its place, and what it says first."""
+    if len(findings) <= _FEW:
+        return []
+    return [
+        (finding, line_of(finding.location) if finding.location else "", first_line(finding.message))
+        for finding in findings
+    ]
 
 
 def _tiles(report: Report) -> list[tuple[str, str, str]]:

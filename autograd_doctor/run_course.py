@@ -16,12 +16,17 @@ Quantity = Literal["loss", "gradient norm", "update ratio", "learning rate", "me
 
 
 class Series(Struct, frozen=True, kw_only=True):
-    """A quantity over steps; `name` tells which of its kind. Of long ones, the lowest and highest points are there."""
+    """A quantity over steps; `name` tells which of its kind, as the program calls it where that is known.
+
+    `place` is the line that it belongs to, where there is one and the name does not say it. Of long ones, the lowest
+    and highest points are there.
+    """
 
     quantity: Quantity
     name: str
     steps: list[int]
     values: list[Measured]
+    place: str = ""
 
 
 class FlowRow(Struct, frozen=True, kw_only=True):

@@ -38,7 +38,9 @@ def course() -> Course:
     return Course(
         steps=40,
         series=[
-            Series(quantity="loss", name="train.py:14", steps=steps, values=[3.0 / step for step in steps]),
+            Series(
+                quantity="loss", name="loss", place="train.py:14", steps=steps, values=[3.0 / step for step in steps]
+            ),
             Series(quantity="loss", name="train.py:15", steps=[2, 4, 6], values=[1.0, "nan", "inf"]),
             Series(quantity="gradient norm", name="optimizer", steps=steps, values=[10.0**step for step in steps]),
             Series(quantity="update ratio", name="optimizer", steps=steps, values=[0.001] * 12),

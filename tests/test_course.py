@@ -9,6 +9,7 @@ import pytest
 
 from autograd_doctor.events.cycle import GradientsClipped
 from autograd_doctor.events.event import Event
+from autograd_doctor.events.facts import TensorFacts
 from autograd_doctor.events.numerics import LossesFollowed, UnitsCounted
 from autograd_doctor.events.run import LightStepsCounted, ProgramRaised
 from autograd_doctor.events.steps import MemoryMeasured
@@ -35,15 +36,40 @@ def line(location: Location | None) -> str:
 
 
 def test_losses_of_one_step_are_averaged_and_lines_kept_apart() -> None:
+    other = TensorFacts(shape=[], dtype="float32")
     trace = Trace.of_events(
-        backward(0, loss=1.0), backward(0, loss=3.0), backward(1, loss=math.nan), backward(0, line=30, loss=7.0),
+        backward(0, loss=1.0), backward(0, loss=3.0), backward(1, loss=math.nan),
+        backward(0, line=30, loss=7.0, root=other),
         LossesFollowed(
             location=at(30), first=0, backwards=1, opening=7.0, last=7.0, low=7.0, high=7.0, early=[(0, 7.0)]
         ),
         LossesFollowed(location=at(20), first=5, backwards=0, opening=None, last=None, low=None, high=None),
     )  # fmt: skip
-    found = {each.name: (each.steps, each.values) for each in series(trace, line)}
-    assert found == {"20": ([1, 2], [2.0, "nan"]), "30": ([1], [7.0])}
+    found = {each.name: (each.place, each.steps, each.values) for each in series(trace, line)}
+    assert found == {"loss": ("20", [1, 2], [2.0, "nan"]), "30": ("", [1], [7.0])}
+
+
+def test_a_line_that_sees_several_losses_is_named_by_its_place() -> None:
+    names = {20: ["loss_d", "loss_d"], 30: ["loss_d", "loss_g"], 40: ["", "loss_g"]}
+    followed = [
+        LossesFollowed(location=at(row), first=0, backwards=1, opening=1.0, last=1.0, low=1.0, high=1.0)
+        for row in names
+    ]
+    ran = [
+        backward(step, line=row, loss=1.0, root=TensorFacts(shape=[], dtype="float32", name=name))
+        for row, called in names.items()
+        for step, name in enumerate(called)
+    ]
+    found = [(each.name, each.place) for each in series(Trace.of_events(*ran, *followed), line)]
+    assert found == [("loss_d", "20"), ("30", ""), ("loss_g", "40")]
+
+
+def test_optimizers_of_one_name_are_told_apart_by_their_places() -> None:
+    ran = [stepped(0, {0: 3.0}, optimizer=0), stepped(1, {1: 3.0}, optimizer=1)]
+    two = Trace.of_events(built(0, optimizer=0), built(1, optimizer=1, line=6), *ran)
+    assert [(each.name, each.place) for each in series(two, line)] == [("optimizer", "5"), ("optimizer", "6")]
+    one = Trace.of_events(built(0, optimizer=0), *ran[:1])
+    assert [(each.name, each.place) for each in series(one, line)] == [("optimizer", "")]
 
 
 def test_losses_of_light_steps_are_told_by_first_last_and_extremes() -> None:
@@ -69,7 +95,7 @@ def test_gradients_rates_and_memory() -> None:
     )
     assert [(each.quantity, each.name, each.steps, each.values) for each in series(trace, line)] == [
         ("gradient norm", "optimizer", [1, 2], [5.0, "inf"]),
-        ("gradient norm", "before clipping at 9", [1], [5.0]),
+        ("gradient norm", "before clipping", [1], [5.0]),
         ("learning rate", "optimizer", [1, 2], [0.1, 0.2]),
         ("memory", "process", [1, 2], [1000.0, 3000.0]),
         ("memory", "tensors on accelerators", [2], [5.0]),

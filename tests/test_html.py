@@ -144,6 +144,12 @@ def test_more_than_a_few_findings_are_listed_first() -> None:
     assert "All findings" not in [value for _, _, value in few.attributes]
 
 
+def test_curves_are_called_by_their_variables_with_the_line_beside() -> None:
+    said = [value for tag, name, value in page(crowded()).attributes if name == "aria-label" and "over steps" in value]
+    assert said[0].startswith("Loss over steps. loss (train.py:14): 3 in step 1,")
+    assert "; train.py:15: 1 in step 2," in said[0]
+
+
 def test_sections_without_anything_to_show_are_left_out() -> None:
     report = msgspec.structs.replace(healthy(), course=Course())
     names = {value for _, name, value in page(report).attributes if name == "id"}

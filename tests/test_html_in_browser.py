@@ -229,6 +229,13 @@ def test_it_can_be_printed_with_everything_open(chromium: Any, tmp_path: Path) -
     assert page.is_fine()
 
 
+def test_legends_name_the_variable_and_hint_at_its_line(chromium: Any, tmp_path: Path) -> None:
+    page = Opened(chromium, written(tmp_path, crowded()), DESKTOP)
+    _, *curves = page.all('.plot[data-quantity="loss"] .u-label')
+    assert [curve.text for curve in curves] == ["losstrain.py:14", "train.py:15"]
+    assert [curve.text for curve in page.all(".u-label .at")] == ["train.py:14"]
+
+
 def test_the_list_of_findings_is_used_with_the_keyboard(chromium: Any, tmp_path: Path) -> None:
     page = Opened(chromium, written(tmp_path, crowded()), PHONE)
     lines = page.all(".index a")

@@ -24,7 +24,7 @@ from autograd_doctor.renderers.printable import printable
 from autograd_doctor.renderers.wording import line_of, machine, measured, summary
 from autograd_doctor.report import Report, ReportedFinding
 from autograd_doctor.rules import Rule, all_rules
-from autograd_doctor.run_course import Course, Measured
+from autograd_doctor.run_course import Course, Measured, Series
 from autograd_doctor.wording import first_line, in_bytes, plural
 
 _FEW = 2
@@ -127,7 +127,7 @@ def _tiles(report: Report) -> list[tuple[str, str, str]]:
     losses = [each for each in report.course.series if each.quantity == "loss"]
     if losses:
         first, last = losses[0].values[0], losses[0].values[-1]
-        found.append(("loss", f"{number(first)} → {number(last)}", losses[0].name if len(losses) > 1 else ""))
+        found.append(("loss", f"{number(first)} → {number(last)}", _called(losses[0]) if len(losses) > 1 else ""))
     roots = [row for row in report.course.modules if row.depth == 0]
     if roots:
         count = sum(sum(row.parameters.values()) for row in roots)
@@ -163,9 +163,14 @@ def _plots(course: Course) -> list[dict[str, str]]:
     for quantity, title in _QUANTITIES.items():
         told = [each for each in course.series if each.quantity == quantity]
         if told:
-            said = "; ".join(_said(each.name, quantity, each.steps, each.values) for each in told)
+            said = "; ".join(_said(_called(each), quantity, each.steps, each.values) for each in told)
             found.append({"quantity": quantity, "title": title, "said": f"{title} over steps. {said}"})
     return found
+
+
+def _called(series: Series) -> str:
+    """ "loss (train.py:14)"."""
+    return f"{series.name} ({series.place})" if series.place else series.name
 
 
 def _said(name: str, quantity: str, steps: Sequence[int], values: Sequence[Measured]) -> str:

@@ -138,6 +138,7 @@
         ],
         hooks: { draw: [marks] },
       }, data, box);
+      shown.root.querySelectorAll(".u-label").forEach((label, row) => { if (told[row - 1]?.place) label.append(element("span", "at", told[row - 1].place)); });
     }
     draw();
     redraws.push(draw);

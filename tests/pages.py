@@ -42,7 +42,13 @@ def course() -> Course:
                 quantity="loss", name="loss", place="train.py:14", steps=steps, values=[3.0 / step for step in steps]
             ),
             Series(quantity="loss", name="train.py:15", steps=[2, 4, 6], values=[1.0, "nan", "inf"]),
-            Series(quantity="gradient norm", name="optimizer", steps=steps, values=[10.0**step for step in steps]),
+            Series(
+                quantity="gradient norm",
+                name="optimizer",
+                network="other",
+                steps=steps,
+                values=[10.0**step for step in steps],
+            ),
             Series(quantity="update ratio", name="optimizer", steps=steps, values=[0.001] * 12),
             Series(quantity="learning rate", name="optimizer", steps=steps, values=[0.1 * step for step in steps]),
             Series(quantity="memory", name="process", steps=steps, values=[1e8 + 1e6 * step for step in steps]),
@@ -50,10 +56,12 @@ def course() -> Course:
         flow=Flow(
             steps=steps,
             rows=[
-                FlowRow(name="model.body.0.weight", parameters=1, norms=[10.0**-step for step in steps]),
-                FlowRow(name="model.body.1", parameters=2, norms=[0.0] * 12),
-                FlowRow(name="model.head.weight", parameters=1, norms=[1.0] * 6 + ["nan"] * 6),
-                FlowRow(name="model.head.bias", parameters=1, norms=[None] * 12),
+                FlowRow(
+                    name="model.body.0.weight", parameters=1, norms=[10.0**-step for step in steps], network="model"
+                ),
+                FlowRow(name="model.body.1", parameters=2, norms=[0.0] * 12, network="model"),
+                FlowRow(name="model.head.weight", parameters=1, norms=[1.0] * 6 + ["nan"] * 6, network="model"),
+                FlowRow(name="model.head.bias", parameters=1, norms=[None] * 12, network="model"),
             ],
         ),
         modules=[
@@ -63,6 +71,7 @@ def course() -> Course:
             ),
             ModuleRow(name="model.body.0", kind="Linear", depth=2, values=99, parameters={"trained": 2}, dead=0.75),
             ModuleRow(name="model.head", kind="Linear", depth=1, values=9, parameters={"frozen": 1}, gradient="nan"),
+            ModuleRow(name="other", kind="Linear", depth=0, values=9, parameters={"trained": 2}),
         ],
         timeline=Timeline(
             lanes=[

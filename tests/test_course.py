@@ -22,6 +22,7 @@ from autograd_doctor.trace import Trace
 from autograd_doctor.views import flow as flows
 from autograd_doctor.views.flow import flow
 from autograd_doctor.views.module_tree import module_rows
+from autograd_doctor.views.networks import networks
 from autograd_doctor.views.series import series
 from autograd_doctor.views.thinning import spans, thinned
 from autograd_doctor.views.timeline import timeline
@@ -180,6 +181,63 @@ def test_the_tree_tells_what_becomes_of_parameters() -> None:
     assert rows["model.body"].parameters == {"trained": 1, "gradient zero": 1}
     assert rows["model.head"].parameters == {"frozen": 1, "in no optimizer": 1}
     assert (rows["model.body"].gradient, rows["model.body"].dead, rows["model.head"].gradient) == (3.0, 0.5, None)
+
+
+# ------------------------------------------------------------------------------------------------------------ networks
+
+GENERATOR, CRITIC = [0, 1], [2, 3]
+
+
+def game(*held: list[int]) -> list[Event]:
+    """One module that holds two networks, and optimizers that hold these parameters."""
+    parts = [
+        ModulePart("gan", "Gan"),
+        ModulePart("gan.generator", "Linear", GENERATOR),
+        ModulePart("gan.critic", "Linear", CRITIC),
+    ]
+    optimizers = [built(*parameters, optimizer=number) for number, parameters in enumerate(held)]
+    return [*(seen(n, f"p{n}") for n in range(4)), module(0, *range(4), name="gan", parts=parts), *optimizers]
+
+
+@pytest.mark.parametrize(
+    ("held", "names"),
+    [
+        ([GENERATOR, CRITIC], ["gan.generator", "gan.generator", "gan.critic", "gan.critic"]),
+        ([GENERATOR + CRITIC], ["gan"] * 4),
+        ([GENERATOR], ["gan"] * 4),
+        ([[0, 2], [1, 3]], ["gan"] * 4),
+    ],
+    ids=["two sides", "one optimizer", "one side frozen", "weights and biases"],
+)
+def test_a_network_is_what_is_trained_as_one(held: list[list[int]], names: list[str]) -> None:
+    assert networks(Trace.of_events(*game(*held))) == dict(enumerate(names))
+
+
+def test_roots_are_networks_of_their_own() -> None:
+    trees = [module(n, n, name=name, parts=[ModulePart(name, "Linear", [n])]) for n, name in enumerate("gd")]
+    assert networks(Trace.of_events(seen(0, "g.w"), seen(1, "d.w"), *trees, built(0, 1))) == {0: "g", 1: "d"}
+
+
+def test_a_loss_is_of_the_network_whose_step_follows_it() -> None:
+    """The loss of a generator writes to the critic, too, which is cleared before the critic steps."""
+    followed = [
+        LossesFollowed(step=step, location=at(row), first=step, backwards=1, opening=1.0, last=1.0, low=1.0, high=1.0)
+        for step, row in enumerate((20, 30))
+    ]
+    trace = Trace.of_events(
+        *game(GENERATOR, CRITIC), *followed,
+        backward(0, line=20, loss=1.0, wrote=CRITIC), stepped(0, dict.fromkeys(CRITIC, 1.0), optimizer=1),
+        backward(1, line=30, loss=1.0, wrote=GENERATOR + CRITIC), stepped(1, dict.fromkeys(GENERATOR, 1.0)),
+        MemoryMeasured(step=1, resident=1000),
+    )  # fmt: skip
+    assert [(each.quantity, each.network) for each in series(trace, line)] == [
+        ("loss", "gan.critic"),
+        ("loss", "gan.generator"),
+        ("gradient norm", "gan.critic"),
+        ("gradient norm", "gan.generator"),
+        ("memory", ""),
+    ]
+    assert [row.network for row in flow(trace).rows] == ["gan.generator"] * 2 + ["gan.critic"] * 2
 
 
 # ------------------------------------------------------------------------------------------------------------ timeline

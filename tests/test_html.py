@@ -96,7 +96,7 @@ def test_only_what_the_page_brings_may_run_and_nothing_is_loaded(report: Report)
     for kind, contents in (("style-src", made.contents["style"]), ("script-src", scripts)):
         hashes = [base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in contents]
         assert re.search(rf"{kind} ([^;]+)", policy)[1].split() == [f"'sha256-{each}'" for each in hashes]  # type: ignore[index]
-    assert json.loads(data).keys() == {"course", "findings"}
+    assert json.loads(data).keys() == {"course", "networks", "findings"}
     addresses = [value for _, name, value in made.attributes if name in ("src", "href", "action", "srcset", "data")]
     assert all(value.startswith("#") or value == "data:," for value in addresses)
     assert not [name for _, name, _ in made.attributes if name.startswith("on") or name == "style"]
@@ -148,6 +148,14 @@ def test_curves_are_called_by_their_variables_with_the_line_beside() -> None:
     said = [value for tag, name, value in page(crowded()).attributes if name == "aria-label" and "over steps" in value]
     assert said[0].startswith("Loss over steps. loss (train.py:14): 3 in step 1,")
     assert "; train.py:15: 1 in step 2," in said[0]
+
+
+def test_one_network_alone_has_no_colour_to_tell_it_by() -> None:
+    report = crowded()
+    assert any(value == "dot network-1" for _, _, value in page(report).attributes)
+    course = msgspec.structs.replace(report.course, series=[])
+    alone = page(msgspec.structs.replace(report, course=course))
+    assert not any(value.startswith("dot") for _, _, value in alone.attributes)
 
 
 def test_sections_without_anything_to_show_are_left_out() -> None:

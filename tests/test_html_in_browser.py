@@ -236,6 +236,23 @@ def test_legends_name_the_variable_and_hint_at_its_line(chromium: Any, tmp_path:
     assert [curve.text for curve in page.all(".u-label .at")] == ["train.py:14"]
 
 
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_network_has_one_colour_wherever_it_is_drawn(chromium: Any, tmp_path: Path, theme: str) -> None:
+    page = Opened(chromium, written(tmp_path, crowded()), DESKTOP, theme)
+
+    def colours(selector: str, style: str) -> list[str]:
+        shown = f"[...document.querySelectorAll({selector!r})].map((each) => getComputedStyle(each).{style})"
+        found: list[str] = page.run(shown)
+        return found
+
+    model, other = colours("#curves > .key .dot", "backgroundColor")
+    assert model != other
+    assert colours(".tree .dot", "backgroundColor") == [model, other]
+    assert colours("#flow-grid .names span", "borderRightColor") == [model] * 4
+    assert colours('.plot[data-quantity="gradient norm"] .u-marker', "borderTopColor")[-1] == other
+    assert not {model, other} & set(colours('.plot[data-quantity="memory"] .u-marker', "borderTopColor")[-1:])
+
+
 def test_the_list_of_findings_is_used_with_the_keyboard(chromium: Any, tmp_path: Path) -> None:
     page = Opened(chromium, written(tmp_path, crowded()), PHONE)
     lines = page.all(".index a")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from autograd_doctor.events.cycle import GradientsClipped
@@ -14,6 +14,7 @@ from autograd_doctor.trace import Trace
 from autograd_doctor.views.curves import Curve, curves
 from autograd_doctor.views.gradients import gradients, total
 from autograd_doctor.views.magnitudes import relative_updates
+from autograd_doctor.views.networks import network_of, networks
 from autograd_doctor.views.thinning import Point, thinned
 
 MOST_POINTS = 400
@@ -29,25 +30,35 @@ class _Measure:
     name: str
     points: list[Point]
     place: str = ""
+    parameters: frozenset[int] = frozenset()
 
 
 def series(trace: Trace, line: Line) -> list[Series]:
     """All that was measured; `line` names a place."""
-    return [
-        *_told("loss", _losses(trace, line)),
-        *_told("gradient norm", _gradient_norms(trace, line)),
-        *_told("update ratio", _update_ratios(trace, line)),
-        *_told("learning rate", _learning_rates(trace, line)),
-        *_told("memory", _memory(trace)),
-    ]
+    measures: dict[Quantity, Iterable[_Measure]] = {
+        "loss": _losses(trace, line),
+        "gradient norm": _gradient_norms(trace, line),
+        "update ratio": _update_ratios(trace, line),
+        "learning rate": _learning_rates(trace, line),
+        "memory": _memory(trace),
+    }
+    known = networks(trace)
+    return [each for quantity, found in measures.items() for each in _told(quantity, found, known)]
 
 
-def _told(quantity: Quantity, found: Iterable[_Measure]) -> Iterator[Series]:
+def _told(quantity: Quantity, found: Iterable[_Measure], known: Mapping[int, str]) -> Iterator[Series]:
     filled = [measure for measure in found if measure.points]
     for measure in sorted(filled, key=lambda each: -len(each.points))[:MOST_SERIES]:
         some = thinned(measure.points, MOST_POINTS)
         steps, values = [step for step, _ in some], [told(value) for _, value in some]
-        yield Series(quantity=quantity, name=measure.name, steps=steps, values=values, place=measure.place)
+        yield Series(
+            quantity=quantity,
+            name=measure.name,
+            steps=steps,
+            values=values,
+            place=measure.place,
+            network=network_of(measure.parameters, known),
+        )
 
 
 def _of_optimizer(trace: Trace, line: Line, optimizer: int | None, points: list[Point]) -> _Measure:
@@ -55,13 +66,25 @@ def _of_optimizer(trace: Trace, line: Line, optimizer: int | None, points: list[
     name = trace.optimizer_name(optimizer)
     alike = [built for number, built in trace.optimizers.items() if trace.optimizer_name(number) == name]
     place = next((line(built.location) for built in alike if built.optimizer == optimizer), "")
-    return _Measure(name, points, place if len(alike) > 1 else "")
+    held = trace.optimizer_parameters.get(optimizer, frozenset()) if optimizer is not None else frozenset()
+    return _Measure(name, points, place if len(alike) > 1 else "", held)
 
 
 def _losses(trace: Trace, line: Line) -> Iterator[_Measure]:
+    taught = _taught(trace)
     for curve in curves(trace):
         place = line(curve.location)
-        yield _Measure(curve.name or place, _points(curve), place if curve.name else "")
+        parameters = frozenset().union(*(taught.get(ran.backward, frozenset()) for ran in curve.backwards))
+        yield _Measure(curve.name or place, _points(curve), place if curve.name else "", parameters)
+
+
+def _taught(trace: Trace) -> dict[int, set[int]]:
+    """The parameters that steps took along the gradients of each backward: others that it wrote to were cleared."""
+    found: dict[int, set[int]] = {}
+    for use in (use for step in trace.steps for use in step.uses):
+        for backward in use.backwards:
+            found.setdefault(backward, set()).update(use.parameters)
+    return found
 
 
 def _points(curve: Curve) -> list[Point]:
@@ -90,12 +113,13 @@ def _gradient_norms(trace: Trace, line: Line) -> Iterator[_Measure]:
     for optimizer, steps in gradients(trace).items():
         points = [(step, total(norms.values())) for step, norms in steps.items() if norms]
         yield _of_optimizer(trace, line, optimizer, points)
-    clipped: dict[Location | None, dict[int, float]] = {}
+    clipped: dict[Location | None, dict[int, GradientsClipped]] = {}
     for event in trace.of(GradientsClipped):
-        if event.norm is not None:
-            clipped.setdefault(event.location, {})[event.step + 1] = event.norm / event.loss_scale
-    for location, norms_before in clipped.items():
-        yield _Measure("before clipping", sorted(norms_before.items()), line(location))
+        clipped.setdefault(event.location, {})[event.step + 1] = event
+    for location, clips in clipped.items():
+        points = [(step, clip.norm / clip.loss_scale) for step, clip in sorted(clips.items()) if clip.norm is not None]
+        parameters = frozenset(parameter for clip in clips.values() for parameter in clip.parameters)
+        yield _Measure("before clipping", points, line(location), parameters)
 
 
 def _update_ratios(trace: Trace, line: Line) -> Iterator[_Measure]:

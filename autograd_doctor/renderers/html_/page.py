@@ -30,6 +30,8 @@ from autograd_doctor.wording import first_line, in_bytes, plural
 _FEW = 2
 """Findings that need no list of them."""
 _ASSETS = Path(__file__).with_name("assets")
+_COLOURED = 8
+"""As many lines as a plot holds have a colour in the style."""
 _QUANTITIES = {
     "loss": "Loss",
     "gradient norm": "Gradient norm",
@@ -49,6 +51,7 @@ def page(report: Report) -> str:
         .render(
             report=report,
             course=report.course,
+            networks=_networks(report.course),
             rules=_rules(),
             tone=_tone(report),
             summary=summary(report),
@@ -182,6 +185,12 @@ def _said(name: str, quantity: str, steps: Sequence[int], values: Sequence[Measu
     return f"{name}: {value(values[0])} in step {steps[0]}, {value(values[-1])} in step {steps[-1]}{lowest}"
 
 
+def _networks(course: Course) -> list[str]:
+    """Those that have a colour of their own on the page, in the order of the model; none where there is but one."""
+    found = dict.fromkeys(each.network for each in (*course.flow.rows, *course.series) if each.network)
+    return list(found)[:_COLOURED] if len(found) > 1 else []
+
+
 def _by_line(findings: Sequence[ReportedFinding]) -> dict[str, list[tuple[int, ReportedFinding]]]:
     """The findings of each line, with their numbers on the page."""
     found: dict[str, list[tuple[int, ReportedFinding]]] = {}
@@ -200,7 +209,12 @@ def _data(report: Report) -> Markup:
         {"code": each.code, "name": each.name, "severity": each.severity, "step": each.step_first}
         for each in report.findings
     ]
-    text = json.dumps({"course": msgspec.to_builtins(report.course), "findings": findings}, separators=(",", ":"))
+    drawn = {
+        "course": msgspec.to_builtins(report.course),
+        "networks": _networks(report.course),
+        "findings": findings,
+    }
+    text = json.dumps(drawn, separators=(",", ":"))
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)

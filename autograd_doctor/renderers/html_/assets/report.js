@@ -1,7 +1,7 @@
 "use strict";
 // Draws what the report holds. Text of the program is only ever set as text, never as markup.
 (() => {
-  const { course, findings } = JSON.parse(document.getElementById("data").textContent);
+  const { course, networks, findings } = JSON.parse(document.getElementById("data").textContent);
   const root = document.documentElement;
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const isDark = () => (root.dataset.theme ?? (dark.matches ? "dark" : "light")) === "dark";
@@ -54,10 +54,18 @@
 
   // ----------------------------------------------------------------------------------------------------------- curves
 
-  const LINES = {
-    light: ["#0067a5", "#c2570c", "#00795c", "#a3478a", "#7a6400", "#4b5bb5", "#3f7d20", "#8a3b3b"],
-    dark: ["#63b3ed", "#f6ad55", "#4fd1a5", "#e28ac6", "#e3cf57", "#a3adf5", "#a5d977", "#f2a0a0"],
-  };
+  // A curve has the colour of its network; others, and further ones of a network, have one that no network has.
+  function colours(told) {
+    const taken = new Set();
+    const own = told.map(({ network }) => {
+      const at = networks.indexOf(network);
+      if (at < 0 || taken.has(at)) return null;
+      taken.add(at);
+      return at;
+    });
+    const free = [...Array(8).keys()].filter((at) => !taken.has(at)).sort((one, other) => (one < networks.length) - (other < networks.length));
+    return own.map((at) => color(`line-${at ?? free.shift() ?? 0}`));
+  }
   const sync = uPlot.sync("steps");
 
   // What marks are called: with as many digits as tell them apart, and no more.
@@ -116,6 +124,7 @@
     function draw() {
       shown?.destroy();
       const axis = { stroke: color("soft"), grid: { stroke: color("line"), width: 1 }, ticks: { stroke: color("line"), width: 1 }, font: "12px system-ui, sans-serif" };
+      const strokes = colours(told);
       const few = told.every((each) => each.steps.length <= 60);
       const axisOf = log ? Axis.logarithmic() : Axis.linear(numbers, quantity === "memory" ? 1024 : 10);
       const values = uPlot.join(told.map((each) => [each.steps, each.values.map((value) => (finite(value) ? value : null))]));
@@ -132,7 +141,7 @@
         series: [
           { label: "step", value: (u, at) => at ?? "–" },
           ...told.map((each, row) => ({
-            label: each.name, stroke: LINES[isDark() ? "dark" : "light"][row % 8], width: 1.75, spanGaps: true,
+            label: each.name, stroke: strokes[row], width: 1.75, spanGaps: true,
             points: { show: few, size: 4 }, value: (u, place, series, at) => (finite(place) ? say(values[series][at]) : "–"),
           })),
         ],
@@ -211,6 +220,8 @@
       while (parts.length > 1 && parts.join(".").length > most) parts.shift();
       const name = element("span", "", parts.join(".") === row.name ? row.name : `…${parts.join(".")}`);
       name.title = row.parameters > 1 ? `${row.name}: ${row.parameters} parameters` : row.name;
+      const own = networks.indexOf(row.network);
+      if (own >= 0) name.classList.add(`network-${own}`);
       const word = element("span", said[at][1] ? "odd" : "range", said[at][0]);
       for (const each of [name, word]) { each.style.height = each.style.lineHeight = `${height}px`; each.style.fontSize = `${Math.min(12, height - 1.5)}px`; }
       names.append(name); words.append(word);

@@ -187,8 +187,9 @@ def _said(name: str, quantity: str, steps: Sequence[int], values: Sequence[Measu
 
 def _networks(course: Course) -> list[str]:
     """Those that have a colour of their own on the page, in the order of the model; none where there is but one."""
-    found = dict.fromkeys(each.network for each in (*course.flow.rows, *course.series) if each.network)
-    return list(found)[:_COLOURED] if len(found) > 1 else []
+    found = dict.fromkeys([*(row.network for row in course.flow.rows), *(each.network for each in course.series)])
+    named = [network for network in found if network]
+    return named[:_COLOURED] if len(named) > 1 else []
 
 
 def _by_line(findings: Sequence[ReportedFinding]) -> dict[str, list[tuple[int, ReportedFinding]]]:

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -139,17 +140,17 @@ def test_any_curve_is_drawn_on_both_scales(chromium: Any, tmp_path: Path, curve:
     assert page.is_fine()
     asked = "JSON.parse(document.getElementById('data').textContent).course.series[0].values"
     finite = f"{asked}.filter((value) => typeof value === 'number')"
-    for kind in (f"Axis.linear({finite})", f"Axis.linear({finite}, 1024)", "Axis.logarithmic()"):
+    for kind in (f"Axis.linear({finite})", f"Axis.linear({finite}, 1024)", f"Axis.logarithmic({finite})"):
         _axis_is_fit(page, kind, finite)
 
 
 def _axis_is_fit(page: Opened, kind: str, finite: str) -> None:
     """All values have their place between the ends of the axis, in their order, and it bears a few marks in order."""
-    if kind.startswith("Axis.log"):
-        finite = f"{finite}.filter((value) => value > 0)"
+    needed = "values.some((value) => value > 0)" if kind.startswith("Axis.log") else "values.length"
     values, places, ends, marks = page.run(
-        f"(() => {{ const axis = {kind}, values = {finite}, places = values.map(axis.place); if (!values.length) return"
-        " [[], [], [0, 1], [0, 1]]; const ends = axis.range(Math.min(...places), Math.max(...places)); return [values,"
+        f"(() => {{ const values = {finite}; if (!{needed}) return [[], [], [0, 1], [0, 1]];"
+        f" const axis = {kind}, places = values.map(axis.place);"
+        " const ends = axis.range(Math.min(...places), Math.max(...places)); return [values,"
         " places, ends, axis.marks(...ends)]; })()"
     )
     low, high = ends
@@ -157,9 +158,64 @@ def _axis_is_fit(page: Opened, kind: str, finite: str) -> None:
     assert all(low <= place <= high and abs(place) < 1100 for place in places)
     by_value = [place for _, place in sorted(zip(values, places, strict=True))]
     assert by_value == sorted(places)
-    assert 2 <= len(marks) <= 7
+    assert 2 <= len(marks) <= 8
     assert marks == sorted(set(marks))
     assert all(low <= mark <= high for mark in marks)
+
+
+LABELS = (
+    "window.labels = {}; const write = CanvasRenderingContext2D.prototype.fillText;"
+    "CanvasRenderingContext2D.prototype.fillText = function (text, x, y) { const figure = this.canvas.closest('.plot');"
+    " if (figure) { const all = labels[figure.dataset.quantity] ??= {}; (all[x] ??= []).push([text, y]); }"
+    " write.apply(this, arguments); }; document.getElementById('theme').click()"
+)
+"""Notes what is written on canvases, and has them drawn anew."""
+
+
+def _labels(page: Opened, quantity: str) -> list[tuple[str, float]]:
+    """The names of the marks of the upright axis and how far down they stand, from the top."""
+    page.browser.execute_script(LABELS)
+    columns = page.run(f"Object.values(labels[{quantity!r}])")
+    return sorted(map(tuple, max(columns, key=len)), key=lambda each: each[1])
+
+
+@pytest.mark.parametrize(
+    ("curve", "names"),
+    [
+        ([10.0**-step for step in range(9)], ["1", "0.01", "1e-4", "1e-6", "1e-8"]),
+        ([0.0, *(10.0**-step for step in range(7)), 0.0], ["1", "0.01", "1e-4", "1e-6", "0"]),
+        ([0.15 * 1.2**step for step in range(30)], ["30", "10", "3", "1", "0.3"]),
+        ([15000.0 + 400 * step for step in range(30)], ["25k", "20k", "15k"]),
+        ([0.0005 * step for step in range(6)], ["0.002", "0.001", "0"]),
+        ([-3.0, 0.0, 5.0], ["4", "2", "0", "-2"]),
+    ],
+    ids=["powers", "with zeros", "few powers", "thousands", "small", "negative"],
+)
+def test_marks_are_few_short_and_apart(chromium: Any, tmp_path: Path, curve: list[float], names: list[str]) -> None:
+    page = Opened(chromium, written(tmp_path, drawing(curve)), DESKTOP)
+    labels = _labels(page, "loss")
+    assert [name for name, _ in labels] == names
+    assert all(below - above >= 12 for (_, above), (_, below) in pairwise(labels))
+
+
+@pytest.mark.parametrize(
+    ("curve", "scale", "floor"),
+    [([0.0, 1e-6, 1.0], "log", "0"), ([0.0, 0.5, 1.0], "linear", "0"), ([-1.0, 1e-6, 1.0], "linear", "≤ 0")],
+    ids=["many powers", "few", "negative"],
+)
+def test_what_has_no_place_on_a_logarithmic_axis_stands_on_its_floor(
+    chromium: Any, tmp_path: Path, curve: list[float], scale: str, floor: str
+) -> None:
+    page = Opened(chromium, written(tmp_path, drawing(curve)), DESKTOP)
+    button, note = (page.one(f'.plot[data-quantity="loss"] {each}') for each in ("button", ".note"))
+    assert button.text == scale
+    assert note.is_displayed() == (scale == "log")
+    if scale == "linear":
+        button.click()
+    assert note.is_displayed()
+    assert note.text.startswith("Zero and less have no place" if floor == "≤ 0" else "Zero has no place")
+    assert _labels(page, "loss")[-1][0] == floor
+    assert page.is_fine()
 
 
 def test_from_the_check_to_the_last_click(chromium: Any, tmp_path: Path) -> None:

@@ -68,10 +68,17 @@
   }
   const sync = uPlot.sync("steps");
 
+  // Marks of an axis with equal steps are written in one way, as the largest of them asks for.
+  function alike(values) {
+    const largest = Math.max(...values.map(Math.abs)), at = Math.floor(Math.log10(largest) / 3);
+    if (largest >= 0.001 && largest < 10000) return (value, digits) => String(+value.toPrecision(digits));
+    return largest >= 10000 && largest < 1e15 ? (value, digits) => `${+(value / 1000 ** at).toPrecision(digits)}${value ? ["k", "M", "G", "T"][at - 1] : ""}` : spoken;
+  }
+
   // What marks are called: with as many digits as tell them apart, and no more.
-  function called(axis, places, say) {
+  function called(axis, places, { floor, say }) {
     for (let digits = 3; ; digits += 1) {
-      const names = places.map((place) => (axis.isPower(place) && Math.abs(place) > 3 ? `1e${place}` : say(axis.value(place), digits)));
+      const names = places.map((place) => (place === axis.floor ? floor : axis.isPower(place) && Math.abs(place) > 3 ? `1e${place}` : say(axis.value(place), digits)));
       if (digits > 7 || new Set(names).size === names.length) return names;
     }
   }
@@ -84,9 +91,11 @@
     const numbers = told.flatMap((each) => each.values.filter(finite));
     const bad = told.flatMap((each, row) => each.values.flatMap((value, at) => (finite(value) ? [] : [[each.steps[at], row]])));
     const low = Math.min(...numbers), high = Math.max(...numbers);
-    const canBeLog = numbers.length > 0 && low > 0 && quantity !== "memory";
-    let log = canBeLog && high > 100 * low;
-    let shown;
+    const canBeLog = high > 0 && quantity !== "memory";
+    let log = canBeLog && low >= 0 && high > 100 * Math.min(...numbers.filter((each) => each > 0)) && quantity !== "learning rate";
+    const note = element("p", "note", `${low < 0 ? "Zero and less have" : "Zero has"} no place on a logarithmic axis: ${low < 0 ? "they stand" : "it stands"} on its floor.`);
+    box.after(note);
+    let shown, axisOf;
 
     if (canBeLog) {
       const button = element("button", "", "");
@@ -109,6 +118,12 @@
         ctx.setLineDash([4 * devicePixelRatio, 4 * devicePixelRatio]);
         ctx.beginPath(); ctx.moveTo(x, bbox.top); ctx.lineTo(x, bbox.top + bbox.height); ctx.stroke();
       });
+      if (log && axisOf.floor !== null) {
+        const y = u.valToPos(axisOf.floor, "y", true);
+        ctx.strokeStyle = color("soft");
+        ctx.setLineDash([devicePixelRatio, 3 * devicePixelRatio]);
+        if (y <= bbox.top + bbox.height) { ctx.beginPath(); ctx.moveTo(bbox.left, y); ctx.lineTo(bbox.left + bbox.width, y); ctx.stroke(); }
+      }
       ctx.setLineDash([]);
       ctx.lineWidth = 2 * devicePixelRatio;
       ctx.strokeStyle = color("error");
@@ -126,7 +141,9 @@
       const axis = { stroke: color("soft"), grid: { stroke: color("line"), width: 1 }, ticks: { stroke: color("line"), width: 1 }, font: "12px system-ui, sans-serif" };
       const strokes = colours(told);
       const few = told.every((each) => each.steps.length <= 60);
-      const axisOf = log ? Axis.logarithmic() : Axis.linear(numbers, quantity === "memory" ? 1024 : 10);
+      axisOf = log ? Axis.logarithmic(numbers) : Axis.linear(numbers, quantity === "memory" ? 1024 : 10);
+      note.hidden = !log || axisOf.floor === null;
+      const wording = (places) => ({ floor: low < 0 ? "≤ 0" : "0", say: log || quantity === "memory" ? say : alike(places.map(axisOf.value)) });
       const values = uPlot.join(told.map((each) => [each.steps, each.values.map((value) => (finite(value) ? value : null))]));
       const data = values.map((row, at) => (at ? row.map((value) => (finite(value) ? axisOf.place(value) : null)) : row));
       const lasts = Math.max(course.steps, ...findings.map((finding) => finding.step), ...told.flatMap((each) => each.steps), 2);
@@ -136,7 +153,7 @@
         scales: { x: { time: false, range: (u, from, to) => (from === to ? [from - 1, to + 1] : [from, to]), min: 1, max: lasts }, y: { range: (u, from, to) => (finite(from) ? axisOf.range(from, to) : [0, 1]) } },
         axes: [
           { ...axis, size: 30, values: (u, splits) => splits.map((at) => (Number.isInteger(at) ? at.toLocaleString("en") : "")) },
-          { ...axis, size: (u, names) => 20 + 7 * Math.max(6, ...(names ?? []).map((name) => name.length)), splits: (u, at, from, to) => axisOf.marks(from, to), values: (u, places) => called(axisOf, places, say) },
+          { ...axis, size: (u, names) => 20 + 7 * Math.max(6, ...(names ?? []).map((name) => name.length)), splits: (u, at, from, to) => axisOf.marks(from, to), values: (u, places) => called(axisOf, places, wording(places)) },
         ],
         series: [
           { label: "step", value: (u, at) => at ?? "–" },

@@ -8,7 +8,7 @@ import msgspec
 from hypothesis import strategies as st
 
 from autograd_doctor.findings import Edit, Fix
-from autograd_doctor.report import Assumed, OptimizerFacts, Report, Suppression
+from autograd_doctor.report import Assumed, OptimizerFacts, Place, Report, Suppression
 from autograd_doctor.run_course import Course, Flow, FlowRow, Lane, ModuleRow, Moment, Series, Timeline, told
 from tests.reports import sick
 
@@ -96,10 +96,17 @@ def crowded() -> Report:
     fixed = msgspec.structs.replace(
         report.findings[0], fix=Fix(applicability="safe", description="clear them", edits=(edit,)), explains_crash=True
     )
+    facts = {"path": "train.py", "column": 5, "end_column": 20, "snippet": "    loss.backward()"}
+    tuned, script = (
+        msgspec.convert({**facts, "line": line, "end_line": line, "function": name}, Place)
+        for line, name in ((30, "Tuner.fit"), (44, ""))
+    )
     return msgspec.structs.replace(
         report,
         assumed=Assumed(said=["a batch of 8"], settings="model:\n  batch: 8\n"),
-        run=msgspec.structs.replace(report.run, optimizers=[OptimizerFacts("optimizer", "SGD", 4, 40)]),
+        run=msgspec.structs.replace(
+            report.run, optimizers=[OptimizerFacts("optimizer", "SGD", 4, 40)], not_reached=[tuned, script]
+        ),
         findings=[fixed, *report.findings[1:]],
         suppressed=[msgspec.structs.replace(report.findings[1], suppressed=Suppression("comment", "as meant"))],
         course=course(),

@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 from html.parser import HTMLParser
+from typing import Any
 
 import msgspec
 import pytest
@@ -156,6 +157,42 @@ def test_one_network_alone_has_no_colour_to_tell_it_by() -> None:
     course = msgspec.structs.replace(report.course, series=[])
     alone = page(msgspec.structs.replace(report, course=course))
     assert not any(value.startswith("dot") for _, _, value in alone.attributes)
+
+
+def test_what_was_not_reached_is_told_at_the_top_and_in_full_below() -> None:
+    made = page(crowded())
+    assert ("a", "href", "#not-reached") in made.attributes
+    assert "2 places not reached" in made.text
+    told = made.text[made.text.index("Not reached") :]
+    assert told.startswith("Not reached no backward of these ran; --steps or --seconds would watch longer")
+    assert "train.py:30in Tuner.fit: loss.backward()train.py:44loss.backward()" in told
+    assert made.text.count("Tuner.fit") == 1
+    assert "not reached" not in page(healthy()).text.lower()
+
+
+def test_of_very_many_places_that_were_not_reached_some_are_counted() -> None:
+    report = crowded()
+    run = msgspec.structs.replace(report.run, not_reached=report.run.not_reached * 50)
+    text = page(msgspec.structs.replace(report, run=run)).text
+    assert "100 places not reached" in text
+    assert text.count("Tuner.fit") == 15
+    assert "and 70 more" in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"seen_whole": True, "stopped_by": "finished"}, "✓ the whole program"),
+        ({"stopped_by": "steps"}, "– not the whole program: stopped once enough was seen"),
+        ({"stopped_by": "time"}, "– not the whole program: stopped when its time was up"),
+        ({"stopped_by": "finished"}, None),
+    ],
+    ids=["whole", "steps", "time", "cut passes"],
+)
+def test_whether_the_whole_program_was_seen_is_told(changes: dict[str, Any], said: str | None) -> None:
+    report = healthy()
+    text = page(msgspec.structs.replace(report, run=msgspec.structs.replace(report.run, **changes))).text
+    assert (said in text) if said else "whole program" not in text
 
 
 def test_sections_without_anything_to_show_are_left_out() -> None:

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,8 @@ from autograd_doctor.renderers.full import seen
 from autograd_doctor.renderers.html_.code import code_lines, unplaced
 from autograd_doctor.renderers.one_finding import marks, where
 from autograd_doctor.renderers.printable import printable
-from autograd_doctor.renderers.wording import line_of, machine, measured, summary
-from autograd_doctor.report import Report, ReportedFinding
+from autograd_doctor.renderers.wording import line_of, machine, measured, stopped, summary
+from autograd_doctor.report import Report, ReportedFinding, Run
 from autograd_doctor.rules import Rule, all_rules
 from autograd_doctor.run_course import Course, Measured, Series
 from autograd_doctor.wording import first_line, in_bytes, plural
@@ -30,6 +30,9 @@ from autograd_doctor.wording import first_line, in_bytes, plural
 _FEW = 2
 """Findings that need no list of them."""
 _ASSETS = Path(__file__).with_name("assets")
+_ELSEWHERE = ("not checked", "not reached", "suppressed")
+"""Remarks that a section of their own tells in full."""
+_MOST_UNREACHED = 30
 _COLOURED = 8
 """As many lines as a plot holds have a colour in the style."""
 _QUANTITIES = {
@@ -60,7 +63,9 @@ def page(report: Report) -> str:
             tiles=_tiles(report),
             index=_index(report.findings),
             findings=[_finding(finding, report) for finding in report.findings],
-            remarks=[row for row in remarks.remarks(report) if row[0] not in ("not checked", "suppressed")],
+            remarks=[row for row in remarks.remarks(report) if row[0] not in _ELSEWHERE],
+            coverage=list(_coverage(report)),
+            unreached=_unreached(report.run),
             skipped=_skipped(report),
             plots=_plots(report.course),
             by_line=_by_line(report.findings),
@@ -151,6 +156,26 @@ def _short(count: float) -> str:
             break
         count /= 1000
     return f"{count:,.0f}" if not unit else f"{count:.3g} {unit}"
+
+
+def _coverage(report: Report) -> Iterator[tuple[bool, str]]:
+    """What the run exercised and what it did not."""
+    run = report.run
+    if run.seen_whole:
+        yield True, "the whole program"
+    elif run.stopped_by in ("steps", "time"):
+        yield False, f"not the whole program: {stopped(report)}"
+    yield from ((True, phase) for phase in run.phases_seen)
+    yield from ((False, f"no {phase} was seen") for phase in run.phases_not_seen)
+
+
+def _unreached(run: Run) -> tuple[str, list[tuple[str, str, str]], int] | None:
+    """Backwards that never ran: what is said of all, line, function and source of each, and how many more there are."""
+    if not run.not_reached:
+        return None
+    shown = run.not_reached[:_MOST_UNREACHED]
+    rows = [(line_of(place), place.function, first_line(place.snippet)) for place in shown]
+    return remarks.unreached(run), rows, len(run.not_reached) - len(shown)
 
 
 def _skipped(report: Report) -> dict[str, list[str]]:

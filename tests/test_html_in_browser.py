@@ -6,6 +6,7 @@ Debian's `chromium` and `chromium-driver` are enough; without them nothing here 
 from __future__ import annotations
 
 import base64
+import math
 import shutil
 import subprocess
 import sys
@@ -290,6 +291,20 @@ def test_legends_name_the_variable_and_hint_at_its_line(chromium: Any, tmp_path:
     _, *curves = page.all('.plot[data-quantity="loss"] .u-label')
     assert [curve.text for curve in curves] == ["losstrain.py:14", "train.py:15"]
     assert [curve.text for curve in page.all(".u-label .at")] == ["train.py:14"]
+    assert [value.text for value in page.all('.plot[data-quantity="loss"] .u-value')] == ["last", "0.25", "inf"]
+
+
+def test_an_axis_without_any_finite_value_has_no_marks(chromium: Any, tmp_path: Path) -> None:
+    page = Opened(chromium, written(tmp_path, drawing([math.nan] * 8)), DESKTOP)
+    page.browser.execute_script(LABELS)
+    assert not [text for text in page.run("Object.values(labels.loss).flat().map((each) => each[0])") if "." in text]
+    assert page.all('.plot[data-quantity="loss"] .u-value')[-1].text == "NaN"
+
+
+def test_nothing_of_the_table_is_cut_off_on_a_phone(chromium: Any, tmp_path: Path) -> None:
+    page = Opened(chromium, written(tmp_path, crowded()), PHONE)
+    card = page.one("#modules .card").rect
+    assert all(button.rect["x"] >= card["x"] for button in page.all(".tree button"))
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

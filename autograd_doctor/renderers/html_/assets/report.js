@@ -153,13 +153,13 @@
         scales: { x: { time: false, range: (u, from, to) => (from === to ? [from - 1, to + 1] : [from, to]), min: 1, max: lasts }, y: { range: (u, from, to) => (finite(from) ? axisOf.range(from, to) : [0, 1]) } },
         axes: [
           { ...axis, size: 30, values: (u, splits) => splits.map((at) => (Number.isInteger(at) ? at.toLocaleString("en") : "")) },
-          { ...axis, size: (u, names) => 20 + 7 * Math.max(6, ...(names ?? []).map((name) => name.length)), splits: (u, at, from, to) => axisOf.marks(from, to), values: (u, places) => called(axisOf, places, wording(places)) },
+          { ...axis, size: (u, names) => 20 + 7 * Math.max(6, ...(names ?? []).map((name) => name.length)), splits: (u, at, from, to) => axisOf.marks(from, to), values: (u, places) => (numbers.length ? called(axisOf, places, wording(places)) : places.map(() => "")) },
         ],
         series: [
-          { label: "step", value: (u, at) => at ?? "–" },
+          { label: "step", value: (u, at) => at ?? "last" },
           ...told.map((each, row) => ({
             label: each.name, stroke: strokes[row], width: 1.75, spanGaps: true,
-            points: { show: few, size: 4 }, value: (u, place, series, at) => (finite(place) ? say(values[series][at]) : "–"),
+            points: { show: few, size: 4 }, value: (u, place, series, at) => (finite(place) ? say(values[series][at]) : finite(at) ? "–" : finite(each.values.at(-1)) ? say(each.values.at(-1)) : spoken(each.values.at(-1))),
           })),
         ],
         hooks: { draw: [marks] },
@@ -287,7 +287,7 @@
       const ctx = crisp(ramp, 140, 12);
       for (let x = 0; x < 140; x += 1) { ctx.fillStyle = shade(x / 139); ctx.fillRect(x, 0, 1, 12); }
       entry.append(element("span", "", `${below}1e${low}`), ramp, element("span", "", `1e${high}`));
-      box.replaceChildren(entry, swatch(0, "zero"), swatch("nan", "NaN or Inf"), element("span", "entry", "blank: no gradient"));
+      box.replaceChildren(entry, swatch(0, "zero"), swatch("nan", "NaN or Inf"), element("span", "entry", "blank: none measured"));
     }
     draw();
     redraws.push(draw);

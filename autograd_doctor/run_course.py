@@ -16,20 +16,30 @@ Quantity = Literal["loss", "gradient norm", "update ratio", "learning rate", "me
 
 
 class Series(Struct, frozen=True, kw_only=True):
-    """A quantity over steps; `name` tells which of its kind. Of long ones, the lowest and highest points are there."""
+    """A quantity over steps; `name` tells which of its kind, as the program calls it where that is known.
+
+    `place` is the line that it belongs to, where there is one and the name does not say it. Of long ones, the lowest
+    and highest points are there. `network` is the module that it is of, where it is of one alone.
+    """
 
     quantity: Quantity
     name: str
     steps: list[int]
     values: list[Measured]
+    place: str = ""
+    network: str = ""
 
 
 class FlowRow(Struct, frozen=True, kw_only=True):
-    """The gradients of a parameter, or of `parameters` of them below one name, in each of the steps of the flow."""
+    """The gradients of a parameter, or of `parameters` of them below one name, in each of the steps of the flow.
+
+    `network` is the module that they are of: a root, or a part of one that has an optimizer of its own.
+    """
 
     name: str
     parameters: int
     norms: list[Measured | None]
+    network: str = ""
 
 
 class Flow(Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ import msgspec
 from hypothesis import strategies as st
 
 from autograd_doctor.findings import Edit, Fix
-from autograd_doctor.report import Assumed, OptimizerFacts, Report, Suppression
+from autograd_doctor.report import Assumed, OptimizerFacts, Place, Report, Suppression
 from autograd_doctor.run_course import Course, Flow, FlowRow, Lane, ModuleRow, Moment, Series, Timeline, told
 from tests.reports import sick
 
@@ -38,9 +38,17 @@ def course() -> Course:
     return Course(
         steps=40,
         series=[
-            Series(quantity="loss", name="train.py:14", steps=steps, values=[3.0 / step for step in steps]),
+            Series(
+                quantity="loss", name="loss", place="train.py:14", steps=steps, values=[3.0 / step for step in steps]
+            ),
             Series(quantity="loss", name="train.py:15", steps=[2, 4, 6], values=[1.0, "nan", "inf"]),
-            Series(quantity="gradient norm", name="optimizer", steps=steps, values=[10.0**step for step in steps]),
+            Series(
+                quantity="gradient norm",
+                name="optimizer",
+                network="other",
+                steps=steps,
+                values=[10.0**step for step in steps],
+            ),
             Series(quantity="update ratio", name="optimizer", steps=steps, values=[0.001] * 12),
             Series(quantity="learning rate", name="optimizer", steps=steps, values=[0.1 * step for step in steps]),
             Series(quantity="memory", name="process", steps=steps, values=[1e8 + 1e6 * step for step in steps]),
@@ -48,10 +56,12 @@ def course() -> Course:
         flow=Flow(
             steps=steps,
             rows=[
-                FlowRow(name="model.body.0.weight", parameters=1, norms=[10.0**-step for step in steps]),
-                FlowRow(name="model.body.1", parameters=2, norms=[0.0] * 12),
-                FlowRow(name="model.head.weight", parameters=1, norms=[1.0] * 6 + ["nan"] * 6),
-                FlowRow(name="model.head.bias", parameters=1, norms=[None] * 12),
+                FlowRow(
+                    name="model.body.0.weight", parameters=1, norms=[10.0**-step for step in steps], network="model"
+                ),
+                FlowRow(name="model.body.1", parameters=2, norms=[0.0] * 12, network="model"),
+                FlowRow(name="model.head.weight", parameters=1, norms=[1.0] * 6 + ["nan"] * 6, network="model"),
+                FlowRow(name="model.head.bias", parameters=1, norms=[None] * 12, network="model"),
             ],
         ),
         modules=[
@@ -61,6 +71,7 @@ def course() -> Course:
             ),
             ModuleRow(name="model.body.0", kind="Linear", depth=2, values=99, parameters={"trained": 2}, dead=0.75),
             ModuleRow(name="model.head", kind="Linear", depth=1, values=9, parameters={"frozen": 1}, gradient="nan"),
+            ModuleRow(name="other", kind="Linear", depth=0, values=9, parameters={"trained": 2}),
         ],
         timeline=Timeline(
             lanes=[
@@ -85,10 +96,17 @@ def crowded() -> Report:
     fixed = msgspec.structs.replace(
         report.findings[0], fix=Fix(applicability="safe", description="clear them", edits=(edit,)), explains_crash=True
     )
+    facts = {"path": "train.py", "column": 5, "end_column": 20, "snippet": "    loss.backward()"}
+    tuned, script = (
+        msgspec.convert({**facts, "line": line, "end_line": line, "function": name}, Place)
+        for line, name in ((30, "Tuner.fit"), (44, ""))
+    )
     return msgspec.structs.replace(
         report,
         assumed=Assumed(said=["a batch of 8"], settings="model:\n  batch: 8\n"),
-        run=msgspec.structs.replace(report.run, optimizers=[OptimizerFacts("optimizer", "SGD", 4, 40)]),
+        run=msgspec.structs.replace(
+            report.run, optimizers=[OptimizerFacts("optimizer", "SGD", 4, 40)], not_reached=[tuned, script]
+        ),
         findings=[fixed, *report.findings[1:]],
         suppressed=[msgspec.structs.replace(report.findings[1], suppressed=Suppression("comment", "as meant"))],
         course=course(),

@@ -9,6 +9,7 @@ import pytest
 
 from autograd_doctor.events.cycle import GradientsClipped
 from autograd_doctor.events.event import Event
+from autograd_doctor.events.facts import TensorFacts
 from autograd_doctor.events.numerics import LossesFollowed, UnitsCounted
 from autograd_doctor.events.run import LightStepsCounted, ProgramRaised
 from autograd_doctor.events.steps import MemoryMeasured
@@ -21,6 +22,7 @@ from autograd_doctor.trace import Trace
 from autograd_doctor.views import flow as flows
 from autograd_doctor.views.flow import flow
 from autograd_doctor.views.module_tree import module_rows
+from autograd_doctor.views.networks import networks
 from autograd_doctor.views.series import series
 from autograd_doctor.views.thinning import spans, thinned
 from autograd_doctor.views.timeline import timeline
@@ -35,15 +37,40 @@ def line(location: Location | None) -> str:
 
 
 def test_losses_of_one_step_are_averaged_and_lines_kept_apart() -> None:
+    other = TensorFacts(shape=[], dtype="float32")
     trace = Trace.of_events(
-        backward(0, loss=1.0), backward(0, loss=3.0), backward(1, loss=math.nan), backward(0, line=30, loss=7.0),
+        backward(0, loss=1.0), backward(0, loss=3.0), backward(1, loss=math.nan),
+        backward(0, line=30, loss=7.0, root=other),
         LossesFollowed(
             location=at(30), first=0, backwards=1, opening=7.0, last=7.0, low=7.0, high=7.0, early=[(0, 7.0)]
         ),
         LossesFollowed(location=at(20), first=5, backwards=0, opening=None, last=None, low=None, high=None),
     )  # fmt: skip
-    found = {each.name: (each.steps, each.values) for each in series(trace, line)}
-    assert found == {"20": ([1, 2], [2.0, "nan"]), "30": ([1], [7.0])}
+    found = {each.name: (each.place, each.steps, each.values) for each in series(trace, line)}
+    assert found == {"loss": ("20", [1, 2], [2.0, "nan"]), "30": ("", [1], [7.0])}
+
+
+def test_a_line_that_sees_several_losses_is_named_by_its_place() -> None:
+    names = {20: ["loss_d", "loss_d"], 30: ["loss_d", "loss_g"], 40: ["", "loss_g"]}
+    followed = [
+        LossesFollowed(location=at(row), first=0, backwards=1, opening=1.0, last=1.0, low=1.0, high=1.0)
+        for row in names
+    ]
+    ran = [
+        backward(step, line=row, loss=1.0, root=TensorFacts(shape=[], dtype="float32", name=name))
+        for row, called in names.items()
+        for step, name in enumerate(called)
+    ]
+    found = [(each.name, each.place) for each in series(Trace.of_events(*ran, *followed), line)]
+    assert found == [("loss_d", "20"), ("30", ""), ("loss_g", "40")]
+
+
+def test_optimizers_of_one_name_are_told_apart_by_their_places() -> None:
+    ran = [stepped(0, {0: 3.0}, optimizer=0), stepped(1, {1: 3.0}, optimizer=1)]
+    two = Trace.of_events(built(0, optimizer=0), built(1, optimizer=1, line=6), *ran)
+    assert [(each.name, each.place) for each in series(two, line)] == [("optimizer", "5"), ("optimizer", "6")]
+    one = Trace.of_events(built(0, optimizer=0), *ran[:1])
+    assert [(each.name, each.place) for each in series(one, line)] == [("optimizer", "")]
 
 
 def test_losses_of_light_steps_are_told_by_first_last_and_extremes() -> None:
@@ -69,7 +96,7 @@ def test_gradients_rates_and_memory() -> None:
     )
     assert [(each.quantity, each.name, each.steps, each.values) for each in series(trace, line)] == [
         ("gradient norm", "optimizer", [1, 2], [5.0, "inf"]),
-        ("gradient norm", "before clipping at 9", [1], [5.0]),
+        ("gradient norm", "before clipping", [1], [5.0]),
         ("learning rate", "optimizer", [1, 2], [0.1, 0.2]),
         ("memory", "process", [1, 2], [1000.0, 3000.0]),
         ("memory", "tensors on accelerators", [2], [5.0]),
@@ -154,6 +181,63 @@ def test_the_tree_tells_what_becomes_of_parameters() -> None:
     assert rows["model.body"].parameters == {"trained": 1, "gradient zero": 1}
     assert rows["model.head"].parameters == {"frozen": 1, "in no optimizer": 1}
     assert (rows["model.body"].gradient, rows["model.body"].dead, rows["model.head"].gradient) == (3.0, 0.5, None)
+
+
+# ------------------------------------------------------------------------------------------------------------ networks
+
+GENERATOR, CRITIC = [0, 1], [2, 3]
+
+
+def game(*held: list[int]) -> list[Event]:
+    """One module that holds two networks, and optimizers that hold these parameters."""
+    parts = [
+        ModulePart("gan", "Gan"),
+        ModulePart("gan.generator", "Linear", GENERATOR),
+        ModulePart("gan.critic", "Linear", CRITIC),
+    ]
+    optimizers = [built(*parameters, optimizer=number) for number, parameters in enumerate(held)]
+    return [*(seen(n, f"p{n}") for n in range(4)), module(0, *range(4), name="gan", parts=parts), *optimizers]
+
+
+@pytest.mark.parametrize(
+    ("held", "names"),
+    [
+        ([GENERATOR, CRITIC], ["gan.generator", "gan.generator", "gan.critic", "gan.critic"]),
+        ([GENERATOR + CRITIC], ["gan"] * 4),
+        ([GENERATOR], ["gan"] * 4),
+        ([[0, 2], [1, 3]], ["gan"] * 4),
+    ],
+    ids=["two sides", "one optimizer", "one side frozen", "weights and biases"],
+)
+def test_a_network_is_what_is_trained_as_one(held: list[list[int]], names: list[str]) -> None:
+    assert networks(Trace.of_events(*game(*held))) == dict(enumerate(names))
+
+
+def test_roots_are_networks_of_their_own() -> None:
+    trees = [module(n, n, name=name, parts=[ModulePart(name, "Linear", [n])]) for n, name in enumerate("gd")]
+    assert networks(Trace.of_events(seen(0, "g.w"), seen(1, "d.w"), *trees, built(0, 1))) == {0: "g", 1: "d"}
+
+
+def test_a_loss_is_of_the_network_whose_step_follows_it() -> None:
+    """The loss of a generator writes to the critic, too, which is cleared before the critic steps."""
+    followed = [
+        LossesFollowed(step=step, location=at(row), first=step, backwards=1, opening=1.0, last=1.0, low=1.0, high=1.0)
+        for step, row in enumerate((20, 30))
+    ]
+    trace = Trace.of_events(
+        *game(GENERATOR, CRITIC), *followed,
+        backward(0, line=20, loss=1.0, wrote=CRITIC), stepped(0, dict.fromkeys(CRITIC, 1.0), optimizer=1),
+        backward(1, line=30, loss=1.0, wrote=GENERATOR + CRITIC), stepped(1, dict.fromkeys(GENERATOR, 1.0)),
+        MemoryMeasured(step=1, resident=1000),
+    )  # fmt: skip
+    assert [(each.quantity, each.network) for each in series(trace, line)] == [
+        ("loss", "gan.critic"),
+        ("loss", "gan.generator"),
+        ("gradient norm", "gan.critic"),
+        ("gradient norm", "gan.generator"),
+        ("memory", ""),
+    ]
+    assert [row.network for row in flow(trace).rows] == ["gan.generator"] * 2 + ["gan.critic"] * 2
 
 
 # ------------------------------------------------------------------------------------------------------------ timeline

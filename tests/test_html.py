@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 from html.parser import HTMLParser
+from typing import Any
 
 import msgspec
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import example, given, settings
 
 from autograd_doctor.renderers import render
 from autograd_doctor.renderers.printable import printable
-from autograd_doctor.renderers.wording import summary
+from autograd_doctor.renderers.wording import line_of, summary
 from autograd_doctor.report import Report
 from autograd_doctor.run_course import Course
 from tests.pages import HOSTILE, crowded, curves, drawing, saying
@@ -96,7 +97,7 @@ def test_only_what_the_page_brings_may_run_and_nothing_is_loaded(report: Report)
     for kind, contents in (("style-src", made.contents["style"]), ("script-src", scripts)):
         hashes = [base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in contents]
         assert re.search(rf"{kind} ([^;]+)", policy)[1].split() == [f"'sha256-{each}'" for each in hashes]  # type: ignore[index]
-    assert json.loads(data).keys() == {"course", "findings"}
+    assert json.loads(data).keys() == {"course", "networks", "findings"}
     addresses = [value for _, name, value in made.attributes if name in ("src", "href", "action", "srcset", "data")]
     assert all(value.startswith("#") or value == "data:," for value in addresses)
     assert not [name for _, name, _ in made.attributes if name.startswith("on") or name == "style"]
@@ -127,6 +128,71 @@ def test_findings_are_told_in_full() -> None:
         ):
             assert " ".join(said.replace("`", "").split()) in text
     assert "optimizer.zero_grad()" in text
+
+
+def test_more_than_a_few_findings_are_listed_first() -> None:
+    report = crowded()
+    text = " ".join(render("html", report).split())
+    (listed,) = re.findall(r'<nav class="card index".*?</nav>', text)
+    assert text.index(listed) < text.index('id="finding-1"')
+    lines = [Page(line).text for line in re.findall(r"<li>.*?</li>", listed)]
+    for number, (finding, line) in enumerate(zip(report.findings, lines, strict=True), start=1):
+        assert finding.location is not None
+        place, said = line_of(finding.location), finding.message.replace("`", "")
+        assert line == f"{number}{finding.severity} {finding.code}{finding.name}{place}{said}"
+    assert re.findall(r'href="(#[^"]+)"', listed) == ["#finding-1", "#finding-2", "#finding-3"]
+    few = page(msgspec.structs.replace(report, findings=report.findings[:2]))
+    assert "All findings" not in [value for _, _, value in few.attributes]
+
+
+def test_curves_are_called_by_their_variables_with_the_line_beside() -> None:
+    said = [value for tag, name, value in page(crowded()).attributes if name == "aria-label" and "over steps" in value]
+    assert said[0].startswith("Loss over steps. loss (train.py:14): 3 in step 1,")
+    assert "; train.py:15: 1 in step 2," in said[0]
+
+
+def test_one_network_alone_has_no_colour_to_tell_it_by() -> None:
+    report = crowded()
+    assert any(value == "dot network-1" for _, _, value in page(report).attributes)
+    course = msgspec.structs.replace(report.course, series=[])
+    alone = page(msgspec.structs.replace(report, course=course))
+    assert not any(value.startswith("dot") for _, _, value in alone.attributes)
+
+
+def test_what_was_not_reached_is_told_at_the_top_and_in_full_below() -> None:
+    made = page(crowded())
+    assert ("a", "href", "#not-reached") in made.attributes
+    assert "2 places not reached" in made.text
+    told = made.text[made.text.index("Not reached") :]
+    assert told.startswith("Not reached no backward of these ran; --steps or --seconds would watch longer")
+    assert "train.py:30in Tuner.fit: loss.backward()train.py:44loss.backward()" in told
+    assert made.text.count("Tuner.fit") == 1
+    assert "not reached" not in page(healthy()).text.lower()
+
+
+def test_of_very_many_places_that_were_not_reached_some_are_counted() -> None:
+    report = crowded()
+    run = msgspec.structs.replace(report.run, not_reached=report.run.not_reached * 50)
+    text = page(msgspec.structs.replace(report, run=run)).text
+    assert "100 places not reached" in text
+    assert text.count("Tuner.fit") == 15
+    assert "and 70 more" in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"seen_whole": True, "stopped_by": "finished"}, "✓ the whole program"),
+        ({"stopped_by": "steps"}, "– not the whole program: stopped once enough was seen"),
+        ({"stopped_by": "time"}, "– not the whole program: stopped when its time was up"),
+        ({"stopped_by": "finished"}, None),
+    ],
+    ids=["whole", "steps", "time", "cut passes"],
+)
+def test_whether_the_whole_program_was_seen_is_told(changes: dict[str, Any], said: str | None) -> None:
+    report = healthy()
+    text = page(msgspec.structs.replace(report, run=msgspec.structs.replace(report.run, **changes))).text
+    assert (said in text) if said else "whole program" not in text
 
 
 def test_sections_without_anything_to_show_are_left_out() -> None:

@@ -6,10 +6,12 @@ Debian's `chromium` and `chromium-driver` are enough; without them nothing here 
 from __future__ import annotations
 
 import base64
+import math
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -139,17 +141,17 @@ def test_any_curve_is_drawn_on_both_scales(chromium: Any, tmp_path: Path, curve:
     assert page.is_fine()
     asked = "JSON.parse(document.getElementById('data').textContent).course.series[0].values"
     finite = f"{asked}.filter((value) => typeof value === 'number')"
-    for kind in (f"Axis.linear({finite})", f"Axis.linear({finite}, 1024)", "Axis.logarithmic()"):
+    for kind in (f"Axis.linear({finite})", f"Axis.linear({finite}, 1024)", f"Axis.logarithmic({finite})"):
         _axis_is_fit(page, kind, finite)
 
 
 def _axis_is_fit(page: Opened, kind: str, finite: str) -> None:
     """All values have their place between the ends of the axis, in their order, and it bears a few marks in order."""
-    if kind.startswith("Axis.log"):
-        finite = f"{finite}.filter((value) => value > 0)"
+    needed = "values.some((value) => value > 0)" if kind.startswith("Axis.log") else "values.length"
     values, places, ends, marks = page.run(
-        f"(() => {{ const axis = {kind}, values = {finite}, places = values.map(axis.place); if (!values.length) return"
-        " [[], [], [0, 1], [0, 1]]; const ends = axis.range(Math.min(...places), Math.max(...places)); return [values,"
+        f"(() => {{ const values = {finite}; if (!{needed}) return [[], [], [0, 1], [0, 1]];"
+        f" const axis = {kind}, places = values.map(axis.place);"
+        " const ends = axis.range(Math.min(...places), Math.max(...places)); return [values,"
         " places, ends, axis.marks(...ends)]; })()"
     )
     low, high = ends
@@ -157,9 +159,64 @@ def _axis_is_fit(page: Opened, kind: str, finite: str) -> None:
     assert all(low <= place <= high and abs(place) < 1100 for place in places)
     by_value = [place for _, place in sorted(zip(values, places, strict=True))]
     assert by_value == sorted(places)
-    assert 2 <= len(marks) <= 7
+    assert 2 <= len(marks) <= 8
     assert marks == sorted(set(marks))
     assert all(low <= mark <= high for mark in marks)
+
+
+LABELS = (
+    "window.labels = {}; const write = CanvasRenderingContext2D.prototype.fillText;"
+    "CanvasRenderingContext2D.prototype.fillText = function (text, x, y) { const figure = this.canvas.closest('.plot');"
+    " if (figure) { const all = labels[figure.dataset.quantity] ??= {}; (all[x] ??= []).push([text, y]); }"
+    " write.apply(this, arguments); }; document.getElementById('theme').click()"
+)
+"""Notes what is written on canvases, and has them drawn anew."""
+
+
+def _labels(page: Opened, quantity: str) -> list[tuple[str, float]]:
+    """The names of the marks of the upright axis and how far down they stand, from the top."""
+    page.browser.execute_script(LABELS)
+    columns = page.run(f"Object.values(labels[{quantity!r}])")
+    return sorted(map(tuple, max(columns, key=len)), key=lambda each: each[1])
+
+
+@pytest.mark.parametrize(
+    ("curve", "names"),
+    [
+        ([10.0**-step for step in range(9)], ["1", "0.01", "1e-4", "1e-6", "1e-8"]),
+        ([0.0, *(10.0**-step for step in range(7)), 0.0], ["1", "0.01", "1e-4", "1e-6", "0"]),
+        ([0.15 * 1.2**step for step in range(30)], ["30", "10", "3", "1", "0.3"]),
+        ([15000.0 + 400 * step for step in range(30)], ["25k", "20k", "15k"]),
+        ([0.0005 * step for step in range(6)], ["0.002", "0.001", "0"]),
+        ([-3.0, 0.0, 5.0], ["4", "2", "0", "-2"]),
+    ],
+    ids=["powers", "with zeros", "few powers", "thousands", "small", "negative"],
+)
+def test_marks_are_few_short_and_apart(chromium: Any, tmp_path: Path, curve: list[float], names: list[str]) -> None:
+    page = Opened(chromium, written(tmp_path, drawing(curve)), DESKTOP)
+    labels = _labels(page, "loss")
+    assert [name for name, _ in labels] == names
+    assert all(below - above >= 12 for (_, above), (_, below) in pairwise(labels))
+
+
+@pytest.mark.parametrize(
+    ("curve", "scale", "floor"),
+    [([0.0, 1e-6, 1.0], "log", "0"), ([0.0, 0.5, 1.0], "linear", "0"), ([-1.0, 1e-6, 1.0], "linear", "≤ 0")],
+    ids=["many powers", "few", "negative"],
+)
+def test_what_has_no_place_on_a_logarithmic_axis_stands_on_its_floor(
+    chromium: Any, tmp_path: Path, curve: list[float], scale: str, floor: str
+) -> None:
+    page = Opened(chromium, written(tmp_path, drawing(curve)), DESKTOP)
+    button, note = (page.one(f'.plot[data-quantity="loss"] {each}') for each in ("button", ".note"))
+    assert button.text == scale
+    assert note.is_displayed() == (scale == "log")
+    if scale == "linear":
+        button.click()
+    assert note.is_displayed()
+    assert note.text.startswith("Zero and less have no place" if floor == "≤ 0" else "Zero has no place")
+    assert _labels(page, "loss")[-1][0] == floor
+    assert page.is_fine()
 
 
 def test_from_the_check_to_the_last_click(chromium: Any, tmp_path: Path) -> None:
@@ -226,6 +283,61 @@ def test_it_can_be_printed_with_everything_open(chromium: Any, tmp_path: Path) -
     assert printed.startswith(b"%PDF")
     assert page.run("window.seen") == [0, "light"]
     assert page.run("document.documentElement.dataset.theme ?? ''") == ""
+    assert page.is_fine()
+
+
+def test_legends_name_the_variable_and_hint_at_its_line(chromium: Any, tmp_path: Path) -> None:
+    page = Opened(chromium, written(tmp_path, crowded()), DESKTOP)
+    _, *curves = page.all('.plot[data-quantity="loss"] .u-label')
+    assert [curve.text for curve in curves] == ["losstrain.py:14", "train.py:15"]
+    assert [curve.text for curve in page.all(".u-label .at")] == ["train.py:14"]
+    assert [value.text for value in page.all('.plot[data-quantity="loss"] .u-value')] == ["last", "0.25", "inf"]
+
+
+def test_an_axis_without_any_finite_value_has_no_marks(chromium: Any, tmp_path: Path) -> None:
+    page = Opened(chromium, written(tmp_path, drawing([math.nan] * 8)), DESKTOP)
+    page.browser.execute_script(LABELS)
+    assert not [text for text in page.run("Object.values(labels.loss).flat().map((each) => each[0])") if "." in text]
+    assert page.all('.plot[data-quantity="loss"] .u-value')[-1].text == "NaN"
+
+
+def test_nothing_of_the_table_is_cut_off_on_a_phone(chromium: Any, tmp_path: Path) -> None:
+    page = Opened(chromium, written(tmp_path, crowded()), PHONE)
+    card = page.one("#modules .card").rect
+    assert all(button.rect["x"] >= card["x"] for button in page.all(".tree button"))
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_network_has_one_colour_wherever_it_is_drawn(chromium: Any, tmp_path: Path, theme: str) -> None:
+    page = Opened(chromium, written(tmp_path, crowded()), DESKTOP, theme)
+
+    def colours(selector: str, style: str) -> list[str]:
+        shown = f"[...document.querySelectorAll({selector!r})].map((each) => getComputedStyle(each).{style})"
+        found: list[str] = page.run(shown)
+        return found
+
+    model, other = colours("#curves > .key .dot", "backgroundColor")
+    assert model != other
+    assert colours(".tree .dot", "backgroundColor") == [model, other]
+    assert colours("#flow-grid .names span", "borderRightColor") == [model] * 4
+    assert colours('.plot[data-quantity="gradient norm"] .u-marker', "borderTopColor")[-1] == other
+    assert not {model, other} & set(colours('.plot[data-quantity="memory"] .u-marker', "borderTopColor")[-1:])
+
+
+def test_the_list_of_findings_is_used_with_the_keyboard(chromium: Any, tmp_path: Path) -> None:
+    page = Opened(chromium, written(tmp_path, crowded()), PHONE)
+    lines = page.all(".index a")
+    assert len(lines) == 3
+    boxes = [[part.rect for part in line.find_elements(By.CSS_SELECTOR, "span")] for line in lines]
+    assert all(part["x"] + part["width"] <= PHONE and part["width"] > 5 for line in boxes for part in line)
+    chromium.execute_script("arguments[0].focus()", lines[0])
+    chromium.switch_to.active_element.send_keys(Keys.TAB)
+    chromium.switch_to.active_element.send_keys(Keys.ENTER)
+    assert chromium.current_url.endswith("#finding-2")
+    top = page.run("document.getElementById('finding-2').getBoundingClientRect().top")
+    assert 0 < top < 100
+    chromium.switch_to.active_element.send_keys(Keys.TAB)
+    assert page.run("document.activeElement.closest('article').id") == "finding-2"
     assert page.is_fine()
 
 

@@ -97,9 +97,14 @@ def _not_reached(run: Run) -> str:
     named = [
         f"`{place.function}` ({line_of(place)})" if place.function else line_of(place) for place in run.not_reached
     ]
-    what = "no backward of these ran" if len(named) > 1 else "its backward never ran"
+    return f"{listed(named, 4)}: {unreached(run)}"
+
+
+def unreached(run: Run) -> str:
+    """What is true of all that was not reached."""
+    what = "no backward of these ran" if len(run.not_reached) > 1 else "its backward never ran"
     further = _FURTHER.get(run.stopped_by)
-    return f"{listed(named, 4)}: {what}{f'; {further} would watch longer' if further else ''}"
+    return f"{what}{f'; {further} would watch longer' if further else ''}"
 
 
 def _limits(report: Report) -> str:

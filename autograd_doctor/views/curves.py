@@ -26,6 +26,12 @@ class Curve:
     backwards: tuple[BackwardRan, ...]
 
     @property
+    def name(self) -> str:
+        """What the program calls the loss; empty where that was not seen, or where this line sees several losses."""
+        names = {ran.root.name for ran in self.backwards if ran.root.name}
+        return names.pop() if len(names) == 1 else ""
+
+    @property
     def opening(self) -> float | None:
         """The first loss that was finite."""
         return next((each.opening for each in self.stretches if each.opening is not None), None)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from autograd_doctor.run_course import Flow, FlowRow, told
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.gradients import Norms, rounds, total
+from autograd_doctor.views.networks import network_of, networks
 from autograd_doctor.views.thinning import height
 
 MOST_ROWS = 120
@@ -20,12 +21,18 @@ def flow(trace: Trace) -> Flow:
     if not columns:
         return Flow()
     known = trace.optimized.union(*columns.values())
+    known_networks = networks(trace)
     groups = _grouped([(trace.parameter_name(number), number) for number in sorted(known)])
     steps = _chosen(columns)
     return Flow(
         steps=steps,
         rows=[
-            FlowRow(name=name, parameters=len(members), norms=[_norm(columns[step], members) for step in steps])
+            FlowRow(
+                name=name,
+                parameters=len(members),
+                norms=[_norm(columns[step], members) for step in steps],
+                network=network_of(members, known_networks),
+            )
             for name, members in groups.items()
         ],
     )

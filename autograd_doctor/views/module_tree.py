@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from statistics import median
 
 from autograd_doctor.events.numerics import SaturationMeasured, UnitsCounted
@@ -13,6 +13,7 @@ from autograd_doctor.run_course import Measured, ModuleRow, told
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.gradients import rounds, total
 from autograd_doctor.views.magnitudes import relative_updates
+from autograd_doctor.views.networks import trees
 
 MOST_ROWS = 300
 
@@ -73,34 +74,15 @@ class _Seen:
 def module_rows(trace: Trace) -> list[ModuleRow]:
     """Each root with all below it, unless it lies below another; then parameters that no module registers."""
     seen = _Seen(trace)
-    trees = list(_trees(trace))
-    deepest = max((depth for tree in trees for _, depth, _ in tree), default=0)
-    while deepest and sum(depth <= deepest for tree in trees for _, depth, _ in tree) > MOST_ROWS:
+    told = list(trees(trace))
+    deepest = max((depth for tree in told for _, depth, _ in tree), default=0)
+    while deepest and sum(depth <= deepest for tree in told for _, depth, _ in tree) > MOST_ROWS:
         deepest -= 1
-    rows = [seen.row(part, depth, below) for tree in trees for part, depth, below in tree if depth <= deepest]
-    held = {p for tree in trees for _, _, below in tree for p in below}
+    rows = [seen.row(part, depth, below) for tree in told for part, depth, below in tree if depth <= deepest]
+    held = {p for tree in told for _, _, below in tree for p in below}
     loose = [p for p in trace.parameters if p not in held and p in trace.optimized | trace.learning]
     rows += [seen.row(ModulePart(trace.parameter_name(p), "tensor"), 0, [p]) for p in loose]
     return rows[:MOST_ROWS]
-
-
-def _trees(trace: Trace) -> Iterator[list[tuple[ModulePart, int, list[int]]]]:
-    """Roots that train something, or are made of several modules: a loss is of no interest here."""
-    told_already: set[str] = set()
-    for root in sorted(trace.modules.values(), key=lambda root: (-len(root.parts), root.module)):
-        if not root.parameters or not root.parts or root.name in told_already:
-            continue
-        told_already.update(part.name for part in root.parts)
-        yield [(part, _depth(part, root.parts[0]), _below(part, root.parts, trace)) for part in root.parts]
-
-
-def _depth(part: ModulePart, root: ModulePart) -> int:
-    return 0 if part is root else part.name.removeprefix(f"{root.name}.").count(".") + 1
-
-
-def _below(part: ModulePart, parts: list[ModulePart], trace: Trace) -> list[int]:
-    inner = parts if part is parts[0] else [each for each in parts if f"{each.name}.".startswith(f"{part.name}.")]
-    return sorted({p for each in inner for p in each.parameters if p in trace.parameters})
 
 
 def _worst(shares: Iterable[tuple[list[int], float]]) -> dict[int, float]:

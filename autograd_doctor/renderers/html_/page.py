@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,13 +21,20 @@ from autograd_doctor.renderers.full import seen
 from autograd_doctor.renderers.html_.code import code_lines, unplaced
 from autograd_doctor.renderers.one_finding import marks, where
 from autograd_doctor.renderers.printable import printable
-from autograd_doctor.renderers.wording import line_of, machine, measured, summary
-from autograd_doctor.report import Report, ReportedFinding
+from autograd_doctor.renderers.wording import line_of, machine, measured, stopped, summary
+from autograd_doctor.report import Report, ReportedFinding, Run
 from autograd_doctor.rules import Rule, all_rules
-from autograd_doctor.run_course import Course, Measured
-from autograd_doctor.wording import in_bytes, plural
+from autograd_doctor.run_course import Course, Measured, Series
+from autograd_doctor.wording import first_line, in_bytes, plural
 
+_FEW = 2
+"""Findings that need no list of them."""
 _ASSETS = Path(__file__).with_name("assets")
+_ELSEWHERE = ("not checked", "not reached", "suppressed")
+"""Remarks that a section of their own tells in full."""
+_MOST_UNREACHED = 30
+_COLOURED = 8
+"""As many lines as a plot holds have a colour in the style."""
 _QUANTITIES = {
     "loss": "Loss",
     "gradient norm": "Gradient norm",
@@ -47,14 +54,18 @@ def page(report: Report) -> str:
         .render(
             report=report,
             course=report.course,
+            networks=_networks(report.course),
             rules=_rules(),
             tone=_tone(report),
             summary=summary(report),
             command=f"{remarks.command(report)} {shlex.join(report.target.argv)}",
             facts=[*machine(report), *seen(report)],
             tiles=_tiles(report),
+            index=_index(report.findings),
             findings=[_finding(finding, report) for finding in report.findings],
-            remarks=[row for row in remarks.remarks(report) if row[0] not in ("not checked", "suppressed")],
+            remarks=[row for row in remarks.remarks(report) if row[0] not in _ELSEWHERE],
+            coverage=list(_coverage(report)),
+            unreached=_unreached(report.run),
             skipped=_skipped(report),
             plots=_plots(report.course),
             by_line=_by_line(report.findings),
@@ -105,6 +116,16 @@ def _finding(finding: ReportedFinding, report: Report) -> dict[str, Any]:
     }
 
 
+def _index(findings: Sequence[ReportedFinding]) -> list[tuple[ReportedFinding, str, str]]:
+    """A line for each of so many findings that they are not seen at one glance: its place, and what it says first."""
+    if len(findings) <= _FEW:
+        return []
+    return [
+        (finding, line_of(finding.location) if finding.location else "", first_line(finding.message))
+        for finding in findings
+    ]
+
+
 def _tiles(report: Report) -> list[tuple[str, str, str]]:
     """What to see at one glance: a label, a value, and a word beside it."""
     found = [("findings", str(len(report.findings)), _counts(report))]
@@ -114,7 +135,7 @@ def _tiles(report: Report) -> list[tuple[str, str, str]]:
     losses = [each for each in report.course.series if each.quantity == "loss"]
     if losses:
         first, last = losses[0].values[0], losses[0].values[-1]
-        found.append(("loss", f"{number(first)} → {number(last)}", losses[0].name if len(losses) > 1 else ""))
+        found.append(("loss", f"{number(first)} → {number(last)}", _called(losses[0]) if len(losses) > 1 else ""))
     roots = [row for row in report.course.modules if row.depth == 0]
     if roots:
         count = sum(sum(row.parameters.values()) for row in roots)
@@ -137,6 +158,26 @@ def _short(count: float) -> str:
     return f"{count:,.0f}" if not unit else f"{count:.3g} {unit}"
 
 
+def _coverage(report: Report) -> Iterator[tuple[bool, str]]:
+    """What the run exercised and what it did not."""
+    run = report.run
+    if run.seen_whole:
+        yield True, "the whole program"
+    elif run.stopped_by in ("steps", "time"):
+        yield False, f"not the whole program: {stopped(report)}"
+    yield from ((True, phase) for phase in run.phases_seen)
+    yield from ((False, f"no {phase} was seen") for phase in run.phases_not_seen)
+
+
+def _unreached(run: Run) -> tuple[str, list[tuple[str, str, str]], int] | None:
+    """Backwards that never ran: what is said of all, line, function and source of each, and how many more there are."""
+    if not run.not_reached:
+        return None
+    shown = run.not_reached[:_MOST_UNREACHED]
+    rows = [(line_of(place), place.function, first_line(place.snippet)) for place in shown]
+    return remarks.unreached(run), rows, len(run.not_reached) - len(shown)
+
+
 def _skipped(report: Report) -> dict[str, list[str]]:
     reasons: dict[str, list[str]] = {}
     for code, reason in report.checks.skipped.items():
@@ -150,9 +191,14 @@ def _plots(course: Course) -> list[dict[str, str]]:
     for quantity, title in _QUANTITIES.items():
         told = [each for each in course.series if each.quantity == quantity]
         if told:
-            said = "; ".join(_said(each.name, quantity, each.steps, each.values) for each in told)
+            said = "; ".join(_said(_called(each), quantity, each.steps, each.values) for each in told)
             found.append({"quantity": quantity, "title": title, "said": f"{title} over steps. {said}"})
     return found
+
+
+def _called(series: Series) -> str:
+    """ "loss (train.py:14)"."""
+    return f"{series.name} ({series.place})" if series.place else series.name
 
 
 def _said(name: str, quantity: str, steps: Sequence[int], values: Sequence[Measured]) -> str:
@@ -162,6 +208,13 @@ def _said(name: str, quantity: str, steps: Sequence[int], values: Sequence[Measu
     finite = [at for at in values if not isinstance(at, str)]
     lowest = f", lowest {value(min(finite))}, highest {value(max(finite))}" if finite else ""
     return f"{name}: {value(values[0])} in step {steps[0]}, {value(values[-1])} in step {steps[-1]}{lowest}"
+
+
+def _networks(course: Course) -> list[str]:
+    """Those that have a colour of their own on the page, in the order of the model; none where there is but one."""
+    found = dict.fromkeys([*(row.network for row in course.flow.rows), *(each.network for each in course.series)])
+    named = [network for network in found if network]
+    return named[:_COLOURED] if len(named) > 1 else []
 
 
 def _by_line(findings: Sequence[ReportedFinding]) -> dict[str, list[tuple[int, ReportedFinding]]]:
@@ -182,7 +235,12 @@ def _data(report: Report) -> Markup:
         {"code": each.code, "name": each.name, "severity": each.severity, "step": each.step_first}
         for each in report.findings
     ]
-    text = json.dumps({"course": msgspec.to_builtins(report.course), "findings": findings}, separators=(",", ":"))
+    drawn = {
+        "course": msgspec.to_builtins(report.course),
+        "networks": _networks(report.course),
+        "findings": findings,
+    }
+    text = json.dumps(drawn, separators=(",", ":"))
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)

@@ -30,24 +30,41 @@ const Axis = (() => {
     return { place, value, range: (from, to) => around(from, to).map((at) => place(value(at))), marks: round, isPower: () => false };
   }
 
-  // Places are exponents of ten: a few whole ones are marked, or round values where there are too few of these.
-  function logarithmic() {
-    const place = Math.log10, value = (at) => Math.max(MIN_VALUE, Math.min(MAX_VALUE, 10 ** at));
+  // Places are exponents of ten. What is zero or less has none: it stands on a floor apart, below all that is more.
+  function logarithmic(values) {
+    const lowest = Math.min(...values.filter((each) => each > 0).map(Math.log10)), highest = Math.log10(Math.max(...values));
+    const low = Math.max(Math.floor(lowest), Math.log10(MIN_VALUE));
+    const floor = values.some((each) => each <= 0) ? low - Math.max((highest - low) / 6, 0.2) : null;
+    const place = (value) => (value > 0 ? Math.log10(value) : floor);
+    const value = (at) => Math.max(MIN_VALUE, Math.min(MAX_VALUE, 10 ** at)), within = (at) => Math.log10(value(at));
     return {
       place,
       value,
+      floor,
       range(from, to) {
         const room = from === to ? 1 : Math.max((to - from) / 20, WIDTH);
-        return [from - room, to + room].map((at) => place(value(at)));
+        if (floor !== null && from <= floor) return [floor - Math.max(room, (low - floor) / 3), within(Math.max(to + room, low + 1))];
+        return [within(from - room), within(to + room)];
       },
       marks(from, to) {
-        const first = Math.ceil(from), powers = Array.from({ length: Math.max(0, Math.floor(to) - first + 1) }, (_, at) => first + at);
-        const every = SPANS.find((each) => each >= powers.length / MOST), base = Math.floor(from);
-        if (powers.length < 2) return round(10 ** (from - base), 10 ** (to - base)).map((at) => Math.log10(at) + base);
-        return powers.filter((each) => each % every === 0);
+        const above = exponents(floor === null ? from : Math.max(from, low), to);
+        return floor !== null && from <= floor && floor <= to ? [floor, ...above] : above;
       },
       isPower: Number.isInteger,
     };
+  }
+
+  // A few whole ones, or where there are too few of these, what stands between them.
+  function exponents(from, to) {
+    const powers = Array.from({ length: Math.max(0, Math.floor(to) - Math.floor(from) + 1) }, (_, at) => Math.floor(from) + at);
+    const whole = powers.filter((each) => each >= from);
+    if (whole.length > 2) return whole.filter((each) => each % SPANS.find((span) => span >= whole.length / MOST) === 0);
+    for (const heads of [[1, 3], [1, 2, 5]]) {
+      const marks = powers.flatMap((each) => heads.map((head) => each + Math.log10(head))).filter((each) => from <= each && each <= to);
+      if (marks.length > 2) return marks;
+    }
+    const base = Math.floor(from);
+    return round(10 ** (from - base), 10 ** (to - base)).map((at) => Math.log10(at) + base).filter((each) => from <= each && each <= to);
   }
 
   return { linear, logarithmic };

@@ -1,7 +1,7 @@
 "use strict";
 // Draws what the report holds. Text of the program is only ever set as text, never as markup.
 (() => {
-  const { course, findings } = JSON.parse(document.getElementById("data").textContent);
+  const { course, networks, findings } = JSON.parse(document.getElementById("data").textContent);
   const root = document.documentElement;
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const isDark = () => (root.dataset.theme ?? (dark.matches ? "dark" : "light")) === "dark";
@@ -54,16 +54,31 @@
 
   // ----------------------------------------------------------------------------------------------------------- curves
 
-  const LINES = {
-    light: ["#0067a5", "#c2570c", "#00795c", "#a3478a", "#7a6400", "#4b5bb5", "#3f7d20", "#8a3b3b"],
-    dark: ["#63b3ed", "#f6ad55", "#4fd1a5", "#e28ac6", "#e3cf57", "#a3adf5", "#a5d977", "#f2a0a0"],
-  };
+  // A curve has the colour of its network; others, and further ones of a network, have one that no network has.
+  function colours(told) {
+    const taken = new Set();
+    const own = told.map(({ network }) => {
+      const at = networks.indexOf(network);
+      if (at < 0 || taken.has(at)) return null;
+      taken.add(at);
+      return at;
+    });
+    const free = [...Array(8).keys()].filter((at) => !taken.has(at)).sort((one, other) => (one < networks.length) - (other < networks.length));
+    return own.map((at) => color(`line-${at ?? free.shift() ?? 0}`));
+  }
   const sync = uPlot.sync("steps");
 
+  // Marks of an axis with equal steps are written in one way, as the largest of them asks for.
+  function alike(values) {
+    const largest = Math.max(...values.map(Math.abs)), at = Math.floor(Math.log10(largest) / 3);
+    if (largest >= 0.001 && largest < 10000) return (value, digits) => String(+value.toPrecision(digits));
+    return largest >= 10000 && largest < 1e15 ? (value, digits) => `${+(value / 1000 ** at).toPrecision(digits)}${value ? ["k", "M", "G", "T"][at - 1] : ""}` : spoken;
+  }
+
   // What marks are called: with as many digits as tell them apart, and no more.
-  function called(axis, places, say) {
+  function called(axis, places, { floor, say }) {
     for (let digits = 3; ; digits += 1) {
-      const names = places.map((place) => (axis.isPower(place) && Math.abs(place) > 3 ? `1e${place}` : say(axis.value(place), digits)));
+      const names = places.map((place) => (place === axis.floor ? floor : axis.isPower(place) && Math.abs(place) > 3 ? `1e${place}` : say(axis.value(place), digits)));
       if (digits > 7 || new Set(names).size === names.length) return names;
     }
   }
@@ -76,9 +91,11 @@
     const numbers = told.flatMap((each) => each.values.filter(finite));
     const bad = told.flatMap((each, row) => each.values.flatMap((value, at) => (finite(value) ? [] : [[each.steps[at], row]])));
     const low = Math.min(...numbers), high = Math.max(...numbers);
-    const canBeLog = numbers.length > 0 && low > 0 && quantity !== "memory";
-    let log = canBeLog && high > 100 * low;
-    let shown;
+    const canBeLog = high > 0 && quantity !== "memory";
+    let log = canBeLog && low >= 0 && high > 100 * Math.min(...numbers.filter((each) => each > 0)) && quantity !== "learning rate";
+    const note = element("p", "note", `${low < 0 ? "Zero and less have" : "Zero has"} no place on a logarithmic axis: ${low < 0 ? "they stand" : "it stands"} on its floor.`);
+    box.after(note);
+    let shown, axisOf;
 
     if (canBeLog) {
       const button = element("button", "", "");
@@ -101,6 +118,12 @@
         ctx.setLineDash([4 * devicePixelRatio, 4 * devicePixelRatio]);
         ctx.beginPath(); ctx.moveTo(x, bbox.top); ctx.lineTo(x, bbox.top + bbox.height); ctx.stroke();
       });
+      if (log && axisOf.floor !== null) {
+        const y = u.valToPos(axisOf.floor, "y", true);
+        ctx.strokeStyle = color("soft");
+        ctx.setLineDash([devicePixelRatio, 3 * devicePixelRatio]);
+        if (y <= bbox.top + bbox.height) { ctx.beginPath(); ctx.moveTo(bbox.left, y); ctx.lineTo(bbox.left + bbox.width, y); ctx.stroke(); }
+      }
       ctx.setLineDash([]);
       ctx.lineWidth = 2 * devicePixelRatio;
       ctx.strokeStyle = color("error");
@@ -116,8 +139,11 @@
     function draw() {
       shown?.destroy();
       const axis = { stroke: color("soft"), grid: { stroke: color("line"), width: 1 }, ticks: { stroke: color("line"), width: 1 }, font: "12px system-ui, sans-serif" };
+      const strokes = colours(told);
       const few = told.every((each) => each.steps.length <= 60);
-      const axisOf = log ? Axis.logarithmic() : Axis.linear(numbers, quantity === "memory" ? 1024 : 10);
+      axisOf = log ? Axis.logarithmic(numbers) : Axis.linear(numbers, quantity === "memory" ? 1024 : 10);
+      note.hidden = !log || axisOf.floor === null;
+      const wording = (places) => ({ floor: low < 0 ? "≤ 0" : "0", say: log || quantity === "memory" ? say : alike(places.map(axisOf.value)) });
       const values = uPlot.join(told.map((each) => [each.steps, each.values.map((value) => (finite(value) ? value : null))]));
       const data = values.map((row, at) => (at ? row.map((value) => (finite(value) ? axisOf.place(value) : null)) : row));
       const lasts = Math.max(course.steps, ...findings.map((finding) => finding.step), ...told.flatMap((each) => each.steps), 2);
@@ -127,17 +153,18 @@
         scales: { x: { time: false, range: (u, from, to) => (from === to ? [from - 1, to + 1] : [from, to]), min: 1, max: lasts }, y: { range: (u, from, to) => (finite(from) ? axisOf.range(from, to) : [0, 1]) } },
         axes: [
           { ...axis, size: 30, values: (u, splits) => splits.map((at) => (Number.isInteger(at) ? at.toLocaleString("en") : "")) },
-          { ...axis, size: (u, names) => 20 + 7 * Math.max(6, ...(names ?? []).map((name) => name.length)), splits: (u, at, from, to) => axisOf.marks(from, to), values: (u, places) => called(axisOf, places, say) },
+          { ...axis, size: (u, names) => 20 + 7 * Math.max(6, ...(names ?? []).map((name) => name.length)), splits: (u, at, from, to) => axisOf.marks(from, to), values: (u, places) => (numbers.length ? called(axisOf, places, wording(places)) : places.map(() => "")) },
         ],
         series: [
-          { label: "step", value: (u, at) => at ?? "–" },
+          { label: "step", value: (u, at) => at ?? "last" },
           ...told.map((each, row) => ({
-            label: each.name, stroke: LINES[isDark() ? "dark" : "light"][row % 8], width: 1.75, spanGaps: true,
-            points: { show: few, size: 4 }, value: (u, place, series, at) => (finite(place) ? say(values[series][at]) : "–"),
+            label: each.name, stroke: strokes[row], width: 1.75, spanGaps: true,
+            points: { show: few, size: 4 }, value: (u, place, series, at) => (finite(place) ? say(values[series][at]) : finite(at) ? "–" : finite(each.values.at(-1)) ? say(each.values.at(-1)) : spoken(each.values.at(-1))),
           })),
         ],
         hooks: { draw: [marks] },
       }, data, box);
+      shown.root.querySelectorAll(".u-label").forEach((label, row) => { if (told[row - 1]?.place) label.append(element("span", "at", told[row - 1].place)); });
     }
     draw();
     redraws.push(draw);
@@ -210,6 +237,8 @@
       while (parts.length > 1 && parts.join(".").length > most) parts.shift();
       const name = element("span", "", parts.join(".") === row.name ? row.name : `…${parts.join(".")}`);
       name.title = row.parameters > 1 ? `${row.name}: ${row.parameters} parameters` : row.name;
+      const own = networks.indexOf(row.network);
+      if (own >= 0) name.classList.add(`network-${own}`);
       const word = element("span", said[at][1] ? "odd" : "range", said[at][0]);
       for (const each of [name, word]) { each.style.height = each.style.lineHeight = `${height}px`; each.style.fontSize = `${Math.min(12, height - 1.5)}px`; }
       names.append(name); words.append(word);
@@ -258,7 +287,7 @@
       const ctx = crisp(ramp, 140, 12);
       for (let x = 0; x < 140; x += 1) { ctx.fillStyle = shade(x / 139); ctx.fillRect(x, 0, 1, 12); }
       entry.append(element("span", "", `${below}1e${low}`), ramp, element("span", "", `1e${high}`));
-      box.replaceChildren(entry, swatch(0, "zero"), swatch("nan", "NaN or Inf"), element("span", "entry", "blank: no gradient"));
+      box.replaceChildren(entry, swatch(0, "zero"), swatch("nan", "NaN or Inf"), element("span", "entry", "blank: none measured"));
     }
     draw();
     redraws.push(draw);

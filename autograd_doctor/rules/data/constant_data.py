@@ -83,6 +83,7 @@ def _terms(op: Op) -> list[tuple[Value, int]]:
 
 
 def _inputs(trace: Trace, event: InputsAlike) -> Finding:
+    """A warning where others tell the samples apart: what is given beside them may be the same for all."""
     what = "" if event.constant is None else f": {event.constant:g} all over"
     return RULE.finding(
         f"`{trace.module_name(event.module)}` was trained on {plural(event.samples, 'sample')} in "
@@ -90,7 +91,8 @@ def _inputs(trace: Trace, event: InputsAlike) -> Finding:
         "differ",
         subject=event.name or "inputs",
         location=event.location,
-        confidence="medium" if event.read else "high",
+        severity="warning" if event.beside else "error",
+        confidence="medium" if event.read or event.beside else "high",
         help="follow one sample from where it is read to here: an integer division, a wrong index or a normalisation "
         "with the numbers of the sample itself makes all alike",
         evidence={
@@ -256,7 +258,9 @@ RULE = Rule(
     "loss looks as if it had converged.",
     fix="Repair how data are read.",
     fine="Labels that a program makes itself, as those of a critic or of a contrastive loss, constants that a model "
-    "starts from, tensors that no loss depends on, and data of one class that a model is made to forget.",
+    "starts from, tensors that no loss depends on, and data of one class that a model is made to forget. Data that the "
+    "same module is given beside others that differ, as an instruction before each text; beside another module that "
+    "tells the samples apart, they are a warning.",
     needs=(InputsAlike, LossSignSeen, TapeSealed, TargetsSeen),
     examine=examine,
     folds=("AD410", "AD702", "AD713"),

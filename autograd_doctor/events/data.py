@@ -14,7 +14,7 @@ class BatchRepeated(Event, frozen=True):
     how: each step took the first batch of a new pass over a loader, or the same slice, or rows, of a tensor. location:
     where the pass began, the rows were taken or the module was called. name: of the loader or the module. steps: in how
     many so far, from `since` on. samples: in the batch. of: in all. rest_used: a module was called with other rows of
-    the tensor, or may have been, or with other data beside them.
+    the tensor, or may have been, or with other data beside them, or the program read other rows itself.
     """
 
     how: Literal["new pass", "same slice"]

@@ -29,8 +29,8 @@ def cell(state: Value, weight: Value = WEIGHT, *, shape: tuple[int, ...] = (8, 4
     return new
 
 
-def cut(state: Value) -> Value:
-    plain = made("detach", state, shape=state.shape, at=CUT)
+def cut(state: Value, name: str = "detach") -> Value:
+    plain = made(name, state, shape=state.shape, at=CUT)
     plain.learns, plain.connected = False, 0
     return plain
 
@@ -74,6 +74,7 @@ def window(
 
 def test_a_state_that_is_cut_after_each_step() -> None:
     assert window() == [(CUT, CutState(5, [0]))]
+    assert window(lambda step, state: cut(state, "data")) == [(CUT, CutState(5, [0]))]
     assert window(lambda step, state: made("mul", cut(state), data(8, 1), shape=(8, 4))) == [(CUT, CutState(5, [0]))]
 
 

@@ -193,6 +193,13 @@ def test_samples_that_are_alike_need_targets_that_differ() -> None:
     assert examined(rule, inputs) == []
 
 
+def test_alike_samples_beside_others_that_differ_are_a_warning() -> None:
+    rule, shown = constant_data.RULE, {"module": 0, "location": at(8), "name": "x", "shape": [4, 2], "steps": 9}
+    inputs = InputsAlike(**shown, samples=36, constant=0.0, beside=True)
+    (finding,) = examined(rule, inputs, targets_seen(low=0.0, high=2.0, classes={0: 300, 2: 100}, class_count=2))
+    assert (finding.severity, finding.confidence) == ("warning", "medium")
+
+
 def test_alike_samples_out_of_arrays_need_labels_that_differ() -> None:
     rule, shown = constant_data.RULE, {"module": 0, "location": at(8), "name": "x", "shape": [4, 2], "steps": 9}
     inputs = InputsAlike(**shown, samples=36, constant=0.0, read=True)

@@ -1033,6 +1033,21 @@ def test_means_that_are_divided_by_another_number() -> None:
     assert not judge(accumulation_not_averaged.RULE, [*events, *whole]), "these three are what is left over"
 
 
+def test_sums_of_means_that_teach_different_parameters() -> None:
+    def of_tasks(i: int) -> list[Event]:
+        tasks = [ran(4 * i + j, step=i, divisor=1.0, wrote=[W, B + j]) for j in range(4)]
+        return [*tasks, stepped(i, use(*range(4 * i, 4 * i + 4), parameters=[W]))]
+
+    assert not judge(accumulation_not_averaged.RULE, repeat(3, of_tasks, built()))
+
+
+def test_sums_of_means_that_the_program_divides_before_the_step() -> None:
+    def divided_late(i: int) -> list[Event]:
+        return [*accumulated(i, divisor=1.0)[:-1], stepped(i, use(*range(4 * i, 4 * i + 4), reworked=True))]
+
+    assert not judge(accumulation_not_averaged.RULE, repeat(3, divided_late, built()))
+
+
 @pytest.mark.parametrize("fields", [{"divisor": 4.0}, {}, {"divisor": 1.0, "reused": [0]}])
 def test_sums_that_are_right_or_unknown(fields: dict[str, object]) -> None:
     assert not judge(accumulation_not_averaged.RULE, repeat(3, lambda i: accumulated(i, **fields), built()))

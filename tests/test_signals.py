@@ -615,7 +615,9 @@ def test_gradients_that_transforms_take():
         torch.func.vmap(torch.square)(stacked)
         with pytest.raises(RuntimeError, match="scalar"):
             torch.func.grad(torch.square)(a)
-    calls = [call for _, call in heard]
+    began = [call.name for signal, call in heard if signal == "began"]
+    assert began == ["grad", "grad", "vmap", "vmap", "vmap", "vjp", "vmap", "grad"]
+    calls = [call for signal, call in heard if signal == "ended"]
     assert [call.name for call in calls] == ["grad", "grad", "vmap", "vmap", "vmap", "vjp"]
     held = [*calls[:4], calls[5]]  # the other one got a tensor of which nothing is left
     for call, expected in zip(held, [(a, b), (b, a), (a,), (stacked,), (a,)], strict=True):
@@ -632,9 +634,10 @@ def test_what_transforms_inside_others_differentiate_is_told_as_the_program_hold
         torch.func.vmap(torch.func.grad(lambda p: p.square().sum()))(a.unsqueeze(1) * 2)
         torch.func.vmap(lambda x: torch.func.grad(lambda p: p.square().sum())(x * 2))(torch.ones(4, 2))
         torch.func.vmap(lambda x: torch.func.grad(lambda p: (p * x).sum())(b * 2))(torch.ones(4, 1))
-    told = [[tuple(tensor.shape) for tensor in call.differentiated] for _, call in heard]
+    ended = [call for signal, call in heard if signal == "ended"]
+    told = [[tuple(tensor.shape) for tensor in call.differentiated] for call in ended]
     assert told[:2] == [[(3,)], [(2, 1)]]
-    assert all(not torch._C._functorch.is_functorch_wrapped_tensor(t) for _, call in heard for t in call.differentiated)
+    assert all(not torch._C._functorch.is_functorch_wrapped_tensor(t) for call in ended for t in call.differentiated)
     assert len(told) == 3  # the third got what was computed inside
 
 

@@ -14,7 +14,7 @@ class BatchRepeated(Event, frozen=True):
     how: each step took the first batch of a new pass over a loader, or the same slice, or rows, of a tensor. location:
     where the pass began, the rows were taken or the module was called. name: of the loader or the module. steps: in how
     many so far, from `since` on. samples: in the batch. of: in all. rest_used: a module was called with other rows of
-    the tensor, or may have been, or with other data beside them.
+    the tensor, or may have been, or with other data beside them, or the program read other rows itself.
     """
 
     how: Literal["new pass", "same slice"]
@@ -194,7 +194,8 @@ class InputsAlike(Event, frozen=True):
     """All samples that a line trained a module on were the same, bit for bit, in all that it was called with.
 
     constant: so were all values in them, and this was the value. read: they came out of arrays in
-    each step anew, and of no loader or larger tensor. made_at: the line that made the data.
+    each step anew, and of no loader or larger tensor. made_at: the line that made the data. beside: the same steps gave
+    another module data that differ.
     """
 
     module: int
@@ -206,6 +207,7 @@ class InputsAlike(Event, frozen=True):
     constant: float | None
     read: bool = False
     made_at: Location | None = None
+    beside: bool = False
 
 
 class WorkersAlike(Event, frozen=True):

@@ -140,6 +140,7 @@ class GradientUse(Struct, frozen=True):
     consumed: those of them that an earlier step of the same optimizer had already used.
     foreign: those of them that an earlier step of *another* optimizer followed, before the newest backward.
     altered: the gradient was changed in place after an earlier step used it (scaled, decayed, zeroed by hand …).
+    reworked: it was changed in place since it was last cleared, and not by clipping.
     left_over: it is as the step before left it, and of which backward it comes was not seen.
     norms: 2-norms of the gradients, unscaled, in the order of `parameters`.
     """
@@ -151,6 +152,7 @@ class GradientUse(Struct, frozen=True):
     foreign: list[int] = []
     foreign_step_at: Location | None = None
     altered: bool = False
+    reworked: bool = False
     left_over: bool = False
 
 

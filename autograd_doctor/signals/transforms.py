@@ -1,4 +1,4 @@
-"""Gradients taken by `torch.func`: by `grad`, `grad_and_value` and `vjp`, alone or inside other transforms."""
+"""Transforms of `torch.func`: `vmap`, and those that take gradients, alone or inside others."""
 
 from __future__ import annotations
 
@@ -33,10 +33,11 @@ class TransformCall:
 
 
 class Transforms(Seam):
-    """`ended`, where a transform took gradients and returned."""
+    """`began`, before one runs; `ended`, where a transform took gradients and returned."""
 
     def __init__(self, guard: Guard) -> None:
         super().__init__(guard)
+        self.began: Signal[TransformCall] = Signal(guard, self)
         self.ended: Signal[TransformCall] = Signal(guard, self)
         self._call: TransformCall | None = None
 
@@ -86,10 +87,11 @@ class Transforms(Seam):
             if self._call is not None:
                 self._call.differentiated += _as_held(by, self._call.args)
             return transform()
-        if not self.guard.idle or not self.ended:
+        if not self.guard.idle or not (self.began or self.ended):
             return transform()
         outer, self._call = self._call, TransformCall(name, args, by)
         call = self._call
+        self.began.send(call)
         try:
             call.result = transform()
         finally:

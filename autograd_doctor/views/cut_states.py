@@ -10,7 +10,7 @@ from autograd_doctor.findings import Location
 from autograd_doctor.operations import RECURRENT
 from autograd_doctor.tape import Op, Tape, Value, behind, numbers_in
 
-_CUTS = ("detach", "detach_")
+_CUTS = ("data", "detach", "detach_")
 _MOST_DIMS = 2
 """Of a state: a row for each sample. Memories of whole segments have a place for each token as well."""
 _LEAST_STEPS = 4

@@ -16,6 +16,7 @@ from autograd_doctor.instruments.data.batches import Batches
 from autograd_doctor.instruments.data.workers import Workers
 from autograd_doctor.instruments.spine.sources import Sources, samples
 from autograd_doctor.signals.loaders import BatchAsked, PassBegan
+from autograd_doctor.signals.transforms import TransformCall
 from tests.inventing import Invented, inventing
 
 
@@ -90,6 +91,30 @@ def test_slices_that_are_right(case):
                 with torch.no_grad(), run.calling(model, x[8:], grad_enabled=False):
                     pass
         assert [rest for *_, rest in told(run)] == ([True] if case == "the rest is evaluated" else [])
+
+
+@pytest.mark.parametrize(
+    ("rows", "used"), [(slice(8, 40), True), (slice(2, 6), False), (slice(30, 31), False)], ids=["rest", "own", "one"]
+)
+@pytest.mark.parametrize("of", ["samples", "targets", "another"])
+def test_slices_whose_rest_is_read(rows: slice, used: bool, of: str) -> None:
+    with inventing(Batches) as run:
+        model, x, y, other = nn.Linear(2, 1), torch.rand(40, 2), torch.rand(40), torch.rand(60)
+        for _ in range(9):
+            trained(run, model, x[:8])
+        run.signals.value_reads.read.send({"samples": x, "targets": y, "another": other}[of][rows])
+        assert [rest for *_, rest in told(run)] == [used and of != "another"]
+
+
+@pytest.mark.parametrize("mapped", ["samples", "another"])
+def test_slices_of_what_a_transform_was_given(mapped: str) -> None:
+    with inventing(Batches) as run:
+        model, x = nn.Linear(2, 1), torch.rand(40, 2)
+        for _ in range(9):
+            trained(run, model, x[:8])
+        given = x if mapped == "samples" else torch.rand(40, 2)
+        run.signals.transforms.began.send(TransformCall("vmap", (model, (given,))))
+        assert [rest for *_, rest in told(run)] == [mapped == "samples"]
 
 
 def test_slices_in_another_shape():

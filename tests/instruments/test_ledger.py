@@ -376,6 +376,24 @@ def test_a_gradient_altered_after_its_step():
         assert not use(run, a)[0].altered
 
 
+@pytest.mark.parametrize("clips", [True, False])
+def test_a_gradient_reworked_before_its_step(clips: bool) -> None:
+    a = weight()
+    with inventing(Ledger) as run:
+        wrote(run, a)
+        call = ClipCall("clip_grad_norm_", [a], (1.0,), {})
+        if clips:
+            run.signals.clipping.began.send(call)
+        a.grad *= 0.5
+        if clips:
+            run.signals.clipping.ended.send(call)
+        assert stepped(run, a)[0].reworked is not clips
+        with run.clearing(SGD([a], lr=0.1)):
+            a.grad = None
+        wrote(run, a)
+        assert not use(run, a)[0].reworked
+
+
 # -------------------------------------------------------------------------------------------------------- accumulation
 
 

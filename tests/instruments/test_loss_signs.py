@@ -43,6 +43,8 @@ LABELS = torch.tensor([0, 1, 2, 1])
         pytest.param(lambda p, y: functional.cross_entropy(p, LABELS) / torch.tensor(-4.0), True, id="by a tensor"),
         pytest.param(lambda p, y: -((p - y) ** 2).mean(), True, id="by hand"),
         pytest.param(lambda p, y: -(y - p).abs().sum(1).mean() / 3, True, id="sizes"),
+        pytest.param(lambda p, y: -0.5 * (((y - p) / 0.3) ** 2).mean(), True, id="scaled before"),
+        pytest.param(lambda p, y: -((y - p).flatten() * 2).abs().mean(), True, id="in another shape"),
         pytest.param(lambda p, y: -functional.mse_loss(p, y) - functional.l1_loss(p, y), True, id="two of one sign"),
         pytest.param(
             lambda p, y: -functional.nll_loss(functional.log_softmax(p, 1), LABELS), True, id="likelihood of classes"
@@ -71,6 +73,8 @@ def test_signs_are_followed_to_the_backward(loss: Loss, negated: bool) -> None:
         ),
         pytest.param(lambda p, y: 1 / functional.mse_loss(p, y), id="divided by it"),
         pytest.param(lambda p, y: -((p - p.mean()) ** 2).mean(), id="no data"),
+        pytest.param(lambda p, y: -((p - y).mean() ** 2), id="of a mean difference"),
+        pytest.param(lambda p, y: -((1 / (p - y)) ** 2).mean(), id="a difference that divides"),
     ],
 )
 def test_of_other_losses_nothing_is_said(loss: Loss) -> None:

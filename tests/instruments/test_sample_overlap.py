@@ -133,6 +133,19 @@ def test_samples_that_are_all_the_same(alike, told):
         assert [(event.steps, event.samples, event.constant) for event in run.of(InputsAlike)] == told
 
 
+@pytest.mark.parametrize(("others", "beside"), [("during", True), ("after", False)])
+def test_samples_that_are_all_the_same_beside_others(others: str, beside: bool) -> None:
+    with inventing(SampleOverlap) as run:
+        one, other, same, x = nn.Linear(4, 1), nn.Linear(4, 1), torch.full((60, 4), 0.5), data(60)
+        for step in range(3):
+            if others == "during":
+                trained(run, other, x[5 * step : 5 * step + 5])
+            trained(run, one, same[5 * step : 5 * step + 5])
+        trained(run, other, x[30:35])
+        run.find(SampleOverlap).finish()
+        assert [event.beside for event in run.of(InputsAlike)] == [beside]
+
+
 def test_values_that_are_no_numbers_are_not_all_the_same():
     with inventing(SampleOverlap) as run:
         model, x = nn.Linear(4, 1), torch.full((60, 4), float("nan"))

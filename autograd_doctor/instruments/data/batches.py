@@ -28,6 +28,7 @@ from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.loaders import BatchAsked, PassBegan
+from autograd_doctor.signals.transforms import TransformCall
 
 _FIRST_TOLD = 8
 """Steps in a row; from there on it is told whenever their number has doubled, and at the end."""
@@ -98,6 +99,8 @@ class Batches(Instrument):
     ) -> None:
         super().__init__(site)
         self._course = course
+        self._guard = site.signals.guard
+        self._value_reads = site.signals.value_reads
         self._module_calls = module_calls
         self._modules = modules
         self._sources = sources
@@ -105,13 +108,16 @@ class Batches(Instrument):
         self._running: IdentityTable[_Passes] = IdentityTable()
         self._slices: dict[tuple[int, Place | None, int], _Slices] = {}
         self._rows: dict[int, set[_Rows]] = {}
+        self._read_rows: set[tuple[int, int, int]] = set()
         self._unknown = False
+        self._reads = False
         self._varies = False
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.loaders.began, self._pass_began)
         self.listen(signals.loaders.drawn, self._drawn)
         self.listen(self._module_calls.root_began, self._root_began)
+        self.listen(signals.transforms.began, self._transform_began)
 
     def finish(self) -> None:
         for passes in self._passes.values():
@@ -223,6 +229,20 @@ class Batches(Instrument):
             self._put(whole, _Rows(self._sources.base_of(whole)))
         self._unknown |= not (sources or is_known) and whole is None and tensor.dim() > 0
 
+    def _transform_began(self, call: TransformCall) -> None:
+        """Modules that are called inside are given rows of these, which torch has wrapped; masks are made so, too."""
+        for tensor in tensors_in(call.args, EVERYTHING):
+            self._used(tensor, self._sources.of(tensor), is_known=True)
+
+    def _read(self, tensor: torch.Tensor) -> None:
+        """Rows that are taken out of torch, once a slice stays where it is: to be scored by hand, or compared with."""
+        if tensor._base is None or len(self._read_rows) >= _MOST_LINES:
+            return
+        with self._guard.looking():
+            part = self._sources.shown(tensor)
+            if part is not None and part.high - part.low > 1:
+                self._read_rows.add((part.rows, part.low, part.high))
+
     def _put(self, number: int, rows: _Rows) -> None:
         self._rows.setdefault(self._sources.base_of(number), set()).add(rows)
 
@@ -252,6 +272,9 @@ class Batches(Instrument):
         if known is not None and is_same and known.last() is not tensor and known.part.number == source.number:
             known.steps += 1
             known.step, known.last = step, weakref.ref(tensor)
+            if known.steps == _FIRST_TOLD and not self._reads:
+                self._reads = True
+                self.listen(self._value_reads.read, self._read)
         else:
             name = self._modules.name_of(began.module)
             self._slices[line] = _Slices(name, source, samples, own, key, weakref.ref(tensor), step, step)
@@ -282,9 +305,17 @@ class Batches(Instrument):
                 steps=slices.steps,
                 samples=slices.samples,
                 of=part.rows,
-                rest_used=self._unknown or self._varies or not all(_are_within(each, part) for each in rows),
+                rest_used=self._unknown
+                or self._varies
+                or self._is_rest_read(part)
+                or not all(_are_within(each, part) for each in rows),
             )
         )
+
+    def _is_rest_read(self, part: Source) -> bool:
+        """Of the tensor itself or, as of the targets that go with it, of one that has as many rows."""
+        read = ((low, high) for rows, low, high in self._read_rows if rows == part.rows)
+        return any(low < part.low or high > part.high for low, high in read)
 
 
 def _rows_of(source: Source) -> _Rows:

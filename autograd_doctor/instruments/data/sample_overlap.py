@@ -133,6 +133,7 @@ class _Alike:
 
     name: str
     shape: list[int]
+    first: int
     step: int = -1
     steps: int = 0
     samples: int = 0
@@ -141,6 +142,18 @@ class _Alike:
     from_data: bool = False
     read: bool = False
     found: list[set[Sample]] = field(default_factory=list)
+
+    @property
+    def differ(self) -> bool:
+        return any(len(samples) > 1 for samples in self.found)
+
+    @property
+    def is_data(self) -> bool:
+        return self.from_data or self.read
+
+    def goes_with(self, other: _Alike) -> bool:
+        """Whether another line was given data that tell their samples apart while this one was in use."""
+        return other.differ and other.is_data and other.first <= self.step and self.first <= other.step
 
 
 class SampleOverlap(Instrument):
@@ -284,8 +297,11 @@ class SampleOverlap(Instrument):
                 return
             found: list[set[Sample]] = [set() for _ in data]
             name, made_at = variable_name(data[0]), self._sources.made_at(data[0])
-            alike = self._alike[line] = _Alike(name, list(data[0].shape), made_at=made_at, found=found)
-        if len(alike.found) != len(data) or any(len(samples) > 1 for samples in alike.found):
+            first = self._course.steps
+            alike = self._alike[line] = _Alike(name, list(data[0].shape), first, made_at=made_at, found=found)
+        alike.steps += alike.step != self._course.steps
+        alike.step = self._course.steps
+        if len(alike.found) != len(data) or alike.differ:
             return
         only_read = is_all and all(
             self._is_read(tensor) and tensor.is_floating_point() and len(tensor) > 1 for tensor in data
@@ -295,12 +311,10 @@ class SampleOverlap(Instrument):
             samples.update((keys or [0, 1])[:64])
             alike.from_data |= bool(self._sources.of(tensor))
         alike.read |= only_read
-        alike.steps += alike.step != self._course.steps
-        alike.step = self._course.steps
         alike.samples += data[0].shape[0]
         if all(len(samples) == 1 for samples in alike.found) and data[0].numel():
-            first = data[0][0].reshape(-1)
-            alike.value = float(first[0]) if bool((first == first[0]).all()) else None
+            values = data[0][0].reshape(-1)
+            alike.value = float(values[0]) if bool((values == values[0]).all()) else None
 
     # --------------------------------------------------------------------------------------------------- evaluation
 
@@ -356,7 +370,8 @@ class SampleOverlap(Instrument):
                 for samples, shared in found.sets():
                     self._tell(module, found, len(samples), len(shared), again)
         for (module, where), alike in self._alike.items():
-            if (alike.from_data or alike.read) and alike.found and all(len(samples) == 1 for samples in alike.found):
+            told_apart_by = {number for (number, _), other in self._alike.items() if alike.goes_with(other)}
+            if alike.is_data and alike.found and not alike.differ and module not in told_apart_by:
                 self.emit(
                     InputsAlike(
                         step=self._course.steps,
@@ -369,6 +384,7 @@ class SampleOverlap(Instrument):
                         constant=alike.value,
                         read=not alike.from_data,
                         made_at=locate(alike.made_at),
+                        beside=bool(told_apart_by),
                     )
                 )
 

@@ -114,7 +114,7 @@ def _label(op: Op, known: Labels[_Label]) -> _Label | None:
     bounded = [each for each in before if isinstance(each, _Bounded)]
     if bounded and len(bounded) + before.count(_Before.PENALTY) == len(before):
         return _carried(op, bounded, known)
-    if op.name == "sub" and _is_residual(op):
+    if (op.name == "sub" and _is_residual(op)) or (before == [_Before.RESIDUAL] and _is_scaled(op)):
         return _Before.RESIDUAL
     return _Before.PENALTY if _is_penalty(op, known) else None
 
@@ -129,6 +129,13 @@ def _is_residual(op: Op) -> bool:
     """Whether a difference has data on one side."""
     plain = [value for value in op.plain if value.count > 1]
     return len(op.values) == 2 and len(plain) == 1 and not plain[0].values
+
+
+def _is_scaled(op: Op) -> bool:
+    """Whether an operation leaves a difference what it is, up to a scale or another order."""
+    divides = op.name == "div" and op.operands[0] is not op.live[0]
+    moves = op.name in REARRANGEMENTS and op.output.count == op.live[0].count
+    return moves or (op.name in PRODUCTS and not divides)
 
 
 def _is_even_power(op: Op) -> bool:

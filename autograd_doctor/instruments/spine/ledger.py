@@ -59,6 +59,7 @@ class _Gradient:
     foreign: int = 0
     foreign_step_at: Location | None = None
     altered: bool = False
+    reworked: bool = False
 
     @property
     def is_used_up(self) -> bool:
@@ -69,7 +70,12 @@ class _Gradient:
         self.used = None
         self.consumed = self.foreign = 0
         self.consumed_norm = None
-        self.altered = False
+        self.altered = self.reworked = False
+
+    def change(self) -> None:
+        """The program changed it in place."""
+        self.altered = self.altered or self.is_used_up
+        self.reworked = True
 
 
 class _Cleared(NamedTuple):
@@ -230,7 +236,7 @@ class Ledger(Instrument):
             elif _key(gradient)[0] != (entry.key or (0, 0))[0]:
                 entry.clear()
             else:
-                entry.altered = entry.altered or entry.is_used_up
+                entry.change()
             entry.key = _key(gradient)
         return cleared
 
@@ -399,7 +405,8 @@ class Ledger(Instrument):
             entry = self._gradients.setdefault(number, _Gradient())
             is_left_over = not entry.backwards and entry.used == entry.key and norm == entry.consumed_norm
             entry.consumed_norm = norm
-            history = (tuple(entry.backwards), entry.consumed, entry.foreign, entry.altered, is_left_over)
+            was_changed = entry.altered, entry.reworked
+            history = (tuple(entry.backwards), entry.consumed, entry.foreign, *was_changed, is_left_over)
             grouped.setdefault(history, []).append((number, norm / scale))
             entries[history] = entry
         return [_use(members, entries[key], left_over=bool(key[-1])) for key, members in grouped.items()]
@@ -437,6 +444,7 @@ def _use(members: list[tuple[int, float]], entry: _Gradient, *, left_over: bool)
         foreign=entry.backwards[: entry.foreign] if newer else [],
         foreign_step_at=entry.foreign_step_at if newer and entry.foreign else None,
         altered=entry.altered,
+        reworked=entry.reworked,
         left_over=left_over,
     )
 

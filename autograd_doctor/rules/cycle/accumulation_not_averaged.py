@@ -18,6 +18,7 @@ from autograd_doctor.views.step_cycle import called, ordinal, related, same_obje
 class _Sum:
     """The backwards of one objective that a step uses together, each on means, divided by the same number.
 
+    Where they taught different parameters, as those of a head for each task, the objective is a sum.
     used: how many backwards the step uses in all: where other objectives are among them, that may be the number.
     """
 
@@ -43,10 +44,10 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 def _sum(trace: Trace, step: OptimizerStepped) -> _Sum | None:
     if step.in_closure:
         return None
-    histories = [use.backwards for use in step.uses if len(use.backwards) > 1 and not use.consumed and not use.altered]
+    histories = [use.backwards for use in step.uses if len(use.backwards) > 1 and not (use.consumed or use.reworked)]
     history = max(histories, key=len, default=[])
     ran = [trace.backwards[number] for number in history if number in trace.backwards]
-    alike = [one for one in ran if same_objective(trace, one.backward, ran[-1].backward)]
+    alike = [one for one in ran if same_objective(trace, one.backward, ran[-1].backward) and one.wrote == ran[-1].wrote]
     divisors = {one.divisor for one in alike}
     independent = len(alike) > 1 and not any(one.reused for one in alike)
     return _Sum(step, alike, len(history)) if independent and len(divisors) == 1 and 0.0 not in divisors else None
@@ -147,8 +148,9 @@ RULE = Rule(
     why="The gradient, and with it the effective learning rate, is N times what a single batch would give, or another "
     "multiple of it.",
     fix="Divide each loss by the number of micro-batches, or by the number of tokens in all of them.",
-    fine="Sums over samples, losses that were weighted, or divided by the number of micro-batches, a loop of one "
-    "micro-batch, closures.",
+    fine="Sums over samples or over tasks with parameters of their own, losses that were weighted, or divided by the "
+    "number of micro-batches, gradients that the program scales itself before the step, a loop of one micro-batch, "
+    "closures.",
     needs=(BackwardRan, BatchDrawn, OptimizerBuilt, OptimizerStepped),
     examine=examine,
     bad=(bad,),

@@ -8,9 +8,9 @@ from autograd_doctor.events.data import InputsAlike, TargetsSeen
 from autograd_doctor.events.losses import LossSignSeen
 from autograd_doctor.events.tapes import TapeSealed
 from autograd_doctor.findings import Finding, Location, Related
-from autograd_doctor.operations import CATALOGUE, PRODUCTS, REARRANGEMENTS, SUMS
+from autograd_doctor.operations import ADDING, CATALOGUE, PRODUCTS, REARRANGEMENTS, SUMS
 from autograd_doctor.rules import Rule, Tunable, Tunables
-from autograd_doctor.tape import Op, Tape, Value
+from autograd_doctor.tape import Op, Tape, Value, numbers_in
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.targets import latest_targets
 from autograd_doctor.wording import plural, shape
@@ -25,7 +25,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     targets = latest_targets(trace)
     enough = tunables["steps"], tunables["samples"]
     alike = [event for event in trace.of(InputsAlike) if event.steps >= enough[0] and event.samples >= enough[1]]
-    varies = any(not _is_constant(event) for event in targets)
+    varies = any(not _is_constant(event) for event in targets) or _compares_with_data(trace)
     if varies:
         has_labels = any(event.class_count > 1 and not event.weighted for event in targets)
         for event in alike:
@@ -52,6 +52,22 @@ def _value(event: TargetsSeen) -> object:
 
 def _is_constant(event: TargetsSeen) -> bool:
     return _value(event) is not None
+
+
+def _compares_with_data(trace: Trace) -> bool:
+    """Whether a loss is given data on the side of the prediction, as residuals are, which are to be zero."""
+    taught = frozenset().union(*trace.optimizer_parameters.values())
+    losses = (op for tape in trace.tapes for op in tape.named(*CATALOGUE))
+    return any(_has_data_added(op.live[0], taught) for op in losses if op.live)
+
+
+def _has_data_added(value: Value, taught: frozenset[int]) -> bool:
+    """Derivatives are taken with respect to data, which may learn therefore, but by no optimizer."""
+    op = value.by
+    if op is None or op.name not in ADDING | REARRANGEMENTS:
+        return False
+    data = (each for each in op.values if each.shape and taught.isdisjoint(numbers_in(each.connected)))
+    return (op.name in ADDING and any(data)) or any(_has_data_added(each, taught) for each in op.live)
 
 
 def _raised(tape: Tape) -> set[Location | None]:
@@ -83,6 +99,7 @@ def _terms(op: Op) -> list[tuple[Value, int]]:
 
 
 def _inputs(trace: Trace, event: InputsAlike) -> Finding:
+    """A warning where others tell the samples apart: what is given beside them may be the same for all."""
     what = "" if event.constant is None else f": {event.constant:g} all over"
     return RULE.finding(
         f"`{trace.module_name(event.module)}` was trained on {plural(event.samples, 'sample')} in "
@@ -90,7 +107,8 @@ def _inputs(trace: Trace, event: InputsAlike) -> Finding:
         "differ",
         subject=event.name or "inputs",
         location=event.location,
-        confidence="medium" if event.read else "high",
+        severity="warning" if event.beside else "error",
+        confidence="medium" if event.read or event.beside else "high",
         help="follow one sample from where it is read to here: an integer division, a wrong index or a normalisation "
         "with the numbers of the sample itself makes all alike",
         evidence={
@@ -256,7 +274,10 @@ RULE = Rule(
     "loss looks as if it had converged.",
     fix="Repair how data are read.",
     fine="Labels that a program makes itself, as those of a critic or of a contrastive loss, constants that a model "
-    "starts from, tensors that no loss depends on, and data of one class that a model is made to forget.",
+    "starts from, tensors that no loss depends on, and data of one class that a model is made to forget. Data that the "
+    "same module is given beside others that differ, as an instruction before each text; beside another module that "
+    "tells the samples apart, they are a warning. Zeros that residuals are compared with, where data are a part of the "
+    "residual.",
     needs=(InputsAlike, LossSignSeen, TapeSealed, TargetsSeen),
     examine=examine,
     folds=("AD410", "AD702", "AD713"),

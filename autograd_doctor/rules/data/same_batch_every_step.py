@@ -216,8 +216,9 @@ RULE = Rule(
     why="The model sees a handful of samples, learns them by heart, and its loss on them looks splendid.",
     fix="Go on with a pass instead of beginning a new one, and let indices advance.",
     fine="One batch that is fetched once, a data set of one batch, full-batch training, passes that shuffle, and "
-    "slices whose rest is used elsewhere. A line that goes on past the first batch with another loader: one batch is "
-    "overfitted before the real run.",
+    "slices whose rest is used elsewhere, or whose rest, or that of the targets beside it, the program reads for "
+    "itself. A line that goes on past the first batch with another loader: one batch is overfitted before the real "
+    "run.",
     needs=(BatchDrawn, BatchRepeated, RunEnded),
     examine=examine,
     bad=(bad, bad_index_never_advanced),

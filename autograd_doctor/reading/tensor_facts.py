@@ -157,6 +157,12 @@ def fingerprints(tensors: list[torch.Tensor]) -> list[int | None]:
     return found
 
 
+def has_few_values(tensor: torch.Tensor) -> bool:
+    """Whether it holds no more than two different values, as what lies at the bounds of a box does."""
+    values = [part.reshape(-1) for part in plain_parts(tensor)]
+    return bool(values) and all(bool(((v == v.amin()) | (v == v.amax())).all()) for v in values if v.numel())
+
+
 def _squared_bits(values: torch.Tensor) -> torch.Tensor:
     """Squares that do not fit would miss round numbers, of which half of the bits are zero, and changes of sign."""
     real = torch.view_as_real(values) if values.is_complex() else values

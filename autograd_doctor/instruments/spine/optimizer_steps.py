@@ -10,7 +10,7 @@ import torch
 from torch.optim import Optimizer
 
 from autograd_doctor.events.event import Event
-from autograd_doctor.events.steps import GradientUse, OptimizerStepped
+from autograd_doctor.events.steps import GradientUse, OptimizerStepped, ParametersMovedLater
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.cycle.loss_scales import LossScales
 from autograd_doctor.instruments.instrument import Instrument, Site
@@ -23,7 +23,7 @@ from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.places import here
-from autograd_doctor.reading.tensor_facts import fingerprints
+from autograd_doctor.reading.tensor_facts import fingerprints, has_few_values
 from autograd_doctor.reading.without_running import attributes
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -49,6 +49,7 @@ class _Step:
     frozen: list[int] = field(default_factory=list)
     before: dict[int, int] = field(default_factory=dict)
     rewritten: list[int] = field(default_factory=list)
+    at_bound: list[int] = field(default_factory=list)
     uses: list[GradientUse] = field(default_factory=list)
     scale: float = 1.0
 
@@ -56,7 +57,7 @@ class _Step:
 class OptimizerSteps(Instrument):
     """Looks at gradients right before a step without a closure, and after each call of a closure."""
 
-    emits: ClassVar[tuple[type[Event], ...]] = (OptimizerStepped,)
+    emits: ClassVar[tuple[type[Event], ...]] = (OptimizerStepped, ParametersMovedLater)
 
     def __init__(
         self,
@@ -87,6 +88,8 @@ class OptimizerSteps(Instrument):
         self._back: dict[int | None, set[int]] = {}
         """Parameters of which the first forward after a step met what the first one after the step before had met."""
         self._roots: set[int] = set()
+        self._stuck: dict[int | None, dict[int, int]] = {}
+        """The values of parameters that no step of an optimizer has moved that was looked at."""
         self._left: dict[int, int] = {}
         self._frozen: dict[int | None, frozenset[int]] = {}
         self._renewed: Counter[int | None] = Counter()
@@ -96,6 +99,13 @@ class OptimizerSteps(Instrument):
         self.listen(signals.steps.closure_ended, self._closure_ended, attention=Attention.LIGHT)
         self.listen(signals.steps.ended, self._ended, attention=Attention.LIGHT)
         self.listen(self._module_calls.root_began, self._root_began, attention=Attention.FULL)
+
+    def finish(self) -> None:
+        living = self._parameters.living()
+        for optimizer, stuck in self._stuck.items():
+            now = _values([(number, parameter) for number, parameter in living if number in stuck])
+            if later := [number for number, value in now.items() if value != stuck[number]]:
+                self.emit(ParametersMovedLater(step=self._course.steps, optimizer=optimizer, parameters=later))
 
     def _began(self, call: StepCall) -> None:
         number = self._optimizers.known(call.optimizer)
@@ -119,8 +129,14 @@ class OptimizerSteps(Instrument):
         self._note_frozen(step)
         step.before = step.before or self._fingerprints(step.optimizer, numbered)
         step.rewritten = [n for n, value in step.before.items() if self._left.get(n, value) != value]
+        step.at_bound = [n for n, p in numbered if self._is_back(step, n) and has_few_values(p)]
         step.scale = self._loss_scales.at_step(optimizer)
         step.uses = self._ledger.uses(step.with_gradient, step.scale)
+
+    def _is_back(self, step: _Step, number: int) -> bool:
+        """Whether a parameter that the last step moved has the values from before it again."""
+        before, after = self._previous.get(step.optimizer, {}).get(number, (0, 0))
+        return step.before.get(number) == before != after
 
     def _note_frozen(self, step: _Step) -> None:
         """Whether steps leave alone what was frozen is seen in the first ones that come after."""
@@ -179,7 +195,10 @@ class OptimizerSteps(Instrument):
         ]
         self._previous[step.optimizer] = {n: (step.before[n], after[n]) for n in after}
         self._untried.add(step.optimizer)
-        return [number for number in after if after[number] != step.before[number]], undone
+        moved = [number for number in after if after[number] != step.before[number]]
+        stuck = self._stuck.setdefault(step.optimizer, after)
+        self._stuck[step.optimizer] = {n: value for n, value in stuck.items() if n not in moved}
+        return moved, undone
 
     def _ended(self, call: StepCall) -> None:
         # One that began in a light step was not looked at.
@@ -204,6 +223,7 @@ class OptimizerSteps(Instrument):
                 frozen=step.frozen,
                 moved=moved,
                 undone=undone,
+                at_bound=step.at_bound,
                 tried=tried,
                 rewritten=step.rewritten,
                 skipped=skipped,

@@ -44,10 +44,12 @@ class _Step:
     optimizer: int | None
     location: Location | None
     in_closure: bool
+    given_state: bool
     with_gradient: Numbered = field(default_factory=list)
     missing: list[int] = field(default_factory=list)
     frozen: list[int] = field(default_factory=list)
     before: dict[int, int] = field(default_factory=dict)
+    written: set[int] = field(default_factory=set)
     rewritten: list[int] = field(default_factory=list)
     at_bound: list[int] = field(default_factory=list)
     uses: list[GradientUse] = field(default_factory=list)
@@ -78,6 +80,7 @@ class OptimizerSteps(Instrument):
         self._loss_scales = loss_scales
         self._module_calls = module_calls
         self._running: dict[int, _Step] = {}
+        self._begun: set[int | None] = set()
         self._looks: dict[int | None, int] = {}
         self._previous: dict[int | None, dict[int, tuple[int, int]]] = {}
         self._untried: set[int | None] = set()
@@ -91,6 +94,8 @@ class OptimizerSteps(Instrument):
         self._stuck: dict[int | None, dict[int, int]] = {}
         """The values of parameters that no step of an optimizer has moved that was looked at."""
         self._left: dict[int, int] = {}
+        self._latest: tuple[int, dict[int, int]] = (-1, {})
+        """Which step was the last one, and how often its parameters had been written to after it."""
         self._frozen: dict[int | None, frozenset[int]] = {}
         self._renewed: Counter[int | None] = Counter()
 
@@ -109,7 +114,9 @@ class OptimizerSteps(Instrument):
 
     def _began(self, call: StepCall) -> None:
         number = self._optimizers.known(call.optimizer)
-        step = self._running[number] = _Step(number, here(), in_closure=call.closure)
+        given_state = number not in self._begun and any(call.optimizer.state.values())
+        step = self._running[number] = _Step(number, here(), call.closure, given_state)
+        step.written = self._written_since(call.optimizer)
         if not step.in_closure:
             self._look_at_gradients(call.optimizer, step)
 
@@ -129,9 +136,21 @@ class OptimizerSteps(Instrument):
         self._note_frozen(step)
         step.before = step.before or self._fingerprints(step.optimizer, numbered)
         step.rewritten = [n for n, value in step.before.items() if self._left.get(n, value) != value]
+        step.rewritten += [n for n in step.before if n in step.written and n not in step.rewritten]
         step.at_bound = [n for n, p in numbered if self._is_back(step, n) and has_few_values(p)]
         step.scale = self._loss_scales.at_step(optimizer)
         step.uses = self._ledger.uses(step.with_gradient, step.scale)
+
+    def _written_since(self, optimizer: Optimizer) -> set[int]:
+        """Parameters that the program wrote to in place after the last step, if that was seen."""
+        latest, versions = self._latest
+        now = self._versions(optimizer) if latest + 1 == self._course.steps else {}
+        return {number for number, version in now.items() if versions.get(number, version) != version}
+
+    def _versions(self, optimizer: Optimizer) -> dict[int, int]:
+        """How often each of its parameters was written to."""
+        held = ((self._parameters.get(parameter), parameter) for parameter in parameters_of(optimizer))
+        return {number: parameter._version for number, parameter in held if number is not None}
 
     def _is_back(self, step: _Step, number: int) -> bool:
         """Whether a parameter that the last step moved has the values from before it again."""
@@ -206,6 +225,8 @@ class OptimizerSteps(Instrument):
         running = self._course.step_of(call.optimizer) if step is not None else None
         if step is not None and running is not None and not running.only_calls_others:
             self._record(call.optimizer, step, running.skipped)
+        self._begun.add(self._optimizers.get(call.optimizer))
+        self._latest = (self._course.steps, self._versions(call.optimizer))
 
     def _record(self, optimizer: Optimizer, step: _Step, skipped: bool) -> None:
         fused = attributes(optimizer).get("grad_scale") is not None
@@ -231,6 +252,7 @@ class OptimizerSteps(Instrument):
                 in_closure=step.in_closure,
                 in_backward=self._course.running is not None,
                 keeps_state=any(optimizer.state.values()),
+                given_state=step.given_state,
                 learning_rates=[learning_rate(group) for group in optimizer.param_groups],
                 loss=self._course.last_loss,
             )

@@ -653,8 +653,10 @@ def test_a_schedule_shorter_than_the_first_epoch() -> None:
         ([0.1 * abs(1 - (i % 10) / 5) for i in range(30)], "CyclicLR"),
         ([min(1.0, i / 5) for i in range(20)], "LambdaLR"),
         ([0.0] * 20, "LambdaLR"),
+        ([5 / (i + 1) for i in range(220)], "LambdaLR"),
+        ([5 / (i + 2) for i in range(420)], "LambdaLR"),
     ],
-    ids=["as long as the run", "oscillates by design", "warm-up", "zero all along"],
+    ids=["as long as the run", "oscillates by design", "warm-up", "zero all along", "1 / t", "1 / (1 + t)"],
 )
 def test_schedules_as_planned(rates: list[float], kind: str) -> None:
     assert not judge(scheduler_stepped_too_often.RULE, scheduled(rates, kind=kind))
@@ -666,6 +668,8 @@ def test_a_schedule_that_another_one_takes_over_ends_there() -> None:
     taken_over = schedule(7, 0.05, first=True, at=30, scheduler=1)
     assert judge(scheduler_stepped_too_often.RULE, in_order(spent, after))
     assert not judge(scheduler_stepped_too_often.RULE, in_order(spent, taken_over, after))
+    *seen, told_later = spent
+    assert not judge(scheduler_stepped_too_often.RULE, in_order(seen, taken_over, [told_later], after))
 
 
 def test_a_schedule_beside_an_older_one_ends_with_the_run() -> None:

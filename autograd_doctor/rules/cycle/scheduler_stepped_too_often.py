@@ -94,9 +94,10 @@ def _collapsed(calls: Calls, last: int, tunables: Tunables) -> str:
 
 def _goes_on(calls: Calls, position: int) -> bool:
     """Whether the rate falls ever more slowly, as 1 / t does: it never stops to move the weights."""
-    end = calls[position].step
+    end, rates = calls[position].step, _rates(calls[position:])
     before = _moved(calls[: position + 1], end)
-    return _moved(calls[position:], 2 * end - calls[0].step) >= _GOES_ON * before
+    falls = all(later <= _ROUNDING * earlier for earlier, later in pairwise(rates))
+    return falls and _moved(calls[position:], 2 * end - calls[0].step) >= _GOES_ON * before
 
 
 def _moved(calls: Calls, end: int) -> float:

@@ -21,6 +21,7 @@ from autograd_doctor.events.steps import (
     GradientsCleared,
     GradientUse,
     OptimizerStepped,
+    ParametersMovedLater,
 )
 from autograd_doctor.events.subjects import ModuleSeen, OptimizerBuilt, ParameterGroup, ParameterSeen
 from autograd_doctor.findings import Finding, Location
@@ -939,6 +940,25 @@ def test_steps_that_are_undone() -> None:
     assert not judge(parameters_unchanged.RULE, repeat(6, trial, *seen("w", "b"), built()))
     outer = stepped(6, use(9), optimizer=1)
     assert not judge(parameters_unchanged.RULE, [*repeat(6, iteration, *seen("w", "b"), built(), built(1)), outer])
+
+
+def test_what_is_put_back_to_a_bound_may_be_projected() -> None:
+    def iteration(i: int, *at_bound: int) -> list[Event]:
+        put_back = {"undone": [W, B], "at_bound": list(at_bound)} if i else {}
+        return [unchanged(i, moved=[W, B], **put_back)]
+
+    assert not judge(parameters_unchanged.RULE, repeat(6, lambda i: iteration(i, W, B), *seen("w", "b"), built()))
+    (finding,) = judge(parameters_unchanged.RULE, repeat(6, lambda i: iteration(i, B), *seen("w", "b"), built()))
+    assert finding.parameters == (W, B)
+
+
+@pytest.mark.parametrize(("reason", "severity"), [("steps", "warning"), ("finished", "error")])
+def test_blocks_may_have_their_turn_later(reason: str, severity: str) -> None:
+    events = repeat(6, lambda i: [unchanged(i, moved=[W])], *seen("w", "b"), built())
+    end = RunEnded(reason=reason)  # type: ignore[arg-type]
+    (finding,) = judge(parameters_unchanged.RULE, [*events, end])
+    assert (finding.severity, finding.parameters) == (severity, (B,))
+    assert not judge(parameters_unchanged.RULE, [*events, ParametersMovedLater(optimizer=0, parameters=[B]), end])
 
 
 # ------------------------------------------------------------------------------------------------ AD112, AD113, AD114

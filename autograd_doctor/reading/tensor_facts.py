@@ -159,8 +159,9 @@ def fingerprints(tensors: list[torch.Tensor]) -> list[int | None]:
 
 def has_few_values(tensor: torch.Tensor) -> bool:
     """Whether it holds no more than two different values, as what lies at the bounds of a box does."""
-    values = [part.reshape(-1) for part in plain_parts(tensor)]
-    return bool(values) and all(bool(((v == v.amin()) | (v == v.amax())).all()) for v in values if v.numel())
+    parts = [torch.view_as_real(part) if part.is_complex() else part for part in plain_parts(tensor)]
+    values = [part.detach().double() for part in parts if part.numel()]
+    return bool(values) and all(bool(((v == v.amin()) | (v == v.amax())).all()) for v in values)
 
 
 def _squared_bits(values: torch.Tensor) -> torch.Tensor:

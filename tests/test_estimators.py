@@ -34,6 +34,11 @@ def in_eight_bits(w: torch.Tensor) -> torch.Tensor:
     return (w / step).round() * step
 
 
+def largest(x: torch.Tensor) -> torch.Tensor:
+    """A quarter of the entries, with zeros for the others."""
+    return x * (x.abs() >= x.abs().flatten().topk(x.numel() // 4).values[-1])
+
+
 def in_float8(x: torch.Tensor) -> torch.Tensor:
     return x.to(torch.float8_e4m3fn).double()
 
@@ -51,6 +56,8 @@ def in_float8(x: torch.Tensor) -> torch.Tensor:
         (custom(functional.hardtanh, lambda x, g: g * slope_of_tanh(x)), (X,), "smooths the bends"),
         (custom(lambda x: x.amax(1), lambda x, g: g[:, None] * torch.softmax(3 * x, 1)), (X,), "smooths the bends"),
         (linear(in_eight_bits), (X, W), "but for a few percent"),
+        (linear(largest), (X, W), "without what is small"),
+        (custom(lambda x, w: x @ w.T, lambda x, w, g: (g @ w, g.T @ largest(x))), (X, W), "without what is small"),
     ],
 )
 def test_what_stands_in_for_the_derivative_is_told(apply: Any, arguments: Any, reason: str) -> None:
@@ -107,9 +114,10 @@ def test_one_that_hands_on_what_comes_in_may_be_an_estimator() -> None:
         custom(torch.sin, lambda x, g: g**2 * x),
         custom(lambda x: 3 * x, lambda x, g: (4 * g * x).clamp(-0.5, 0.5)),
         custom(torch.relu, lambda x, g: g * x),
+        custom(functional.softplus, lambda x, g: g * torch.sigmoid(x) * (x > 0)),
         custom(lambda x: x.std(1), lambda x, g: g[:, None] * (x - x.mean(1, True)) / x.std(1, keepdim=True) / 7),
     ],
-    ids=["added", "squared", "wrong before it is clipped", "not the mask", "off by one in a count"],
+    ids=["added", "squared", "wrong before it is clipped", "not the mask", "one side", "off by one in a count"],
 )
 def test_nothing_excuses_a_mistake(apply: Any) -> None:
     assert judge(case(apply, X)).verdict in ("wrong", "differs")

@@ -21,6 +21,7 @@ from autograd_doctor.events.steps import (
     GradientsCleared,
     GradientUse,
     OptimizerStepped,
+    ParametersMovedLater,
 )
 from autograd_doctor.events.subjects import ModuleSeen, OptimizerBuilt, ParameterGroup, ParameterSeen
 from autograd_doctor.findings import Finding, Location
@@ -653,8 +654,10 @@ def test_a_schedule_shorter_than_the_first_epoch() -> None:
         ([0.1 * abs(1 - (i % 10) / 5) for i in range(30)], "CyclicLR"),
         ([min(1.0, i / 5) for i in range(20)], "LambdaLR"),
         ([0.0] * 20, "LambdaLR"),
+        ([5 / (i + 1) for i in range(220)], "LambdaLR"),
+        ([5 / (i + 2) for i in range(420)], "LambdaLR"),
     ],
-    ids=["as long as the run", "oscillates by design", "warm-up", "zero all along"],
+    ids=["as long as the run", "oscillates by design", "warm-up", "zero all along", "1 / t", "1 / (1 + t)"],
 )
 def test_schedules_as_planned(rates: list[float], kind: str) -> None:
     assert not judge(scheduler_stepped_too_often.RULE, scheduled(rates, kind=kind))
@@ -666,6 +669,8 @@ def test_a_schedule_that_another_one_takes_over_ends_there() -> None:
     taken_over = schedule(7, 0.05, first=True, at=30, scheduler=1)
     assert judge(scheduler_stepped_too_often.RULE, in_order(spent, after))
     assert not judge(scheduler_stepped_too_often.RULE, in_order(spent, taken_over, after))
+    *seen, told_later = spent
+    assert not judge(scheduler_stepped_too_often.RULE, in_order(seen, taken_over, [told_later], after))
 
 
 def test_a_schedule_beside_an_older_one_ends_with_the_run() -> None:
@@ -935,6 +940,25 @@ def test_steps_that_are_undone() -> None:
     assert not judge(parameters_unchanged.RULE, repeat(6, trial, *seen("w", "b"), built()))
     outer = stepped(6, use(9), optimizer=1)
     assert not judge(parameters_unchanged.RULE, [*repeat(6, iteration, *seen("w", "b"), built(), built(1)), outer])
+
+
+def test_what_is_put_back_to_a_bound_may_be_projected() -> None:
+    def iteration(i: int, *at_bound: int) -> list[Event]:
+        put_back = {"undone": [W, B], "at_bound": list(at_bound)} if i else {}
+        return [unchanged(i, moved=[W, B], **put_back)]
+
+    assert not judge(parameters_unchanged.RULE, repeat(6, lambda i: iteration(i, W, B), *seen("w", "b"), built()))
+    (finding,) = judge(parameters_unchanged.RULE, repeat(6, lambda i: iteration(i, B), *seen("w", "b"), built()))
+    assert finding.parameters == (W, B)
+
+
+@pytest.mark.parametrize(("reason", "severity"), [("steps", "warning"), ("finished", "error")])
+def test_blocks_may_have_their_turn_later(reason: str, severity: str) -> None:
+    events = repeat(6, lambda i: [unchanged(i, moved=[W])], *seen("w", "b"), built())
+    end = RunEnded(reason=reason)  # type: ignore[arg-type]
+    (finding,) = judge(parameters_unchanged.RULE, [*events, end])
+    assert (finding.severity, finding.parameters) == (severity, (B,))
+    assert not judge(parameters_unchanged.RULE, [*events, ParametersMovedLater(optimizer=0, parameters=[B]), end])
 
 
 # ------------------------------------------------------------------------------------------------ AD112, AD113, AD114

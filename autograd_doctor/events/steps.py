@@ -164,9 +164,12 @@ class OptimizerStepped(Event, frozen=True):
     skipped: a gradient scaler suppressed the update. scaled_by: loss scale still multiplied into the gradients.
     undone: parameters whose values, bit for bit, were those before the last step of this optimizer, which moved them;
     or that the first forward since met as the one before it had, and that were not put back to what that step left.
+    at_bound: those of undone that hold no more than two different values, as at the bounds of a projection.
     tried: a forward had met what that step left, as where the program measures what a step would gain.
-    rewritten: parameters whose values were not those that the last step of any optimizer had left, where that is known.
+    rewritten: parameters whose values were not those that the last step of any optimizer had left, where that is
+    known, or were written to in place since.
     in_closure: the optimizer was given a closure. keeps_state: it held a state for its parameters after the step.
+    given_state: it held one although this was its first step.
     learning_rates: of each group, None where it tells none. graph_kept: for an update by hand, how many in a row made
     new values that have a graph, which leads to the older ones.
     """
@@ -178,6 +181,7 @@ class OptimizerStepped(Event, frozen=True):
     frozen: list[int] = []
     moved: list[int] | None = None
     undone: list[int] = []
+    at_bound: list[int] = []
     tried: bool = False
     rewritten: list[int] = []
     skipped: bool = False
@@ -185,9 +189,17 @@ class OptimizerStepped(Event, frozen=True):
     in_closure: bool = False
     in_backward: bool = False
     keeps_state: bool = False
+    given_state: bool = False
     learning_rates: list[float | None] = []
     loss: float | None = None
     graph_kept: int = 0
+
+
+class ParametersMovedLater(Event, frozen=True):
+    """Parameters that none of the steps of an optimizer moved that were looked at have other values at the end."""
+
+    optimizer: int | None
+    parameters: list[int]
 
 
 class UpdatesDiscarded(Event, frozen=True):

@@ -1,7 +1,8 @@
 """Gradients that stand in for the derivative: what they do shows that they were never meant to be it.
 
 They are drawn at random, grow out of proportion to what comes in, depend on an argument that the forward leaves alone,
-are held to a bound, smooth the bends of the forward, or come close everywhere and are exact nowhere.
+are held to a bound, leave out what is small, smooth the bends of the forward, or come close everywhere and are exact
+nowhere.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ _RANDOM = "its gradient is drawn at random"
 _DISPROPORTIONATE = "its gradient does not grow in proportion to what comes in"
 _STEERED = "its gradient depends on an argument that its forward leaves alone"
 _HELD = "it is the derivative, held to a bound"
+_SPARSE = "it is the derivative without what is small"
 _SMOOTHED = "its forward consists of straight pieces, and its gradient smooths the bends between them"
 _NEARLY = "it is the derivative but for a few percent"
 
@@ -55,6 +57,8 @@ def estimated(case: Case, leaves: Sequence[torch.Tensor], found: Sequence[Slopes
         return _STEERED
     if all(map(_is_held, slopes_of)):
         return _HELD
+    if all(map(_is_sparse, slopes_of)):
+        return _SPARSE
     if _smooths(case, leaves, slopes_of, wrong):
         return _SMOOTHED
     return _NEARLY if all(map(_is_close, slopes_of)) else ""
@@ -110,6 +114,23 @@ def _is_held(slope: Slopes) -> bool:
     above, below = measured[slope.wrong] > level, within <= level * (1 + _VARIED)
     under, over = measured[slope.wrong] < level, within >= level * (1 - _VARIED)
     return bool((above.all() and below.all()) or (under.all() and over.all()))
+
+
+def _is_sparse(slope: Slopes) -> bool:
+    """Whether what is wrong is left out, of many sizes, and smaller than all that is kept: the largest are chosen.
+
+    Not of functions that work element by element: there, a branch that was forgotten may be the shallower one.
+    """
+    is_by_element = not bool(((slope.measured != 0).sum(dim=1) > 1).any())
+    if is_by_element or bool(slope.returned[slope.wrong].any()):
+        return False
+    left_out = slope.measured[slope.wrong].abs()
+    kept = slope.measured[slope.reliable & ~slope.wrong & (slope.returned != 0)].abs()
+    return all(map(_is_varied, (left_out, kept))) and float(left_out.max()) <= float(kept.min())
+
+
+def _is_varied(sizes: torch.Tensor) -> bool:
+    return sizes.numel() > 1 and float(sizes.max()) > (1 + _VARIED) * float(sizes.min())
 
 
 def _smooths(case: Case, leaves: Sequence[torch.Tensor], found: Sequence[Slopes], wrong: Sequence[int]) -> bool:

@@ -157,6 +157,13 @@ def fingerprints(tensors: list[torch.Tensor]) -> list[int | None]:
     return found
 
 
+def has_few_values(tensor: torch.Tensor) -> bool:
+    """Whether it holds no more than two different values, as what lies at the bounds of a box does."""
+    parts = [torch.view_as_real(part) if part.is_complex() else part for part in plain_parts(tensor)]
+    values = [part.detach().double() for part in parts if part.numel()]
+    return bool(values) and all(bool(((v == v.amin()) | (v == v.amax())).all()) for v in values)
+
+
 def _squared_bits(values: torch.Tensor) -> torch.Tensor:
     """Squares that do not fit would miss round numbers, of which half of the bits are zero, and changes of sign."""
     real = torch.view_as_real(values) if values.is_complex() else values

@@ -10,7 +10,7 @@ import torch
 from torch.optim import Optimizer
 
 from autograd_doctor.events.event import Event
-from autograd_doctor.events.steps import GradientUse, OptimizerStepped
+from autograd_doctor.events.steps import GradientUse, OptimizerStepped, ParametersMovedLater
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.cycle.loss_scales import LossScales
 from autograd_doctor.instruments.instrument import Instrument, Site
@@ -23,7 +23,7 @@ from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.places import here
-from autograd_doctor.reading.tensor_facts import fingerprints
+from autograd_doctor.reading.tensor_facts import fingerprints, has_few_values
 from autograd_doctor.reading.without_running import attributes
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
@@ -44,11 +44,14 @@ class _Step:
     optimizer: int | None
     location: Location | None
     in_closure: bool
+    given_state: bool
     with_gradient: Numbered = field(default_factory=list)
     missing: list[int] = field(default_factory=list)
     frozen: list[int] = field(default_factory=list)
     before: dict[int, int] = field(default_factory=dict)
+    written: set[int] = field(default_factory=set)
     rewritten: list[int] = field(default_factory=list)
+    at_bound: list[int] = field(default_factory=list)
     uses: list[GradientUse] = field(default_factory=list)
     scale: float = 1.0
 
@@ -56,7 +59,7 @@ class _Step:
 class OptimizerSteps(Instrument):
     """Looks at gradients right before a step without a closure, and after each call of a closure."""
 
-    emits: ClassVar[tuple[type[Event], ...]] = (OptimizerStepped,)
+    emits: ClassVar[tuple[type[Event], ...]] = (OptimizerStepped, ParametersMovedLater)
 
     def __init__(
         self,
@@ -77,6 +80,7 @@ class OptimizerSteps(Instrument):
         self._loss_scales = loss_scales
         self._module_calls = module_calls
         self._running: dict[int, _Step] = {}
+        self._begun: set[int | None] = set()
         self._looks: dict[int | None, int] = {}
         self._previous: dict[int | None, dict[int, tuple[int, int]]] = {}
         self._untried: set[int | None] = set()
@@ -87,7 +91,11 @@ class OptimizerSteps(Instrument):
         self._back: dict[int | None, set[int]] = {}
         """Parameters of which the first forward after a step met what the first one after the step before had met."""
         self._roots: set[int] = set()
+        self._stuck: dict[int | None, dict[int, int]] = {}
+        """The values of parameters that no step of an optimizer has moved that was looked at."""
         self._left: dict[int, int] = {}
+        self._latest: tuple[int, dict[int, int]] = (-1, {})
+        """Which step was the last one, and how often its parameters had been written to after it."""
         self._frozen: dict[int | None, frozenset[int]] = {}
         self._renewed: Counter[int | None] = Counter()
 
@@ -97,9 +105,18 @@ class OptimizerSteps(Instrument):
         self.listen(signals.steps.ended, self._ended, attention=Attention.LIGHT)
         self.listen(self._module_calls.root_began, self._root_began, attention=Attention.FULL)
 
+    def finish(self) -> None:
+        living = self._parameters.living()
+        for optimizer, stuck in self._stuck.items():
+            now = _values([(number, parameter) for number, parameter in living if number in stuck])
+            if later := [number for number, value in now.items() if value != stuck[number]]:
+                self.emit(ParametersMovedLater(step=self._course.steps, optimizer=optimizer, parameters=later))
+
     def _began(self, call: StepCall) -> None:
         number = self._optimizers.known(call.optimizer)
-        step = self._running[number] = _Step(number, here(), in_closure=call.closure)
+        given_state = number not in self._begun and any(call.optimizer.state.values())
+        step = self._running[number] = _Step(number, here(), call.closure, given_state)
+        step.written = self._written_since(call.optimizer)
         if not step.in_closure:
             self._look_at_gradients(call.optimizer, step)
 
@@ -119,8 +136,26 @@ class OptimizerSteps(Instrument):
         self._note_frozen(step)
         step.before = step.before or self._fingerprints(step.optimizer, numbered)
         step.rewritten = [n for n, value in step.before.items() if self._left.get(n, value) != value]
+        step.rewritten += [n for n in step.before if n in step.written and n not in step.rewritten]
+        step.at_bound = [n for n, p in numbered if self._is_back(step, n) and has_few_values(p)]
         step.scale = self._loss_scales.at_step(optimizer)
         step.uses = self._ledger.uses(step.with_gradient, step.scale)
+
+    def _written_since(self, optimizer: Optimizer) -> set[int]:
+        """Parameters that the program wrote to in place after the last step, if that was seen."""
+        latest, versions = self._latest
+        now = self._versions(optimizer) if latest + 1 == self._course.steps else {}
+        return {number for number, version in now.items() if versions.get(number, version) != version}
+
+    def _versions(self, optimizer: Optimizer) -> dict[int, int]:
+        """How often each of its parameters was written to."""
+        held = ((self._parameters.get(parameter), parameter) for parameter in parameters_of(optimizer))
+        return {number: parameter._version for number, parameter in held if number is not None}
+
+    def _is_back(self, step: _Step, number: int) -> bool:
+        """Whether a parameter that the last step moved has the values from before it again."""
+        before, after = self._previous.get(step.optimizer, {}).get(number, (0, 0))
+        return step.before.get(number) == before != after
 
     def _note_frozen(self, step: _Step) -> None:
         """Whether steps leave alone what was frozen is seen in the first ones that come after."""
@@ -179,7 +214,10 @@ class OptimizerSteps(Instrument):
         ]
         self._previous[step.optimizer] = {n: (step.before[n], after[n]) for n in after}
         self._untried.add(step.optimizer)
-        return [number for number in after if after[number] != step.before[number]], undone
+        moved = [number for number in after if after[number] != step.before[number]]
+        stuck = self._stuck.setdefault(step.optimizer, after)
+        self._stuck[step.optimizer] = {n: value for n, value in stuck.items() if n not in moved}
+        return moved, undone
 
     def _ended(self, call: StepCall) -> None:
         # One that began in a light step was not looked at.
@@ -187,6 +225,8 @@ class OptimizerSteps(Instrument):
         running = self._course.step_of(call.optimizer) if step is not None else None
         if step is not None and running is not None and not running.only_calls_others:
             self._record(call.optimizer, step, running.skipped)
+        self._begun.add(self._optimizers.get(call.optimizer))
+        self._latest = (self._course.steps, self._versions(call.optimizer))
 
     def _record(self, optimizer: Optimizer, step: _Step, skipped: bool) -> None:
         fused = attributes(optimizer).get("grad_scale") is not None
@@ -204,6 +244,7 @@ class OptimizerSteps(Instrument):
                 frozen=step.frozen,
                 moved=moved,
                 undone=undone,
+                at_bound=step.at_bound,
                 tried=tried,
                 rewritten=step.rewritten,
                 skipped=skipped,
@@ -211,6 +252,7 @@ class OptimizerSteps(Instrument):
                 in_closure=step.in_closure,
                 in_backward=self._course.running is not None,
                 keeps_state=any(optimizer.state.values()),
+                given_state=step.given_state,
                 learning_rates=[learning_rate(group) for group in optimizer.param_groups],
                 loss=self._course.last_loss,
             )

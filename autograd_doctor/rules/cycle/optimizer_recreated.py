@@ -24,7 +24,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         lost = [lives[build.optimizer] for build in builds[:-1]]
         often = len(lost) >= tunables["minimum_rebuilds"] and all(lost) and builds[0].location not in reported
         longest = tunables["longest_life" if len(lost) < tunables["many_rebuilds"] else "longest_of_many"]
-        if often and not _starts_over(trace, builds) and (max(lost) <= longest or _one_pass_each(trace, builds)):
+        if often and not _loses_nothing(trace, builds) and (max(lost) <= longest or _one_pass_each(trace, builds)):
             reported.add(builds[0].location)
             yield _finding(trace, builds, lost)
     for event in trace.of(StateUnused):
@@ -45,10 +45,11 @@ def _renewed_in_each_step(trace: Trace, fewest: float) -> Iterator[list[StateRen
             yield events
 
 
-def _starts_over(trace: Trace, builds: list[OptimizerBuilt]) -> bool:
-    """Whether the program put other weights in place for each optimizer: they belong to tasks, clients or episodes."""
-    first = {optimizer: steps[0] for optimizer, steps in steps_by_optimizer(trace).items()}
-    return all(first[build.optimizer].rewritten for build in builds[1:] if build.optimizer in first)
+def _loses_nothing(trace: Trace, builds: list[OptimizerBuilt]) -> bool:
+    """Whether each optimizer begins with other weights, put in place for a task, client or episode; or with a state."""
+    lives = steps_by_optimizer(trace)
+    first = [lives[build.optimizer][0] for build in builds[1:] if build.optimizer in lives]
+    return all(step.rewritten for step in first) or all(step.given_state for step in first)
 
 
 def _is_replaced(trace: Trace, event: StateUnused) -> bool:
@@ -311,9 +312,10 @@ RULE = Rule(
     "trains.",
     fine=(
         "Building it once per phase or fold, over other parameters or with other settings, in the inner loop of "
-        "meta-learning or a federated client (over a copy, or over weights put in place for it), and plain gradient "
-        "descent, which has no state to lose. A state that was loaded beside an optimizer of another kind or with "
-        "other settings, as for a stage that tunes. States that are no averages, as the gradient of the last step."
+        "meta-learning or a federated client (over a copy, or over weights put in place for it), handing its state on "
+        "to the next one, and plain gradient descent, which has no state to lose. A state that was loaded beside an "
+        "optimizer of another kind or with other settings, as for a stage that tunes. States that are no averages, as "
+        "the gradient of the last step."
     ),
     needs=(BatchDrawn, LightStepsCounted, OptimizerBuilt, OptimizerStepped, StateRenewed, StateUnused),
     examine=examine,

@@ -7,12 +7,13 @@ from math import prod, sqrt
 from statistics import mean, median
 
 from autograd_doctor.events.numerics import UpdatesMeasured
-from autograd_doctor.events.steps import ForwardRan, OptimizerStepped
+from autograd_doctor.events.steps import ForwardRan, OptimizerStepped, ParametersMovedLater
 from autograd_doctor.events.subjects import OptimizerBuilt, ParametersAdded, ParameterSeen
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import NO_BEGINNING, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.rates import rates_of, still_rising
+from autograd_doctor.views.so_far import came_to_its_end
 from autograd_doctor.views.step_cycle import called, groups_of, ordinal, related, steps_by_optimizer
 from autograd_doctor.wording import plural
 
@@ -33,12 +34,15 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         arriving = _arriving(trace, optimizer)
         repeats = tunables["minimum_repeats"]
         never = [p for p, count in pushed.items() if count >= repeats and stuck.get(p) == count and p not in arriving]
+        if len(never) < len(pushed):
+            later = _moved_later(trace, optimizer)
+            never = [p for p in never if p not in later]
         lost = [p for p, count in pushed.items() if count > repeats and undone.get(p, 0) >= count - 1]
         rising = still_rising(steps)
         rounded = {} if rising else _rounded_away(trace, optimizer, pushed.keys() - arriving, tunables)
         if never and not rising and (2 * len(never) >= len(pushed) or len(never) > len(rounded)):
             yield _finding(trace, optimizer, looked, never, len(pushed), undone=False)
-        elif lost and _no_other_moves(trace, optimizer, lost):
+        elif set(lost) - _at_bound(looked) and _no_other_moves(trace, optimizer, lost):
             yield _finding(trace, optimizer, looked, lost, len(pushed), undone=True)
         elif rounded:
             yield _mostly(trace, optimizer, looked, rounded)
@@ -60,6 +64,18 @@ def _arriving(trace: Trace, optimizer: int) -> set[int]:
         if mine[-1].arrived[parameter] >= min(_MOST_MOVED, sqrt(steps) * in_one):
             found.add(parameter)
     return found
+
+
+def _moved_later(trace: Trace, optimizer: int) -> set[int]:
+    """Parameters whose turn came after the steps that were looked at, as where blocks are trained one by one."""
+    events = (event for event in trace.of(ParametersMovedLater) if event.optimizer == optimizer)
+    return {parameter for event in events for parameter in event.parameters}
+
+
+def _at_bound(steps: list[OptimizerStepped]) -> set[int]:
+    """Parameters that whatever undid their steps put back to one or two values, each time: a projection may do so."""
+    elsewhere = {parameter for step in steps for parameter in set(step.undone) - set(step.at_bound)}
+    return {parameter for step in steps for parameter in step.at_bound} - elsewhere
 
 
 def _rounded_away(trace: Trace, optimizer: int, pushed: Set[int], tunables: Tunables) -> dict[int, float]:
@@ -143,6 +159,7 @@ def _finding(
     rates = rates_of(steps)
     dtypes = sorted({trace.parameters[p].dtype for p in parameters if p in trace.parameters})
     low = [dtype for dtype in dtypes if dtype in _LOW_PRECISION]
+    others_move = len(parameters) < pushed and not low and not undone
     norm = max(norm for use in first.uses for p, norm in zip(use.parameters, use.norms, strict=True) if p in parameters)
     how = "were undone: the values of before came back in" if undone else "left unchanged, bit for bit,"
     advice = "look for what writes the old values back after the step, such as a `load_state_dict` in the loop"
@@ -158,6 +175,7 @@ def _finding(
         location=first.location,
         help=advice,
         severity="error" if 2 * len(parameters) >= pushed else "warning",
+        so_far=others_move and not came_to_its_end(trace),
         evidence={"steps": len(steps), "unchanged": len(parameters), "with_gradient": pushed, "gradient_norm": norm},
         related=related(("the optimizer and its rate are made here", trace.optimizers[optimizer].location)),
         step_first=ordinal(first),
@@ -309,11 +327,20 @@ RULE = Rule(
     fix="Keep weights in float32 and compute under autocast, or raise the rate; do not restore weights in the loop.",
     fine=(
         "Frozen parameters, tied weights, a warm-up for as long as its rate rises, steps undone after a forward has "
-        "shown what they are worth, and gradients that are nothing but rounding noise, such as that of a bias in front "
-        "of a normalisation. What a step loses may be kept elsewhere and arrive later (Kahan summation, stochastic "
-        "rounding, a copy in float32): then each step moves others."
+        "shown what they are worth, what is put back to a bound, as a multiplier to 0, blocks that have their turn "
+        "later, and gradients that are nothing but rounding noise, such as that of a bias in front of a normalisation. "
+        "What a step loses may be kept elsewhere and arrive later (Kahan summation, stochastic rounding, a copy in "
+        "float32): then each step moves others."
     ),
-    needs=(ForwardRan, OptimizerBuilt, OptimizerStepped, ParametersAdded, ParameterSeen, UpdatesMeasured),
+    needs=(
+        ForwardRan,
+        OptimizerBuilt,
+        OptimizerStepped,
+        ParametersMovedLater,
+        ParametersAdded,
+        ParameterSeen,
+        UpdatesMeasured,
+    ),
     examine=examine,
     bad=(bad, bad_bfloat16_weights, bad_most_values_stay),
     good=(good, good_bfloat16_weights, good_slow_warm_up, good_frozen_tied_and_normalised),

@@ -22,6 +22,8 @@ _FEWEST_BATCHES = 4
 """Of an epoch: any length is a multiple of one, two or three."""
 _NO_CHANCE = 32
 """Steps of an epoch of which the length of a schedule is hardly a multiple by chance."""
+_GOES_ON = 0.1
+"""Of what the rates added up to before, as much in as many steps: 1 / t leaves a seventh, a decay that ends 1 to 5%."""
 _PARTIAL = 0.05
 """Of the steps, those that were taken since the last epoch ended."""
 Calls = list[SchedulerStepped]
@@ -35,7 +37,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             continue
         if len(calls) >= tunables["minimum_calls"] and _per_step(calls, steps):
             others = [first for first, *_ in by_scheduler.values() if first.optimizer == calls[-1].optimizer]
-            taken_over = [first.step for first in others if first.sequence > calls[-1].sequence]
+            taken_over = [first.step for first in others if first is not calls[0] and first.step >= calls[-1].step]
             last = min([_last_step(trace, calls[-1].optimizer, steps), *taken_over])
             seen = _collapsed(calls, last, tunables) or _will_collapse(trace, calls, tunables)
             advice = "once per epoch, after its last batch"
@@ -81,13 +83,30 @@ def _collapsed(calls: Calls, last: int, tunables: Tunables) -> str:
             before = calls[position].step - calls[0].step
             after = last - calls[position].step
             comes_back = calls[0].length is None and max(rates[position:]) > rate / tunables["small_fraction"] / 2
-            if 0 < before <= after and not comes_back:
+            if 0 < before <= after and not comes_back and not _goes_on(calls, position):
                 return (
                     f"the rate fell from {peak:g} to {rate:g} within {plural(before, 'step')}, and "
                     f"{plural(after, 'more step')} {'was' if after == 1 else 'were'} taken after that{_length(calls)}"
                 )
             return ""
     return ""
+
+
+def _goes_on(calls: Calls, position: int) -> bool:
+    """Whether the rate falls ever more slowly, as 1 / t does: it never stops to move the weights."""
+    end, rates = calls[position].step, _rates(calls[position:])
+    before = _moved(calls[: position + 1], end)
+    falls = all(later <= _ROUNDING * earlier for earlier, later in pairwise(rates))
+    return falls and _moved(calls[position:], 2 * end - calls[0].step) >= _GOES_ON * before
+
+
+def _moved(calls: Calls, end: int) -> float:
+    """The rates added up, step by step; between the calls that were seen they are taken to change evenly."""
+    rates, total = _rates(calls), 0.0
+    for (call, following), (rate, other) in zip(pairwise(calls), pairwise(rates), strict=True):
+        steps = max(0, min(following.step, end) - call.step)
+        total += steps * (rate + other) / 2
+    return total + max(0, end - calls[-1].step) * rates[-1]
 
 
 def _length(calls: Calls) -> str:
@@ -305,7 +324,8 @@ RULE = Rule(
     ),
     why="The rate is spent early in training and the rest learns nothing, or the schedule never unfolds.",
     fix="Step the scheduler in the unit in which its length was given: once per epoch, or once per optimizer step.",
-    fine="Schedules as long as the run, and schedules that oscillate or follow a metric by design.",
+    fine="Schedules as long as the run or until another takes over, those that oscillate or follow a metric by design, "
+    "and rates that fall ever more slowly, as 1 / t.",
     needs=(BatchDrawn, LightStepsCounted, OptimizerStepped, RunEnded, SchedulerStepped),
     examine=examine,
     bad=(bad, bad_cosine_over_epochs, bad_steps_of_all_epochs),

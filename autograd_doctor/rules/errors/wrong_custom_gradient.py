@@ -335,11 +335,12 @@ RULE = Rule(
     "or held to a bound; it is a loop, and the gradient goes through its last rounds, as through one application at a "
     "fixed point; it jumps, as a quantiser with a scale of its own does; the gradient is drawn at random, does not "
     "grow in proportion to what comes in (rounded, clipped), depends on an argument that the forward leaves alone "
-    "(feedback weights), is the derivative held to a bound or but for a few percent, or smooths the bends of a forward "
-    "of straight pieces. Of a forward that reads one triangle of a symmetric matrix, both entries count together. Also "
-    "functions with randomness or side effects, and of objects that other steps bring with other values, as a matrix "
-    "assembled from what is learned: what cannot be judged is listed as not checked. An input that is changed without "
-    "a word and not used afterwards, or has its old values again, or gets the gradient as it came in",
+    "(feedback weights), is the derivative held to a bound, without what is small or but for a few percent, or "
+    "smooths the bends of a forward of straight pieces. Of a forward that reads one triangle of a symmetric matrix, "
+    "both entries count together. Also functions with randomness or side effects, and of objects that other steps "
+    "bring with other values, as a matrix assembled from what is learned: what cannot be judged is listed as not "
+    "checked. An input that is changed without a word and not used afterwards, or has its old values again, or gets "
+    "the gradient as it came in",
     needs=(FunctionJudged, InputChangedUnmarked, ProgramRaised),
     examine=examine,
     left_open=left_open,

@@ -34,7 +34,7 @@ def listed(items: Sequence[str], limit: int) -> str:
 
 
 SUMMARY = (
-    r"nothing\s+(else\s+)?(wrong|new)\s+seen\s+in\s+(all\s+)?\d+\s+steps?\s+of\s"
+    r"(\S+\s)?nothing\s+(else\s+)?(wrong|new)\s+seen\s+in\s+(all\s+)?\d+\s+steps?\s+of\s"
     r"|(?s:.{0,600}?)(\b\d+\s+checks?\s+found\s+nothing\s"
     r"|(?<!\S)(in\s+\d+\s+steps?|before\s+the\s+first\s+step)\s+of\s+training,\s+\d)"
     r"|(doctor\s+failed|program\s+failed|not\s+judged|interrupted):\s(?s:.{0,600}?)(?<!\S)in\s+[\d.]+\s+(s|min)\b"

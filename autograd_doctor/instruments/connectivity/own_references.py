@@ -21,14 +21,16 @@ from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.tape import Op, Value, behind, numbers_in
 
 _COMPARING = frozenset({"huber_loss", "l1_loss", "mse_loss", "smooth_l1_loss", "sub"})
+_OF_UPDATES = frozenset({"clamp", "exp"})
+"""What is made of a difference that grows with the updates on one batch: a ratio, or a change that is bounded."""
 
 
 class OwnReferences(LossQuery):
     """Reads, as they are made, differences whose sides hold values of the very same parameters, and asks of those that
     lie behind the loss.
 
-    A ratio is left out: that of probabilities before and after updates is 1 in the first of them. So is what was cut
-    off from the other side, by which estimators hide values from a derivative.
+    A ratio is left out, and a change that is bounded: those of before and after updates are 1 and 0 in the first of
+    them. So is what was cut off from the other side, by which estimators hide values from a derivative.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (ReferenceCompared,)
@@ -56,7 +58,7 @@ class OwnReferences(LossQuery):
     def _ask(self, roots: Sequence[Value], call: BackwardCall) -> None:
         lines: dict[Location | None, list[Op]] = {}
         for op in behind(roots) if self._equal else ():
-            if op in self._equal and any(use.name != "exp" for use in op.output.uses):
+            if op in self._equal and any(use.name not in _OF_UPDATES for use in op.output.uses):
                 lines.setdefault(op.location, []).append(op)
         for location, ops in lines.items():
             self._looks.told(location)

@@ -23,6 +23,7 @@ from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.reading.module_tree import parameters_in
 from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.places import here
+from autograd_doctor.reading.subclasses import version_of
 from autograd_doctor.reading.tensor_facts import fingerprints, has_few_values
 from autograd_doctor.reading.without_running import attributes
 from autograd_doctor.signals import Signals
@@ -150,7 +151,7 @@ class OptimizerSteps(Instrument):
     def _versions(self, optimizer: Optimizer) -> dict[int, int]:
         """How often each of its parameters was written to."""
         held = ((self._parameters.get(parameter), parameter) for parameter in parameters_of(optimizer))
-        return {number: parameter._version for number, parameter in held if number is not None}
+        return {number: version_of(parameter) for number, parameter in held if number is not None}
 
     def _is_back(self, step: _Step, number: int) -> bool:
         """Whether a parameter that the last step moved has the values from before it again."""

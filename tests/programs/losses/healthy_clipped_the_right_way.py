@@ -1,4 +1,4 @@
-# guards: AD609
+# guards: AD609 AD224
 """Choices of one of two beside ratios: objectives that are climbed, costs, bounds on values, and twin critics."""
 
 import torch

@@ -15,6 +15,7 @@ from autograd_doctor.judging.consequences import PROGRAM_CRASHED, Case, cases
 from autograd_doctor.judging.examination import examine
 from autograd_doctor.judging.placing import placed
 from autograd_doctor.judging.presentation import Presenter
+from autograd_doctor.judging.reached import Reached
 from autograd_doctor.judging.run_course import course
 from autograd_doctor.judging.silence import Silence
 from autograd_doctor.judging.unexplained import unexplained
@@ -50,10 +51,10 @@ def judge(
     `fail_on` is the least severity that fails the check; any word that is no severity lets everything pass.
     """
     about = run_summary.target_facts(trace, target)
-    presenter = Presenter(about.cwd)
+    presenter, reached = Presenter(about.cwd), Reached(trace, about.cwd)
     run = run_summary.run_facts(trace, outcome)
     if target.kind in _WHOLE_PROGRAMS:
-        never = unreached(trace, about.cwd)[:_NAMED]
+        never = unreached(trace, reached)[:_NAMED]
         missed = [presenter.place(place) for place in never]
         run = msgspec.structs.replace(run, seen_whole=has_ended(trace), not_reached=missed)
     examination = examine(trace, rules, tunables)
@@ -93,7 +94,7 @@ def judge(
         baseline=baseline,
         notes=[
             *map(presenter.text, run_summary.notes(trace, outcome)),
-            *silence.notes(trace, rules, examination, presenter),
+            *silence.notes(trace, reached, rules, examination, presenter),
         ],
         course=course(trace, presenter),
     )

@@ -22,6 +22,7 @@ class Reached:
     def __init__(self, trace: Trace, cwd: str) -> None:
         self._trace = trace
         self._cwd = cwd
+        self._trees: dict[str, ast.Module] = {}
         self._suites: dict[str, list[Sequence[ast.stmt]]] = {}
 
     @cached_property
@@ -34,6 +35,12 @@ class Reached:
     def files(self) -> Iterator[str]:
         """The files in which something was seen."""
         yield from self._lines
+
+    def tree(self, file: str) -> ast.Module:
+        """The syntax of a file, which is read once; of what is no Python, none."""
+        if file not in self._trees:
+            self._trees[file] = _parsed("\n".join(source.lines(Path(file))))
+        return self._trees[file]
 
     def file(self, file: str) -> bool:
         """Whether anything was seen in a file, or in any cell of the notebook of a cell."""
@@ -58,16 +65,19 @@ class Reached:
 
     def _suites_of(self, file: str) -> list[Sequence[ast.stmt]]:
         if file not in self._suites:
-            self._suites[file] = list(_suites("\n".join(source.lines(Path(file)))))
+            self._suites[file] = list(_suites(self.tree(file)))
         return self._suites[file]
 
 
-def _suites(text: str) -> Iterator[Sequence[ast.stmt]]:
-    """Runs of statements that are carried out one after the other, the outermost first; none of what is no Python."""
+def _parsed(text: str) -> ast.Module:
     try:
-        tree = ast.parse(text)
+        return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
+        return ast.Module([], [])
+
+
+def _suites(tree: ast.Module) -> Iterator[Sequence[ast.stmt]]:
+    """Runs of statements that are carried out one after the other, the outermost first."""
     for node in ast.walk(tree):
         for _, value in ast.iter_fields(node):
             if isinstance(value, list) and value and isinstance(value[0], ast.stmt):

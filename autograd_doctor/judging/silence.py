@@ -28,7 +28,6 @@ class Silence:
         self._comments = Ignores(cwd, target, honoured=accepted.comments)
         self._settings = IgnoredFindings(accepted, cwd)
         self._baseline = KnownFindings(accepted.baseline, cwd) if accepted.baseline else None
-        self._cwd = cwd
 
     def of(self, finding: Finding) -> Suppression | None:
         """What a comment or the settings say of a finding."""
@@ -47,11 +46,10 @@ class Silence:
         return BaselineFacts(path=self._baseline.path, matched=matched, stale=stale)
 
     def notes(
-        self, trace: Trace, rules: Sequence[Rule], examination: Examination, presenter: Presenter
+        self, trace: Trace, reached: Reached, rules: Sequence[Rule], examination: Examination, presenter: Presenter
     ) -> Iterator[str]:
         """What silences nothing, names no rule, or is stale."""
         judged = [rule for rule in rules if rule.code in examination.ran]
-        reached = Reached(trace, self._cwd)
         for ignore in self._comments.unused({word for rule in judged for word in (rule.code, rule.name)}, reached):
             yield f"{_comment(ignore, presenter)} silences nothing"
         names = {word for rule in all_rules() for word in (rule.code, rule.name)}

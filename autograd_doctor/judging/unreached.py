@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 from autograd_doctor.findings import Location
-from autograd_doctor.judging import source
 from autograd_doctor.judging.reached import Reached
 from autograd_doctor.trace import Trace
 
@@ -15,22 +13,17 @@ _BACKWARD = "backward"
 """The method of tensors, and of the frameworks that wrap it."""
 
 
-def unreached(trace: Trace, cwd: str) -> list[Location]:
+def unreached(trace: Trace, reached: Reached) -> list[Location]:
     """The first backward of each function, or of a file's own statements, of which none ran; by file and line."""
     if trace.end is None or not trace.end.files:
         return []
-    reached = Reached(trace, cwd)
     files = sorted({*trace.end.files, *reached.files()})
     return [location for file in files for location in _in_file(reached, file)]
 
 
 def _in_file(reached: Reached, file: str) -> Iterator[Location]:
-    try:
-        tree = ast.parse("\n".join(source.lines(Path(file))))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
     calls: dict[str, list[int]] = {}
-    for function, line in _backwards(tree.body, ""):
+    for function, line in _backwards(reached.tree(file).body, ""):
         calls.setdefault(function, []).append(line)
     for function, lines in calls.items():
         if not any(reached.statement(file, line) for line in lines):

@@ -27,10 +27,16 @@ def node_made_by(function: Any, result: Any) -> Any:
     return next((node for node in map(node_of, outputs_of(result)) if isinstance(node, function._backward_cls)), None)
 
 
-def definition(function: Any, method: str) -> Location | None:
-    """The line of a method's `def`, below its decorators; None where the program did not write it."""
+def own_method(function: Any, method: str) -> FunctionType | None:
+    """A method below its decorators; None where the program did not write it."""
     found = unwrapped(attribute(function, method))
-    if not isinstance(found, FunctionType) or not is_own(found.__code__.co_filename):
+    return found if isinstance(found, FunctionType) and is_own(found.__code__.co_filename) else None
+
+
+def definition(function: Any, method: str) -> Location | None:
+    """The line of a method's `def`, for which its source is read; None where the program did not write it."""
+    found = own_method(function, method)
+    if found is None:
         return None
     code = found.__code__
     return Location(path=code.co_filename, line=_line_of_def(found), function=code.co_qualname)

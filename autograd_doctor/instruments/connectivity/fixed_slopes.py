@@ -12,7 +12,6 @@ from typing import ClassVar
 
 from autograd_doctor.events.connectivity import FixedSlopeAdded
 from autograd_doctor.events.event import Event
-from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.loss_query import LossQuery
@@ -23,9 +22,6 @@ from autograd_doctor.reading.live_values import LiveValue
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.tape import GRAD, Labels, Op, Value, behind, labels_behind, numbers_in, source_of
 
-_MOST_TOLD = 2
-"""Steps, for each line: what is so in two steps is so in all."""
-
 
 class FixedSlopes(LossQuery):
     """Tells, when a backward begins, of the sums behind it."""
@@ -35,7 +31,6 @@ class FixedSlopes(LossQuery):
     def __init__(self, site: Site, course: Course, tape: Tape, optimizers: Optimizers) -> None:
         super().__init__(site, course, tape)
         self._optimizers = optimizers
-        self._told: dict[Location | None, set[int]] = {}
 
     def _ask(self, roots: Sequence[Value], call: BackwardCall) -> None:
         slopes: Labels[Op] = {}
@@ -51,10 +46,8 @@ class FixedSlopes(LossQuery):
         for value in op.live:
             connected |= value.connected
         shared = _depends_on(slope.output) & connected & self._optimizers.held
-        steps = self._told.setdefault(op.location, set())
-        if not shared or self._course.steps in steps or len(steps) >= _MOST_TOLD:
+        if not shared or not self._is_news(op.location):
             return
-        steps.add(self._course.steps)
         self.emit(
             FixedSlopeAdded(
                 step=self._course.steps,

@@ -11,7 +11,6 @@ from typing import ClassVar
 
 from autograd_doctor.events.connectivity import CopyJoined
 from autograd_doctor.events.event import Event
-from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.loss_query import LossQuery
@@ -26,8 +25,6 @@ from autograd_doctor.tape import Op, Value, behind, numbers_in
 
 _TO_NUMBERS = frozenset({"__float__", "as_tensor", "asarray", "item", "new_tensor", "tensor", "tolist"})
 """What makes numbers of a tensor that has a graph, without anybody saying that the graph is to end."""
-_MOST_TOLD = 2
-"""Steps, for each line: what is so in two steps is so in all."""
 
 
 class JoinedCopies(LossQuery):
@@ -38,7 +35,6 @@ class JoinedCopies(LossQuery):
     def __init__(self, site: Site, course: Course, tape: Tape, optimizers: Optimizers) -> None:
         super().__init__(site, course, tape)
         self._optimizers = optimizers
-        self._told: dict[Location | None, set[int]] = {}
 
     def _ask(self, roots: Sequence[Value], call: BackwardCall) -> None:
         for op in behind(roots):
@@ -57,10 +53,8 @@ class JoinedCopies(LossQuery):
                 return
 
     def _tell(self, op: Op, value: Value, made: Provenance, parameters: int) -> None:
-        steps = self._told.setdefault(op.location, set())
-        if self._course.steps in steps or len(steps) >= _MOST_TOLD:
+        if not self._is_news(op.location):
             return
-        steps.add(self._course.steps)
         tensor = value.tensor if isinstance(value, LiveValue) else None
         self.emit(
             CopyJoined(

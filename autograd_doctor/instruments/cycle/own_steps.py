@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from types import FunctionType
 from typing import ClassVar
 
 import torch
-from torch.optim import Optimizer
 
 from autograd_doctor.events.cycle import GradientsIgnored
 from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.optimizers import Optimizers
-from autograd_doctor.reading.places import is_own
-from autograd_doctor.reading.without_running import attribute, unwrapped
+from autograd_doctor.reading.custom_functions import own_method
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.optimizers import StepCall
@@ -43,7 +40,8 @@ class OwnSteps(Instrument):
 
     def _began(self, call: StepCall) -> None:
         number = self._optimizers.known(call.optimizer)
-        if _is_written_here(call.optimizer) and self._looks.get(number, 0) < _LOOKS:
+        is_own = own_method(type(call.optimizer), "step") is not None
+        if is_own and self._looks.get(number, 0) < _LOOKS:
             self._looks[number] = self._looks.get(number, 0) + 1
             self._running, self._read = number, False
             self.listen(self._signals.gradient_reads.read, self._was_read, bare=True)
@@ -61,8 +59,3 @@ class OwnSteps(Instrument):
             self._looks[number] = _LOOKS
         elif self._looks[number] == _LOOKS:
             self.emit(GradientsIgnored(step=self._course.steps, optimizer=number))
-
-
-def _is_written_here(optimizer: Optimizer) -> bool:
-    step = unwrapped(attribute(type(optimizer), "step"))
-    return isinstance(step, FunctionType) and is_own(step.__code__.co_filename)

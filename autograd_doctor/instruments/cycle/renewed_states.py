@@ -15,7 +15,7 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.parameters import Parameters
-from autograd_doctor.reading.custom_functions import definition
+from autograd_doctor.reading.custom_functions import definition, own_method
 from autograd_doctor.reading.tensor_facts import norms, readable
 from autograd_doctor.reading.without_running import is_a
 from autograd_doctor.signals import Signals
@@ -59,7 +59,7 @@ class RenewedStates(Instrument):
 
     def _began(self, call: StepCall) -> None:
         number = self._optimizers.known(call.optimizer)
-        if self._looks[number] >= _MOST_STEPS or definition(type(call.optimizer), "step") is None:
+        if self._looks[number] >= _MOST_STEPS or own_method(type(call.optimizer), "step") is None:
             return
         entries = list(_entries(call.optimizer))
         held = norms([call.optimizer.state[entry.parameter][entry.key] for entry in entries])

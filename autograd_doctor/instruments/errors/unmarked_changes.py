@@ -17,7 +17,7 @@ from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.ledger import Ledger
-from autograd_doctor.reading.custom_functions import definition, node_made_by
+from autograd_doctor.reading.custom_functions import definition, node_made_by, own_method
 from autograd_doctor.reading.function_signature import argument_names
 from autograd_doctor.reading.graph_walk import GraphWalk
 from autograd_doctor.reading.places import here, locate
@@ -84,7 +84,7 @@ class UnmarkedChanges(Instrument):
         super().detach()
 
     def _began(self, call: FunctionCall) -> None:
-        if definition(call.function, "forward") is None or self._calls.get(call.function, 0) >= _CALLS_LOOKED_AT:
+        if self._calls.get(call.function, 0) >= _CALLS_LOOKED_AT or own_method(call.function, "forward") is None:
             return
         self._calls[call.function] = self._calls.get(call.function, 0) + 1
         self._running[call] = [
@@ -94,8 +94,11 @@ class UnmarkedChanges(Instrument):
         ]
 
     def _ended(self, call: FunctionCall) -> None:
-        node = node_made_by(call.function, call.result)
-        for before in self._running.pop(call, ()) if node is not None else ():
+        inputs = self._running.pop(call, ())
+        node = node_made_by(call.function, call.result) if inputs else None
+        if node is None:
+            return
+        for before in inputs:
             if version_of(before.tensor) == before.version or _is_as_before(before):
                 continue
             self._has_changes = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
+from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.tape import Tape
@@ -12,6 +13,9 @@ from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.tape import Value
+
+_MOST_TOLD = 2
+"""Steps, for each line: what is so in two steps is so in all."""
 
 
 class LossQuery(Instrument, ABC):
@@ -21,6 +25,7 @@ class LossQuery(Instrument, ABC):
         super().__init__(site)
         self._course = course
         self._tape = tape
+        self._news: dict[Location | None, set[int]] = {}
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.backward.began, self._backward_began, attention=Attention.CLOSE)
@@ -28,6 +33,14 @@ class LossQuery(Instrument, ABC):
     def _backward_began(self, call: BackwardCall) -> None:
         if call.kind == "backward":
             self._ask(self._tape.values(call.roots), call)
+
+    def _is_news(self, line: Location | None) -> bool:
+        """Whether something at a line is to be told of in this step, which it then has been."""
+        steps = self._news.setdefault(line, set())
+        if self._course.steps in steps or len(steps) >= _MOST_TOLD:
+            return False
+        steps.add(self._course.steps)
+        return True
 
     @abstractmethod
     def _ask(self, roots: Sequence[Value], call: BackwardCall) -> None:

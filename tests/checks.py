@@ -44,7 +44,9 @@ class Check:
     def is_clean(self) -> bool:
         left = sorted(path.name for path in self.folder.iterdir())
         as_before = (self.folder / "kept.txt").read_text() == "before" and left == ["kept.txt", "train.py"]
-        return as_before and not list(self.temporary.rglob("autograd-doctor-*"))
+        # unlike `rglob`, a walk goes on where a folder is removed meanwhile
+        there = (name for _, folders, files in os.walk(self.temporary) for name in (*folders, *files))
+        return as_before and not any(name.startswith("autograd-doctor-") for name in there)
 
 
 def marked_below(folder: Path) -> list[int]:

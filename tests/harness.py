@@ -22,7 +22,6 @@ from msgspec.structs import replace
 
 from autograd_doctor import engine, recording
 from autograd_doctor.command.again import again
-from autograd_doctor.instruments.session import all_instruments
 from autograd_doctor.keeping.put_back import put_back
 from autograd_doctor.plan import Outcome, Plan, Target
 from autograd_doctor.report import Report
@@ -175,10 +174,7 @@ def check_by_command(
 def _server() -> ForkServerContext:
     os.environ["OMP_NUM_THREADS"] = "1"
     context = multiprocessing.get_context("forkserver")
-    instruments = [kind.__module__ for kind in all_instruments()]
-    context.set_forkserver_preload(
-        ["torch", "torch._dynamo", "numpy", "autograd_doctor.runner.entry", "autograd_doctor.runner.run", *instruments]
-    )
+    context.set_forkserver_preload(["tests.preloaded"])
     return context
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container
+from functools import cache
 from typing import Any, ClassVar, TypeVar, get_type_hints
 
 from autograd_doctor.events.event import Event
@@ -110,5 +111,10 @@ def name_of(kind: type[Instrument]) -> str:
 
 def requirements(kind: type[Instrument]) -> dict[str, type[Instrument]]:
     """The instruments that the constructor of another asks for, by the names of its parameters."""
-    hints = get_type_hints(kind.__init__)
+    return _instruments_among_parameters(kind.__init__)
+
+
+@cache
+def _instruments_among_parameters(constructor: Callable[..., None]) -> dict[str, type[Instrument]]:
+    hints = get_type_hints(constructor)
     return {name: hint for name, hint in hints.items() if isinstance(hint, type) and issubclass(hint, Instrument)}

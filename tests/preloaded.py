@@ -1,0 +1,18 @@
+"""What each recorded program of the tests needs, done once by the server that their processes are forked from."""
+# ruff: noqa: F401
+
+from __future__ import annotations
+
+import gc
+
+import numpy
+import torch._dynamo
+
+import autograd_doctor.runner.entry
+import autograd_doctor.runner.run
+import tests.harness
+from autograd_doctor.instruments.session import all_instruments, needed_for
+
+needed_for(event.__name__ for kind in all_instruments() for event in kind.emits)
+gc.collect()
+gc.freeze()  # no collection of a child visits, and thereby copies, what all of them share

@@ -178,6 +178,7 @@ class SampleOverlap(Instrument):
         tensors: Tensors,
     ) -> None:
         super().__init__(site)
+        self._guard = site.signals.guard
         self.evaluated: Signal[RowsSeen] = Signal(site.signals.guard)
         self.trained: Signal[RowsSeen] = Signal(site.signals.guard)
         self._lineage = lineage
@@ -340,8 +341,9 @@ class SampleOverlap(Instrument):
         if self._asked is None or self._asked[0] is not call:
             return
         line, self._asked = self._asked[1], None
-        for tensor in tensors_in([call.output], EVERYTHING):
-            self._said.put(tensor, frozenset([line]))
+        with self._guard.looking():
+            for tensor in tensors_in([call.output], EVERYTHING):
+                self._said.put(tensor, frozenset([line]))
 
     def _recorded(self, recorded: Recorded) -> None:
         """What is computed from what a module said is said by it, too."""

@@ -30,6 +30,7 @@ from autograd_doctor.command.options import (
     Isolated,
     MinSteps,
     NoIgnores,
+    OneTarget,
     OutputFile,
     OutputFormat,
     PruneBaseline,
@@ -67,7 +68,7 @@ class _Check(PlainCommand):
         # The reason is optional, and click would take the target for it.
         typed = [f"{word}=" if word == _ADD_IGNORE else word for word in args]
         rest = super().parse_args(ctx, list(typed))
-        target, after = ctx.params.get("target"), len(ctx.params.get("arguments") or ())
+        target, after = ctx.params.get("script"), len(ctx.params.get("arguments") or ())
         if after:
             ctx.params["arguments"] = given[len(given) - after :]
         if not after or ctx.params.get("is_module") or not _has_no_arguments(target):
@@ -79,7 +80,7 @@ class _Check(PlainCommand):
                 said = f"a function is given its arguments as in `--set {word.strip('-').replace('-', '_')}=VALUE`"
                 raise Mistake(f"{word}: no such option of the doctor; {said}")
         rest = super().parse_args(ctx, [*typed[: -after - 1], *typed[-after:], typed[-after - 1]])
-        if ctx.params.get("target") != target and ":" in str(target):
+        if ctx.params.get("script") != target and ":" in str(target):
             raise Mistake(f"{target}: a function is given its arguments with `--set NAME=VALUE`")
         return rest
 
@@ -119,9 +120,14 @@ def _print_version(wanted: bool) -> None:
 @app.command(cls=_Check, context_settings=_TARGET_FIRST)
 def check(
     ctx: Context,
-    target: Annotated[
-        str, Argument(metavar="SCRIPT", help="A Python program, a notebook, `MODULE:FUNCTION`, or with `-m` a module.")
-    ],
+    script: Annotated[
+        str | None,
+        Argument(
+            metavar="SCRIPT",
+            help="A Python program, a notebook, `MODULE:FUNCTION`, or with `-m` a module.",
+            show_default=False,
+        ),
+    ] = None,
     arguments: Annotated[list[str] | None, Argument(metavar="ARGS", help="Passed to the program as they are.")] = None,
     is_module: Annotated[bool, Option("-m", help="Run SCRIPT as a module, as `python -m` does.")] = False,
     sets: Annotated[
@@ -149,6 +155,7 @@ def check(
         float | None,
         Option(metavar="S", help="Seconds after which the program counts as hung; 0: never.", rich_help_panel=HOW_LONG),
     ] = None,
+    target: OneTarget = None,
     select: Select = None,
     extend_select: ExtendSelect = None,
     ignore: Ignore = None,
@@ -176,15 +183,24 @@ def check(
 
     Everything after SCRIPT belongs to the program, unless SCRIPT is a function,
     which `--set NAME=VALUE` gives its arguments, or a file that only defines a
-    model: then `--config FILE` says how to train it.
+    model: then `--config FILE` says how to train it. Without SCRIPT, all
+    `targets` of the settings are checked, one after another.
 
     Exit codes: 0 nothing to fail on, 1 findings, 2 a mistake in the command or
     the settings, or a failure of ours, 3 the program failed and no rule explains
     why, 4 too little was seen to judge, 130 Ctrl-C.
     """
+    if script is None:
+        from autograd_doctor.command import several
+
+        if is_module or sets:
+            raise Mistake(f"{'-m' if is_module else '--set'}: of which target? `doctor check --help` has the order")
+        raise typer.Exit(several.check(request(ctx, "")))
     from autograd_doctor.command import checking
 
-    asked = request(ctx, target, arguments or [], is_module=is_module, sets=sets or [])
+    if target:
+        raise Mistake(f"--target: names a target of the settings, and {script} is one by itself: give one of the two")
+    asked = request(ctx, script, arguments or [], is_module=is_module, sets=sets or [])
     raise typer.Exit(checking.check(asked))
 
 

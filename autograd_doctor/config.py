@@ -71,11 +71,13 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     rules: dict[str, Any] = {}
     model: ModelSection | None = None
     gradcheck: dict[str, Any] = {}
+    targets: list[dict[str, Any]] = []
 
 
 class Invocation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What can be asked for on the command line and in the environment, and not in a file: it is about one call."""
 
+    target: list[str] = []
     exit_zero: bool = False
     no_ignores: bool = False
     write_baseline: bool = False
@@ -87,7 +89,7 @@ class Invocation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     isolated: bool = False
 
 
-_IN_FILES_ONLY = ("rules", "model", "gradcheck")
+_IN_FILES_ONLY = ("rules", "model", "gradcheck", "targets")
 SELECTORS = ("select", "extend_select", "ignore")
 """Settings that hold codes and names of rules."""
 
@@ -95,13 +97,15 @@ SELECTORS = ("select", "extend_select", "ignore")
 class Loaded(NamedTuple):
     """The settings in force, where each that was set comes from, and the file if one was read.
 
-    said: what the person should know of that file, because it lies in a folder that was not named.
+    said: what the person should know of that file, because it lies in a folder that was not named. section: the entry
+    of the file that is about this target alone, such as `targets[0]`.
     """
 
     settings: Settings
     origins: dict[str, str]
     file: Path | None
     said: tuple[str, ...] = ()
+    section: str = ""
 
     @property
     def ignored_rules(self) -> list[str]:
@@ -113,10 +117,14 @@ class Loaded(NamedTuple):
         """Findings to silence, each with its place in the settings file, where alone they can stand."""
         if self.file is None or not any(isinstance(each, Ignored) for each in self.settings.ignore):
             return []
-        in_file, lines = config_file.read(self.file).get("ignore", []), config_file.lines(self.file)
-        entries = (msgspec.convert(each, Ignored) if isinstance(each, dict) else None for each in in_file)
-        places = (f"{shown(self.file)}:{lines.get(f'ignore[{number}]', 1)}" for number, _ in enumerate(in_file))
-        return [(entry, place) for entry, place in zip(entries, places, strict=True) if entry]
+        document, lines = config_file.read(self.file), config_file.lines(self.file)
+        keys = ["ignore", *([f"{self.section}.ignore"] if self.section else [])]
+        return [
+            (msgspec.convert(entry, Ignored), f"{shown(self.file)}:{lines.get(f'{key}[{number}]', 1)}")
+            for key in keys
+            for number, entry in enumerate(_value_at(document, key, []))
+            if isinstance(entry, dict)
+        ]
 
     def where(self, key: str) -> str:
         """How messages name the place where a setting was made."""
@@ -138,7 +146,20 @@ class _Layer(NamedTuple):
             return self.label + path.partition("[")[0].upper()
         if self.label == _OPTION:
             return self.label + path.partition("[")[0].replace("_", "-")
-        return f"{self.label}: {path}" if path else self.label
+        return f"{self.label}{'.' if self.label.endswith(']') else ': '}{path}" if path else self.label
+
+
+class Section(NamedTuple):
+    """An entry of `targets`: the file that it stands in, its key there, and the settings that it has of its own."""
+
+    file: Path
+    key: str
+    values: Mapping[str, Any]
+
+    @property
+    def place(self) -> str:
+        """How messages name it."""
+        return f"{shown(self.file)}: {self.key}"
 
 
 def load(
@@ -149,17 +170,21 @@ def load(
     file: Path | None = None,
     isolated: bool = False,
     caller: str = "",
+    section: Section | None = None,
 ) -> Loaded:
     """The settings in force for a script in `folder`; an option of None was not given. Raises `Mistake`.
 
-    caller: the function of which the options are keyword arguments, where they are none of the command line.
+    caller: the function of which the options are keyword arguments, where they are none of the command line. section:
+    what a settings file says of this target, which wins over what else the file says.
     """
+    file = section.file if section else file
     given = _Layer(caller, dict(options), caller) if caller else _command_line_layer(options, Settings)
     found = file or (None if isolated else config_file.discover(folder))
     in_file = _file_layer(found) if found else None
     said = _restrained(in_file) if in_file and found and not file and _is_from_above(found, folder) else ()
     layers = [
         *([in_file] if in_file else []),
+        *([_Layer(section.place, dict(section.values), section.place)] if section else []),
         _environment_layer(environment, Settings),
         given,
     ]
@@ -173,7 +198,8 @@ def load(
         if "ignore" in layer.values:
             # Words replace words: findings that a file silences are none of what the command line leaves out.
             values["ignore"] = [*values["ignore"], *silenced]
-    return Loaded(msgspec.structs.replace(Settings(), **values), origins, found, tuple(said))
+    in_all = msgspec.structs.replace(Settings(), **values)
+    return Loaded(in_all, origins, found, tuple(said), section.key if section else "")
 
 
 def _is_from_above(file: Path, folder: Path) -> bool:
@@ -210,8 +236,10 @@ def _file_layer(path: Path) -> _Layer:
     formats = values.get("output_format")
     if isinstance(formats, list):
         values["output_format"] = [_beside(path, entry) if isinstance(entry, str) else entry for entry in formats]
-    if isinstance(values.get("baseline"), str):
-        values["baseline"] = str(path.parent / values["baseline"])
+    targets = values.get("targets")
+    for table in (values, *(targets if isinstance(targets, list) else ())):
+        if isinstance(table, dict) and isinstance(table.get("baseline"), str):
+            table["baseline"] = str(path.parent / table["baseline"])
     return _Layer(name, values, name)
 
 
@@ -247,13 +275,18 @@ def known_options() -> tuple[str, ...]:
 
 
 def _is_list(key: str) -> bool:
-    return isinstance(getattr(Settings(), key, None), list)
+    return isinstance(getattr(Settings(), key, getattr(Invocation(), key, None)), list)
 
 
 # -------------------------------------------------------------------------------- saying what is wrong with a value
 
 
-S = TypeVar("S", Settings, Invocation)
+S = TypeVar("S", bound=Struct)
+
+
+def checked(file: Path, values: dict[str, Any], kind: type[S]) -> S:
+    """What a settings file holds, as a structure. Raises `Mistake`."""
+    return _checked(_Layer(shown(file), values, shown(file)), kind)
 
 
 def _checked(layer: _Layer, kind: type[S]) -> S:
@@ -288,7 +321,7 @@ def _explain(layer: _Layer, complaint: str, kind: type[Struct]) -> str:
     if missing := _MISSING.search(what):
         return f"{layer.name(path)}: expected the key `{missing['name']}`, and it is not there"
     found = _value_at(layer.values, path)
-    choices = [choice for choice in get_args(_type_at(path, kind)) if isinstance(choice, str)]
+    choices = list(_choices(_type_at(path, kind)))
     if choices:
         close = nearest(found, choices) if isinstance(found, str) else ""
         return f"{layer.name(path)}: expected {' or '.join(f'`{c}`' for c in choices)}, found {describe(found)}{close}"
@@ -312,9 +345,12 @@ def _steps(path: str) -> Iterator[str | int]:
         yield int(index) if index else name
 
 
-def _value_at(values: Any, path: str) -> Any:
-    for step in _steps(path):
-        values = values[step]
+def _value_at(values: Any, path: str, missing: Any = None) -> Any:
+    try:
+        for step in _steps(path):
+            values = values[step]
+    except (KeyError, IndexError):
+        return missing
     return values
 
 
@@ -326,6 +362,12 @@ def _type_at(path: str, kind: type[Struct]) -> Any:
         if isinstance(step, str) and struct:
             hint = next(known.type for known in msgspec.structs.fields(struct) if known.encode_name == step)
     return hint
+
+
+def _choices(hint: Any) -> Iterator[str]:
+    """The words of a `Literal`, also of one in a union."""
+    for inner in get_args(hint):
+        yield from [inner] if isinstance(inner, str) else _choices(inner)
 
 
 def _struct_in(hint: Any) -> type[Struct] | None:

@@ -233,7 +233,7 @@ def to_json(report: Report) -> bytes:
     """The report as indented JSON, but for the course of the run: thousands of numbers, which stay on one line."""
     everything = msgspec.to_builtins(report)
     if report.schema_version > WITHOUT_CHECKSUM:
-        everything[CHECKSUM] = _checksum(msgspec.json.encode(report))
+        everything[CHECKSUM] = checksum(msgspec.json.encode(report))
     course = msgspec.json.encode(everything.pop("course"))
     indented = msgspec.json.format(msgspec.json.encode(everything), indent=2)
     return b'%s,\n  "course": %s\n}' % (indented.removesuffix(b"\n}"), course)
@@ -251,7 +251,7 @@ def from_json(data: bytes) -> Report:
         report = msgspec.json.decode(data, type=Report)
         if version == WITHOUT_CHECKSUM:
             _check_coherent(report)
-        elif msgspec.json.decode(data).get(CHECKSUM) != _checksum(data):
+        elif msgspec.json.decode(data).get(CHECKSUM) != checksum(data):
             raise ReportError("changed after it was written: its `checksum` is not that of what it holds")
     except msgspec.ValidationError as error:
         raise ReportError(f"not a saved report: {error}") from None
@@ -260,7 +260,7 @@ def from_json(data: bytes) -> Report:
     return report
 
 
-def _checksum(data: bytes) -> str:
+def checksum(data: bytes) -> str:
     """Of what a report holds, however it is laid out; other programs write 1.0 as 1."""
     held = msgspec.json.decode(data)
     held.pop(CHECKSUM, None)

@@ -55,10 +55,16 @@ def repository(folder: Path) -> Path:
     return next((here for here in upward(folder) if (here / ".git").exists()), folder)
 
 
-def shelf(file: Path, what: Target, cwd: str) -> Shelf:
-    """What a file holds, nothing if it is not there. Raises `Mistake`."""
+def shelf(file: Path, what: Target, cwd: str, label: str = "") -> Shelf:
+    """What a file holds, nothing if it is not there. Raises `Mistake`.
+
+    label: what the settings call the target, which may run a program that another runs, too.
+    """
     empty = Shelf(file, "", Baseline())
-    return empty._replace(key=_key(what, cwd, empty.root), baseline=_read(file) if file.exists() else Baseline())
+    key = _key(what, cwd, empty.root)
+    return empty._replace(
+        key=f"{key} ({label})" if label else key, baseline=_read(file) if file.exists() else Baseline()
+    )
 
 
 def missing(file: Path, where: str) -> Mistake:

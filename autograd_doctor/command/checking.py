@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from autograd_doctor import launch, recording
-from autograd_doctor.command import workflow, writing
+from autograd_doctor.command import outputs, workflow, writing
 from autograd_doctor.command.again import again
 from autograd_doctor.command.assumed import trained
-from autograd_doctor.command.job import call_of, may_be_assumed, settled, target_of
+from autograd_doctor.command.job import call_of, job_of, may_be_assumed, target_of
 from autograd_doctor.command.request import Request, load_settings, note, only_output
 from autograd_doctor.command.running import (
     folders_of,
@@ -23,7 +24,7 @@ from autograd_doctor.command.running import (
     was_refused,
     watch,
 )
-from autograd_doctor.command.verdict import exit_code, load_judges, of_another_rank, report_on, write_report
+from autograd_doctor.command.verdict import concluded, exit_code, load_judges, of_another_rank, report_on
 from autograd_doctor.config import Loaded
 from autograd_doctor.events.run import CheckEnded, RecordingDamaged, RunStarted
 from autograd_doctor.findings import ExitCode
@@ -36,6 +37,24 @@ from autograd_doctor.settings import calls
 from autograd_doctor.trace import Trace
 
 
+class Settled(NamedTuple):
+    """A request with its settings, and what is to be run: in model mode how to train it, of a call what it is given."""
+
+    request: Request
+    loaded: Loaded
+    what: Target
+    model: ModelPlan | None = None
+    function: FunctionPlan | None = None
+    call: CallPlan | None = None
+
+
+class Judged(NamedTuple):
+    """The report on a target, None where the child has refused it and said why; and what could not be written."""
+
+    report: Report | None
+    failed: list[Mistake]
+
+
 def check(request: Request) -> int:
     """Run the target under instruments, judge, write the reports; returns the exit code. Raises `Mistake`."""
     judged = examined(request)
@@ -44,12 +63,17 @@ def check(request: Request) -> int:
 
 def examined(request: Request) -> Report | None:
     """The report on a target, None where the child has refused it and said why. Raises `Mistake`."""
+    return _examined(settle(request))
+
+
+def settle(request: Request) -> Settled:
+    """What a request comes to, with nothing run. Raises `Mistake`."""
     loaded = load_settings(request)
     if calls.is_call(request.name) or request.sets:
         what, call = call_of(request)
-        return _examined(request, loaded, what, call=call)
+        return Settled(request, loaded, what, call=call)
     what, model = target_of(request, loaded)
-    return _examined(request, loaded, what, model=model)
+    return Settled(request, loaded, what, model=model)
 
 
 def _told(judged: Report, request: Request) -> int:
@@ -60,24 +84,22 @@ def _told(judged: Report, request: Request) -> int:
 
 def run(request: Request, loaded: Loaded, what: Target, *, function: FunctionPlan) -> int:
     """The way of a check from the settled target on; returns the exit code. Raises `Mistake`."""
-    judged = _examined(request, loaded, what, function=function)
+    judged = _examined(Settled(request, loaded, what, function=function))
     return ExitCode.USAGE if judged is None else _told(judged, request)
 
 
-def _examined(
-    request: Request,
-    loaded: Loaded,
-    what: Target,
-    *,
-    model: ModelPlan | None = None,
-    function: FunctionPlan | None = None,
-    call: CallPlan | None = None,
-) -> Report | None:
-    """The way of every check from the settled target on."""
+def _examined(settled: Settled) -> Report | None:
+    judged = judge(settled)
+    writing.tell(judged.failed)
+    return judged.report
+
+
+def judge(settled: Settled) -> Judged:
+    """The way of every check from the settled target on. Raises `Mistake`."""
     # Once the person has pressed Ctrl-C, nothing more of it spoils the report.
     with interrupts():
-        put_abandoned_back(request)
-        return _run(request, loaded, what, model, function, call)
+        put_abandoned_back(settled.request)
+        return _run(*settled)
 
 
 def _run(
@@ -87,11 +109,11 @@ def _run(
     model: ModelPlan | None,
     function: FunctionPlan | None,
     call: CallPlan | None,
-) -> Report | None:
+) -> Judged:
     screen, progress = screen_of(loaded.settings) if function is None else (None, None)
     with launch.workspace() as workspace, launch.Child(screen) as child, only_output(request):
         # While the child loads torch, the parent loads the rules, and what will judge and render.
-        job = settled(loaded, request, what)
+        job = job_of(loaded, request, what)
         load_judges(job.outputs)
         plan = msgspec.structs.replace(plan_of(job, what, workspace), model=model, function=function, call=call)
         plan = msgspec.structs.replace(plan, assumes=may_be_assumed(what, loaded))
@@ -112,11 +134,12 @@ def _run(
     elif job.ranks.rank:
         judged = of_another_rank(report_on(run.trace, what, run.outcome, job), job, failed)
     else:
-        judged = write_report(run.trace, what, run.outcome, job, request.asked, failed)
-    if judged is not None and not request.caller and not job.ranks.hands_in:
+        judged = concluded(run.trace, what, run.outcome, job, request.asked, failed)
+        if not request.is_one_of_several:
+            failed += outputs.write(judged, job.outputs, job.settings.color)
+    if judged is not None and not request.caller and not request.is_one_of_several and not job.ranks.hands_in:
         workflow.summarize(judged, os.environ)
-    writing.tell(failed)
-    return judged
+    return Judged(judged, failed)
 
 
 def report(request: Request) -> int:
@@ -133,9 +156,10 @@ def report(request: Request) -> int:
         raise Mistake(f"{path}: not a saved trace: it holds no event")
     trace, what, outcome = _with_last_word(trace)
     started = next(iter(trace.of(RunStarted)), None)
-    job = settled(loaded, request, what, started.cwd if started else "")._replace(ranks=ALONE)
+    job = job_of(loaded, request, what, started.cwd if started else "")._replace(ranks=ALONE)
     failed: list[Mistake] = []
-    judged = write_report(trace, what, outcome, job, request.asked, failed)
+    judged = concluded(trace, what, outcome, job, request.asked, failed)
+    failed += outputs.write(judged, job.outputs, job.settings.color)
     writing.tell(failed)
     return exit_code(judged, request.asked.exit_zero)
 

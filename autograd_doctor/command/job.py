@@ -37,7 +37,7 @@ class Job(NamedTuple):
     ranks: Ranks = ALONE
 
 
-def settled(loaded: Loaded, request: Request, what: Target, cwd: str = "") -> Job:
+def job_of(loaded: Loaded, request: Request, what: Target, cwd: str = "") -> Job:
     """`cwd` is where the program ran, if it ran before."""
     settings, catalogue = loaded.settings, all_rules()
     about_one = what.kind == "function"
@@ -85,7 +85,8 @@ def _shelf(loaded: Loaded, request: Request, what: Target, cwd: str) -> tuple[Sh
         raise baselines.missing(file, loaded.where("baseline") if named else options[0].strip("`"))
     if changing:
         baselines.check_writable(file)
-    return baselines.shelf(file, what, cwd or str(working_folder())), found is not None and file.is_file()
+    place = cwd or str(working_folder())
+    return baselines.shelf(file, what, place, request.label), found is not None and file.is_file()
 
 
 def _exclude_these(asked: Invocation) -> Iterator[str]:
@@ -130,7 +131,8 @@ def _model_plan(file: ModelFile, request: Request, loaded: Loaded) -> ModelPlan 
     A section that was found rather than asked for is not for a program of the same folder.
     """
     section = loaded.settings.model
-    if section and loaded.file and (request.config or file.is_for_model_mode):
+    is_asked_for = request.config or (request.section and "model" in request.section.values)
+    if section and loaded.file and (is_asked_for or file.is_for_model_mode):
         return model_section.plan(file, section, config_file.shown(loaded.file))
     if file.is_for_model_mode and model_section.needs_nothing(file):
         return model_section.plan(file, ModelSection(), "")

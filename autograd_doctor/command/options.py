@@ -70,6 +70,15 @@ MinSteps = Annotated[
     int | None,
     Option(metavar="N", help="Training steps that must be seen; otherwise exit with 4.", rich_help_panel=WHAT),
 ]
+OneTarget = Annotated[
+    list[str] | None,
+    Option(
+        "--target",
+        metavar="NAME",
+        help="Check this target of the settings alone; repeatable.",
+        rich_help_panel=WHAT,
+    ),
+]
 ExitZero = Annotated[
     bool | None, Option("--exit-zero", help="Exit with 0 instead of 1, whatever was found.", rich_help_panel=WHAT)
 ]

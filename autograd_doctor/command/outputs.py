@@ -12,6 +12,7 @@ from typing import NamedTuple, TextIO
 from autograd_doctor.command import writing
 from autograd_doctor.mistakes import Mistake, nearest
 from autograd_doctor.report import Report
+from autograd_doctor.reports import Reports, closing
 
 PERSON = "full"
 _DRAWN = ("full", "concise")
@@ -77,7 +78,7 @@ def owns_stdout(outputs: Sequence[Output]) -> bool:
 
 
 def write(
-    report: Report, outputs: Sequence[Output], color: str, earlier: tuple[str, Report] | None = None
+    report: Report | Reports, outputs: Sequence[Output], color: str, earlier: tuple[str, Report | Reports] | None = None
 ) -> list[Mistake]:
     """Render the report to every output, files first; returns what could not be written after all.
 
@@ -95,26 +96,45 @@ def write(
     return failed
 
 
-def _tell_verdict(report: Report, written: Sequence[Path]) -> None:
+def _tell_verdict(report: Report | Reports, written: Sequence[Path]) -> None:
     from autograd_doctor.renderers.printable import one_line
     from autograd_doctor.renderers.wording import summary
 
     wrote = f"; wrote {', '.join(map(str, written))}" if written else ""
-    print(f"{one_line(summary(report))}{wrote}", file=sys.stderr)
+    said = closing(report) if isinstance(report, Reports) else summary(report)
+    print(f"{one_line(said)}{wrote}", file=sys.stderr)
 
 
-def _write(report: Report, output: Output, color: str, earlier: tuple[str, Report] | None) -> None:
-    from autograd_doctor.renderers import Earlier, render, shows_unicode
-
-    compared = Earlier(*earlier) if earlier else None
+def _write(report: Report | Reports, output: Output, color: str, earlier: tuple[str, Report | Reports] | None) -> None:
+    from autograd_doctor.renderers import shows_unicode
 
     if output.file is None:
         colors, unicode = colored(color, sys.stdout, os.environ), shows_unicode(sys.stdout.encoding)
-        text = render(output.format, report, width=width(), color=colors, unicode=unicode, earlier=compared)
+        text = _rendered(report, output.format, earlier, width=width(), color=colors, unicode=unicode)
         say(text, encoded=output.format in _DRAWN)
     else:
-        text = render(output.format, report, width=_WIDTH, color=color == "always", earlier=compared)
+        text = _rendered(report, output.format, earlier, width=_WIDTH, color=color == "always", unicode=True)
         writing.write(output.file, text.encode())
+
+
+def _rendered(
+    report: Report | Reports,
+    output_format: str,
+    earlier: tuple[str, Report | Reports] | None,
+    *,
+    width: int,
+    color: bool,
+    unicode: bool,
+) -> str:
+    """In one format. Of several reports, each is compared with the earlier one on the target of its name."""
+    from autograd_doctor.renderers import Earlier, render, render_several
+
+    file, before = earlier or ("", None)
+    if isinstance(report, Report):
+        compared = Earlier(file, before) if isinstance(before, Report) else None
+        return render(output_format, report, width=width, color=color, unicode=unicode, earlier=compared)
+    by_name = {each.name: Earlier(file, each.report) for each in before.reports} if isinstance(before, Reports) else {}
+    return render_several(output_format, report, width=width, color=color, unicode=unicode, earlier=by_name)
 
 
 def say(text: str, *, encoded: bool = True) -> None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from autograd_doctor import config
 from autograd_doctor.command import workflow
-from autograd_doctor.config import Invocation, Loaded
+from autograd_doctor.config import Invocation, Loaded, Section
 from autograd_doctor.mistakes import Mistake
 from autograd_doctor.ranks import this_rank
 
@@ -19,7 +19,9 @@ from autograd_doctor.ranks import this_rank
 class Request(NamedTuple):
     """What is asked for: a target, settings that `options` override, and what is about this call alone.
 
-    caller: the function that asks instead of the command line; it gets a report, and nothing is printed.
+    caller: the function that asks instead of the command line; it gets a report, and nothing is printed. section: the
+    entry of the settings that names the target, if it was not typed. label: what the target is called there, if the
+    person has named it. is_one_of_several: others write the report.
     """
 
     name: str
@@ -29,6 +31,9 @@ class Request(NamedTuple):
     asked: Invocation = Invocation()
     sets: Sequence[str] = ()
     caller: str = ""
+    section: Section | None = None
+    label: str = ""
+    is_one_of_several: bool = False
 
     @property
     def config(self) -> Path | None:
@@ -55,6 +60,7 @@ def load_settings(request: Request) -> Loaded:
         file=request.config,
         isolated=request.asked.isolated,
         caller=request.caller,
+        section=request.section,
     )
 
 

@@ -12,6 +12,7 @@ from autograd_doctor.command.request import Request, load_settings
 from autograd_doctor.command.verdict import exit_code
 from autograd_doctor.mistakes import Mistake, nearest_file
 from autograd_doctor.report import WITHOUT_CHECKSUM, Report, ReportError, from_json
+from autograd_doctor.reports import Reports, is_reports, reports_from_json
 
 _JUDGES = ("select", "extend_select", "ignore", "fail_on", "min_steps", "baseline", "strict_baseline")
 _ACCEPTS = ("no_ignores", "write_baseline", "prune_baseline")
@@ -47,8 +48,10 @@ def _is_json(path: Path, data: bytes) -> bool:
     return not data.startswith(b"autograd_doctor") and (path.suffix == ".json" or data.lstrip()[:1] == b"{")
 
 
-def _report(path: Path, data: bytes) -> Report:
+def _report(path: Path, data: bytes) -> Report | Reports:
     try:
+        if is_reports(data):
+            return reports_from_json(data)
         report = from_json(data)
     except ReportError as error:
         raise Mistake(f"{path}: {error}") from None
@@ -59,7 +62,7 @@ def _report(path: Path, data: bytes) -> Report:
     return report
 
 
-def _render(request: Request, saved: Report, earlier: tuple[str, Report] | None) -> int:
+def _render(request: Request, saved: Report | Reports, earlier: tuple[str, Report | Reports] | None) -> int:
     given = [name for name in _JUDGES if request.options.get(name) is not None]
     for name in (*given, *(name for name in _ACCEPTS if getattr(request.asked, name))):
         instead = "a saved report is not judged again; a trace is (`doctor check --save-trace FILE`)"
@@ -69,7 +72,12 @@ def _render(request: Request, saved: Report, earlier: tuple[str, Report] | None)
     outputs.check_apart(asked, request.name, earlier and earlier[0])
     if earlier:
         _check_compares(asked)
+        if isinstance(saved, Reports) != isinstance(earlier[1], Reports):
+            several, one = (request.name, earlier[0]) if isinstance(saved, Reports) else (earlier[0], request.name)
+            raise Mistake(f"--against: {several} holds reports on several targets, and {one} a report on one")
     writing.tell(outputs.write(saved, asked, loaded.settings.color, earlier))
+    if isinstance(saved, Reports):
+        return saved.exit_code(request.asked.exit_zero)
     return exit_code(saved, request.asked.exit_zero)
 
 

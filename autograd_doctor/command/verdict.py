@@ -32,10 +32,13 @@ def exit_code(judged: Report, exit_zero: bool) -> int:
     return 0 if exit_zero and judged.exit_code == ExitCode.FINDINGS else judged.exit_code
 
 
-def write_report(
+def concluded(
     trace: Trace, what: Target, outcome: Outcome, job: Job, asked: Invocation, failed: list[Mistake]
 ) -> Report:
-    """The report, written. What cannot be written is added to `failed`, and what it would have changed is as before."""
+    """The report, with comments and baseline as they were asked for.
+
+    What cannot be written is added to `failed`, and what it would have changed is as before.
+    """
     from autograd_doctor.judging.several_ranks import together
 
     others = _others(job.ranks)
@@ -52,7 +55,6 @@ def write_report(
         if shelf is not None:
             accepted = job.accepted._replace(baseline=shelf.before())
             judged = together(report_on(trace, what, outcome, job._replace(accepted=accepted)), others)
-    failed += outputs.write(judged, job.outputs, job.settings.color)
     return judged
 
 

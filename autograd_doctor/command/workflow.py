@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from autograd_doctor.report import Report
+from autograd_doctor.reports import Reports
 from autograd_doctor.wording import plural
 
 _SUMMARY = "GITHUB_STEP_SUMMARY"
@@ -17,16 +18,17 @@ _ROOM = 1024 * 1024
 """GitHub drops the summary of a step that is longer."""
 
 
-def summarize(report: Report, environment: Mapping[str, str]) -> None:
+def summarize(report: Report | Reports, environment: Mapping[str, str]) -> None:
     """Append the report in Markdown to the summary of the job, if there is one; an empty variable switches it off."""
     if not (name := environment.get(_SUMMARY)):
         return
-    from autograd_doctor.renderers.markdown import within
+    from autograd_doctor.renderers.markdown import several_within, within
 
     file = Path(name)
     try:
         before = file.stat().st_size if file.exists() else 0
-        fitting = within(report, _ROOM - before - 1)
+        room = _ROOM - before - 1
+        fitting = several_within(report, room) if isinstance(report, Reports) else within(report, room)
         if before + len(fitting.text.encode()) >= _ROOM:
             _note("it is full, and the report is not in it")
             return

@@ -1,8 +1,8 @@
 """The renderers: one file per format, found by its name and loaded when it is asked for.
 
-A renderer defines `NAME` and `render(report, options) -> str`; it writes nothing and decides nothing. Its file is
-called like the format, with underscores, and may end in one (`json_.py`). Files without a `NAME` are shared pieces.
-Its `SIGN` is how the text of the format begins, whatever was found: by it a file is known that may be replaced.
+A renderer defines `NAME`, `render(report, options) -> str`, and for the reports on several targets
+`compose(reports, parts, options) -> str`; it writes nothing and decides nothing. Its file is called like the format,
+with underscores, and may end in one (`json_.py`). Files without a `NAME` are shared pieces. Its `SIGN` is how the text of the format begins, whatever was found: by it a file is known that may be replaced.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from types import ModuleType
 from typing import NamedTuple
 
 from autograd_doctor.report import Report
+from autograd_doctor.reports import Reports
 
 COMPARING = ("full", "html", "markdown")
 """Formats for people, which can tell what has become of an earlier report."""
@@ -31,6 +33,15 @@ class Options:
     color: bool = False
     unicode: bool = True
     earlier: Earlier | None = None
+
+
+class Part(NamedTuple):
+    """One of several reports: what its target is called, how many come before it, and the options for it alone."""
+
+    number: int
+    name: str
+    report: Report
+    options: Options
 
 
 class Earlier(NamedTuple):
@@ -91,6 +102,28 @@ def render(
     if renderer is None:
         raise KeyError(format_name)
     text: str = renderer.render(report, Options(max(width, MIN_WIDTH), color, unicode, earlier))
+    return text
+
+
+def render_several(
+    format_name: str,
+    reports: Reports,
+    *,
+    width: int = 80,
+    color: bool = False,
+    unicode: bool = True,
+    earlier: Mapping[str, Earlier] | None = None,
+) -> str:
+    """The reports on several targets as one document; `earlier` by the name of the target, else as `render`."""
+    renderer = _renderer(format_name)
+    if renderer is None:
+        raise KeyError(format_name)
+    options = Options(max(width, MIN_WIDTH), color, unicode)
+    parts = [
+        Part(number, each.name, each.report, replace(options, earlier=(earlier or {}).get(each.name)))
+        for number, each in enumerate(reports.reports, start=1)
+    ]
+    text: str = renderer.compose(reports, parts, options)
     return text
 
 

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from autograd_doctor.renderers import Options
+from autograd_doctor.renderers import Options, Part
 from autograd_doctor.renderers.canvas import FAINT, GOOD, SEVERITY_STYLES, Canvas
 from autograd_doctor.renderers.one_finding import finding_lines
 from autograd_doctor.renderers.printable import one_line, printable
 from autograd_doctor.renderers.remarks import command, is_function, remarks
 from autograd_doctor.renderers.since import since
-from autograd_doctor.renderers.wording import SUMMARY, listed, machine, stopped, summary
+from autograd_doctor.renderers.wording import HEADED, SUMMARY, heading, listed, machine, stopped, summary
 from autograd_doctor.report import Assumed, OptimizerFacts, Report
+from autograd_doctor.reports import Reports, closing
 from autograd_doctor.wording import plural
 
 NAME = "full"
 SIGN = re.compile(
-    rf"(doctor (check|gradcheck)|watched)\b[^\n]*(\n[^\n]+)*?\n  (torch |\d+ steps?\b)|  assumed  |(\S )?({SUMMARY})"
+    r"(doctor (check|gradcheck)|watched)\b[^\n]*(\n[^\n]+)*?\n  (torch |\d+ steps?\b)|  assumed  "
+    rf"|(\S )?({SUMMARY})|{HEADED}"
 )
 
 
@@ -28,6 +30,16 @@ def render(report: Report, options: Options) -> str:
     """A healthy run takes a few lines; anything else begins with a header and has a block for each finding."""
     canvas = Canvas(options)
     return canvas.text(_lines(canvas, report))
+
+
+def compose(reports: Reports, parts: Sequence[Part], options: Options) -> str:
+    """Each report below a heading, and a line that counts them."""
+    canvas = Canvas(options)
+    said = []
+    for part in parts:
+        title = canvas.prose(one_line(heading(reports, part.number, part.name)), "bold")
+        said += [canvas.text([*canvas.indented(title), Text("")]), render(part.report, part.options), "\n"]
+    return "".join(said) + canvas.text(canvas.indented(canvas.prose(one_line(closing(reports)), "bold")))
 
 
 def _lines(canvas: Canvas, report: Report) -> Iterator[Text]:

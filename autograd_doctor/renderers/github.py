@@ -9,14 +9,15 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from autograd_doctor.findings import SEVERITIES, Severity
-from autograd_doctor.renderers import Options
+from autograd_doctor.renderers import Options, Part
 from autograd_doctor.renderers.printable import one_line, printable
 from autograd_doctor.renderers.spots import file_of, is_line_of_file, spot
 from autograd_doctor.renderers.wording import failed_by_itself, summary
 from autograd_doctor.report import Report, ReportedFinding
+from autograd_doctor.reports import Reports, closing
 
 NAME = "github"
 SIGN = re.compile(r"::(error|warning|notice) title=autograd_doctor \(|autograd_doctor: ")
@@ -27,11 +28,20 @@ _TAKEN = 10
 
 def render(report: Report, options: Options) -> str:
     """The most severe findings first; a check that judged nothing is an annotation too."""
-    return "".join(f"{line}\n" for line in _lines(report))
+    return "".join(f"{line}\n" for line in _lines(report, Counter()))
 
 
-def _lines(report: Report) -> Iterator[str]:
+def compose(reports: Reports, parts: Sequence[Part], options: Options) -> str:
+    """As by themselves, but that GitHub takes no more from a step because there are several targets."""
     taken = Counter[str]()
+    lines = [_command("error", {"title": "autograd_doctor (mistake)"}, closing(reports))] * bool(reports.not_checked)
+    taken["error"] += len(lines)
+    for part in parts:
+        lines += _lines(part.report, taken)
+    return "".join(f"{line}\n" for line in [*lines, _plain(closing(reports))])
+
+
+def _lines(report: Report, taken: Counter[str]) -> Iterator[str]:
     if failed_by_itself(report):
         taken["error"] += 1
         yield _command("error", {"title": f"autograd_doctor ({report.verdict})"}, summary(report))

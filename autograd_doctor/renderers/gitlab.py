@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 from autograd_doctor.findings import Severity
-from autograd_doctor.renderers import Options
+from autograd_doctor.renderers import Options, Part
 from autograd_doctor.renderers.printable import one_line
 from autograd_doctor.renderers.spots import file_of, is_line_of_file, spot
 from autograd_doctor.report import Report, ReportedFinding
+from autograd_doctor.reports import Reports
 
 NAME = "gitlab"
 SIGN = re.compile(r'\[\s*(\]\s*\Z|\{\s*"description": "(\w+): (?:[^"\\]|\\.)*",\s*"check_name": "\2",)')
@@ -23,10 +24,22 @@ _SEVERITIES: dict[Severity, str] = {"error": "major", "warning": "minor", "info"
 
 def render(report: Report, options: Options) -> str:
     """Indented JSON. GitLab compares fingerprints with those of the target branch, and shows equal ones once."""
-    issues = [
+    return _text(_issues(report))
+
+
+def compose(reports: Reports, parts: Sequence[Part], options: Options) -> str:
+    """The issues of all. One of source that several targets run has the same fingerprint in each, and is shown once."""
+    return _text([issue for part in parts for issue in _issues(part.report)])
+
+
+def _issues(report: Report) -> list[dict[str, Any]]:
+    return [
         _issue(report, finding, fingerprint)
         for finding, fingerprint in zip(report.findings, _fingerprints(report), strict=True)
     ]
+
+
+def _text(issues: list[dict[str, Any]]) -> str:
     return msgspec.json.format(msgspec.json.encode(issues), indent=2).decode() + "\n"
 
 

@@ -7,33 +7,61 @@ is an error of the case `run`, so that nothing is green that was not judged.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from autograd_doctor.renderers import Options
+from autograd_doctor.renderers import Options, Part
 from autograd_doctor.renderers.printable import one_line, printable
 from autograd_doctor.renderers.spots import spot
 from autograd_doctor.renderers.wording import failed_by_itself, summary
 from autograd_doctor.report import Report, ReportedFinding
+from autograd_doctor.reports import Reports, closing
 from autograd_doctor.rules import all_rules
 from autograd_doctor.wording import plural
 
 NAME = "junit"
-SIGN = re.compile(r'<\?xml [^>]*>\s*<testsuites [^>]*>\s*<testsuite name="autograd_doctor"')
+SIGN = re.compile(r'<\?xml [^>]*>\s*<testsuites [^>]*>\s*<testsuite name="autograd_doctor(: [^"]*)?"')
 
+_COUNTED: Mapping[str, type[int] | type[float]] = {"tests": int, "failures": int, "errors": int, "time": float}
 _RULE_CRASHED = "AD000"
 
 
 def render(report: Report, options: Options) -> str:
     """Indented XML in the dialect that Jenkins, GitLab and pytest's own reports share."""
     root = Element("testsuites")
-    suite = SubElement(root, "testsuite", name="autograd_doctor")
+    suite = _add_suite(root, "autograd_doctor", report)
+    root.attrib.update({name: value for name, value in suite.attrib.items() if name in _COUNTED})
+    return _text_of(root)
+
+
+def compose(reports: Reports, parts: Sequence[Part], options: Options) -> str:
+    """A suite for each target, whose cases are of a class with its name; one that was not checked is an error."""
+    root = Element("testsuites")
+    suites = [_add_suite(root, f"autograd_doctor: {one_line(part.name)}", part.report, part.name) for part in parts]
+    for name in reports.not_checked:
+        suites.append(SubElement(root, "testsuite", name=f"autograd_doctor: {one_line(name)}"))
+        case = SubElement(suites[-1], "testcase", classname=one_line(name), name="run")
+        _add(case, "error", "not-checked", closing(reports), [])
+        _count(suites[-1], 0.0)
+    for count, kind in _COUNTED.items():
+        root.set(count, f"{sum(kind(suite.attrib[count]) for suite in suites):{'.3f' if kind is float else ''}}")
+    return _text_of(root)
+
+
+def _add_suite(root: Element, name: str, report: Report, called: str = "") -> Element:
+    suite = SubElement(root, "testsuite", name=name)
     _add_properties(suite, report)
     _add_run(suite, report)
     for code in _codes(report):
         _add_rule(suite, report, code)
-    _count(root, suite, report.run.seconds)
+    for case in suite.findall("testcase") if called else ():
+        case.set("classname", one_line(called))
+    _count(suite, report.run.seconds)
+    return suite
+
+
+def _text_of(root: Element) -> str:
     ElementTree.indent(root)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
 
@@ -98,7 +126,7 @@ def _suppression(report: Report, finding: ReportedFinding) -> str:
     return f"suppressed{f' ({reason})' if reason else ''}: {spot(report, finding)}: {finding.message}"
 
 
-def _count(root: Element, suite: Element, seconds: float) -> None:
+def _count(suite: Element, seconds: float) -> None:
     cases = suite.findall("testcase")
     counted = {
         "tests": str(len(cases)),
@@ -106,7 +134,6 @@ def _count(root: Element, suite: Element, seconds: float) -> None:
         "errors": str(sum(case.find("error") is not None for case in cases)),
         "time": f"{max(0.0, seconds):.3f}",
     }
-    root.attrib.update(counted)
     suite.attrib.update(counted, skipped=str(sum(case.find("skipped") is not None for case in cases)))
 
 

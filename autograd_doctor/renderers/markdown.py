@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from math import inf
 from typing import NamedTuple
 
-from autograd_doctor.renderers import Earlier, Options
+from autograd_doctor.renderers import Earlier, Options, Part
 from autograd_doctor.renderers.canvas import Canvas
 from autograd_doctor.renderers.markdown_text import code, fenced, prose
 from autograd_doctor.renderers.one_finding import places_of
 from autograd_doctor.renderers.remarks import command, doubts, remarks, subject_of
 from autograd_doctor.renderers.since import since
 from autograd_doctor.renderers.spots import spot
-from autograd_doctor.renderers.wording import machine, measured, summary, was_judged
+from autograd_doctor.renderers.wording import heading, machine, measured, summary, was_judged
 from autograd_doctor.report import Assumed, Report, ReportedFinding, Run
+from autograd_doctor.reports import Reports, closing
 from autograd_doctor.wording import plural
 
 NAME = "markdown"
-SIGN = re.compile(r"## autograd_doctor: ")
+SIGN = re.compile(r"##? autograd_doctor: ")
 
 _WIDTH = 100
 _ROWS = 100
@@ -47,6 +48,31 @@ def within(report: Report, limit: int | None, earlier: Earlier | None = None) ->
     kept = sum(size <= room for size in accumulate(map(_size, details)))
     left_out = len(details) - kept
     return Markdown("".join([head, *details[:kept], _cut(left_out), foot]), left_out)
+
+
+def compose(reports: Reports, parts: Sequence[Part], options: Options) -> str:
+    """All reports whole, below a line that counts them."""
+    return several_within(reports, None, {part.name: part.options.earlier for part in parts}).text
+
+
+def several_within(
+    reports: Reports, limit: int | None, earlier: Mapping[str, Earlier | None] | None = None
+) -> Markdown:
+    """As much of several reports as fits into so many bytes: details of the last targets are left out first."""
+    title = f"# autograd_doctor: {plural(reports.total, 'target')}\n\n**{prose(closing(reports))}**\n\n"
+    heads = [
+        f"**{prose(heading(reports, number, each.name))}**\n\n" for number, each in enumerate(reports.reports, start=1)
+    ]
+    bare = [within(each.report, 0) for each in reports.reports]
+    room = inf if limit is None else limit - sum(map(_size, [title, *heads, *(each.text for each in bare)]))
+    told, left_out = [title], 0
+    for head, named, least in zip(heads, reports.reports, bare, strict=True):
+        before = (earlier or {}).get(named.name)
+        part = within(named.report, None if limit is None else int(max(room, 0)) + _size(least.text), before)
+        room -= _size(part.text) - _size(least.text)
+        told += [head, part.text, "\n"]
+        left_out += part.left_out
+    return Markdown("".join(told), left_out)
 
 
 def _size(text: str) -> int:

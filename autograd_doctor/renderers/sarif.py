@@ -7,7 +7,7 @@ region, and say cell and line in their message.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import starmap
 from pathlib import PurePosixPath
 from typing import Any
@@ -16,13 +16,14 @@ from urllib.parse import quote
 import msgspec
 
 from autograd_doctor.findings import Confidence, Edit
-from autograd_doctor.renderers import Options
+from autograd_doctor.renderers import Options, Part
 from autograd_doctor.renderers.printable import one_line
 from autograd_doctor.renderers.sarif_rules import LEVELS, Catalogue
 from autograd_doctor.renderers.sarif_text import plain
 from autograd_doctor.renderers.spots import home, is_line_of_file, spot_of
 from autograd_doctor.renderers.wording import was_judged
 from autograd_doctor.report import Place, RelatedPlace, Report, ReportedFinding
+from autograd_doctor.reports import Reports
 
 NAME = "sarif"
 SIGN = re.compile(
@@ -40,11 +41,20 @@ _CRASHED = ("raised", "killed", "hung", "timeout")
 
 def render(report: Report, options: Options) -> str:
     """Indented JSON with one run."""
-    log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [_run(report)]}
+    return _log([_run(report, report.target.name)])
+
+
+def compose(reports: Reports, parts: Sequence[Part], options: Options) -> str:
+    """A run for each target, by whose name it is told from the others. What was not checked has none."""
+    return _log([_run(part.report, part.name) for part in parts])
+
+
+def _log(runs: list[dict[str, Any]]) -> str:
+    log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": runs}
     return msgspec.json.format(msgspec.json.encode(log), indent=2).decode() + "\n"
 
 
-def _run(report: Report) -> dict[str, Any]:
+def _run(report: Report, name: str) -> dict[str, Any]:
     rules = Catalogue(report)
     failed = [_result(report, finding, rules) for finding in (*report.findings, *report.suppressed)]
     skipped = [_skipped(report, code, why, rules) for code, why in report.checks.skipped.items()]
@@ -58,7 +68,7 @@ def _run(report: Report) -> dict[str, Any]:
             }
         },
         "invocations": [_invocation(report)],
-        "automationDetails": {"id": f"autograd-doctor/{quote(report.target.name, safe='')}/"},
+        "automationDetails": {"id": f"autograd-doctor/{quote(name, safe='')}/"},
         **_bases(report),
         "columnKind": "unicodeCodePoints",
         "results": failed + skipped,

@@ -9,6 +9,7 @@ from msgspec import UNSET
 from autograd_doctor.findings import SEVERITIES, Number
 from autograd_doctor.notebook import cell_file, spoken
 from autograd_doctor.report import Place, Report, Run, StoppedBy, Verdict
+from autograd_doctor.reports import Reports
 from autograd_doctor.wording import in_bytes, plural
 
 _STOPPED: dict[StoppedBy, str] = {
@@ -41,6 +42,15 @@ SUMMARY = (
     r"|[^\n]{0,300}?(?<!\S)(passed|was\s+not\s+judged):\s(?s:.{0,600}?),\s+[\d.]+\s+(s|min)\b"
 )
 """How a summary begins, in whatever lines it is broken; "found nothing" is of older reports."""
+
+
+HEADED = r"target \d+ of \d+: [^\n]*\n|\d+ targets: \d+ "
+"""How the text on several targets begins."""
+
+
+def heading(reports: Reports, number: int, name: str) -> str:
+    """What stands above the report on one of several targets."""
+    return f"target {number} of {reports.total}: {name}"
 
 
 def summary(report: Report) -> str:

@@ -79,14 +79,15 @@ def closing(reports: Reports) -> str:
     """ "3 targets: 2 healthy, 1 with 2 errors"."""
     parts: dict[str, int] = {}
     for named in reports.reports:
-        said = _outcome(named.report)
+        said = outcome(named.report)
         parts[said] = parts.get(said, 0) + 1
     told = [f"{count} {said}" for said, count in parts.items()]
     told += [f"{len(reports.not_checked)} not checked ({', '.join(reports.not_checked)})"] * bool(reports.not_checked)
     return f"{plural(reports.total, 'target')}: {', '.join(told)}"
 
 
-def _outcome(report: Report) -> str:
+def outcome(report: Report) -> str:
+    """ "healthy", "with 2 errors", "not judged"."""
     counts = report.statistics.by_severity
     found = [plural(n, each) if each != "info" else f"{n} info" for each in SEVERITIES if (n := counts.get(each))]
     if report.verdict not in ("passed", "faults"):

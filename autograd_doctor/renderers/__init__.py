@@ -2,7 +2,8 @@
 
 A renderer defines `NAME`, `render(report, options) -> str`, and for the reports on several targets
 `compose(reports, parts, options) -> str`; it writes nothing and decides nothing. Its file is called like the format,
-with underscores, and may end in one (`json_.py`). Files without a `NAME` are shared pieces. Its `SIGN` is how the text of the format begins, whatever was found: by it a file is known that may be replaced.
+with underscores, and may end in one (`json_.py`). Files without a `NAME` are shared pieces. Its `SIGN` is how the text
+of the format begins, whatever was found: by it a file is known that may be replaced.
 """
 
 from __future__ import annotations

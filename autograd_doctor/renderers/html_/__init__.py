@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from autograd_doctor.renderers import Options
+from autograd_doctor.renderers import Options, Part
 from autograd_doctor.report import Report
+from autograd_doctor.reports import Reports
 
 NAME = "html"
 SIGN = re.compile(r'(?s)<!doctype html>.{0,8000}?<meta name="generator" content="autograd_doctor ')
@@ -17,3 +19,10 @@ def render(report: Report, options: Options) -> str:
     from autograd_doctor.renderers.html_.page import page
 
     return page(report, options.earlier)
+
+
+def compose(reports: Reports, parts: Sequence[Part], options: Options) -> str:
+    """One page with a list of the targets."""
+    from autograd_doctor.renderers.html_.page import pages
+
+    return pages(reports, parts)

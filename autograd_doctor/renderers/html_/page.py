@@ -15,15 +15,16 @@ import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from autograd_doctor.renderers import Earlier, remarks
+from autograd_doctor.renderers import Earlier, Part, remarks
 from autograd_doctor.renderers.frames import frames
 from autograd_doctor.renderers.full import seen
 from autograd_doctor.renderers.html_.code import code_lines, unplaced
 from autograd_doctor.renderers.one_finding import marks, where
 from autograd_doctor.renderers.printable import printable
 from autograd_doctor.renderers.since import became
-from autograd_doctor.renderers.wording import line_of, machine, measured, stopped, summary
+from autograd_doctor.renderers.wording import heading, line_of, machine, measured, stopped, summary
 from autograd_doctor.report import Report, ReportedFinding, Run
+from autograd_doctor.reports import Reports, closing, outcome
 from autograd_doctor.rules import Rule, all_rules
 from autograd_doctor.run_course import Course, Measured, Series
 from autograd_doctor.wording import first_line, in_bytes, plural
@@ -33,6 +34,7 @@ _FEW = 2
 _ASSETS = Path(__file__).with_name("assets")
 _ELSEWHERE = ("not checked", "not reached", "suppressed")
 """Remarks that a section of their own tells in full."""
+_ICONS = {"good": "✓", "error": "✕", "warning": "!", "info": "i", "unjudged": "?"}
 _MOST_UNREACHED = 30
 _COLOURED = 8
 """As many lines as a plot holds have a colour in the style."""
@@ -47,17 +49,61 @@ _QUANTITIES = {
 
 def page(report: Report, earlier: Earlier | None = None) -> str:
     """One file of HTML that loads nothing: styles, scripts and data lie in it, and nothing else may run."""
+    course = report.course
+    return _page(
+        title=report.target.name,
+        tool=report.tool,
+        plots=_plots(course, earlier),
+        course=course,
+        body=_body(report, earlier),
+        several=[],
+    )
+
+
+def pages(reports: Reports, parts: Sequence[Part]) -> str:
+    """The same for several targets: a list of them, and below it all that is told of each."""
+    several = [
+        {
+            "at": f"t{part.number}-",
+            "name": part.name,
+            "heading": heading(reports, part.number, part.name),
+            "tone": _tone(part.report),
+            "badge": outcome(part.report),
+            "summary": summary(part.report),
+            "body": _body(part.report, part.options.earlier, f"t{part.number}-"),
+        }
+        for part in parts
+    ]
+    tones = [_tone(part.report) for part in parts] + ["unjudged"] * bool(reports.not_checked)
+    return _page(
+        title=plural(reports.total, "target"),
+        tool=parts[0].report.tool,
+        tone=next(tone for tone in ("error", "unjudged", "warning", "info", "good") if tone in tones),
+        closing=closing(reports),
+        several=several,
+    )
+
+
+def _page(**told: Any) -> str:
     style = Markup(_asset("uplot/uPlot.min.css") + _asset("report.css"))
     scripts = [Markup(_asset(name)) for name in ("uplot/uPlot.iife.min.js", "axis.js", "report.js")]
-    text: str = (
-        _environment()
-        .get_template("report.html")
-        .render(
+    template = _environment().get_template("report.html")
+    text: str = template.render(style=style, scripts=scripts, policy=_policy(style, scripts), icons=_ICONS, **told)
+    return text
+
+
+def _body(report: Report, earlier: Earlier | None, at: str = "") -> Markup:
+    """All that is told of one report; `at` begins its ids, so that several stand on one page."""
+    template = _environment().get_template("one.html")
+    return Markup(
+        template.render(
+            at=at,
             report=report,
             course=report.course,
             networks=_networks(report.course),
             rules=_rules(),
             tone=_tone(report),
+            icons=_ICONS,
             summary=summary(report),
             command=f"{remarks.command(report)} {shlex.join(report.target.argv)}",
             facts=[*machine(report), *seen(report)],
@@ -73,12 +119,8 @@ def page(report: Report, earlier: Earlier | None = None) -> str:
             plots=_plots(report.course, earlier),
             by_line=_by_line(report.findings),
             data=_data(report, earlier),
-            style=style,
-            scripts=scripts,
-            policy=_policy(style, scripts),
         )
     )
-    return text
 
 
 def prose(text: str) -> Markup:

@@ -277,14 +277,15 @@ def explain(
 
 @app.command(cls=PlainCommand)
 def init(
-    script: Annotated[
-        str, Argument(metavar="SCRIPT", help="The program that CI checks; by default the only one there is.")
-    ] = "",
+    script: Annotated[str, Argument(metavar="SCRIPT", help="The program to check; by default all there are.")] = "",
     ci: Annotated[
         str, Option(metavar="SERVICE", help="github, gitlab or none.", autocompletion=completion.services)
     ] = "github",
 ) -> None:
-    """Write a settings file with every key explained, and a workflow for CI. Nothing is ever written over."""
+    """Write a settings file with the programs to check, every key explained, and a workflow for CI.
+
+    Nothing is ever written over.
+    """
     from autograd_doctor.command import starting
     from autograd_doctor.command.outputs import say
 

@@ -20,6 +20,7 @@ from autograd_doctor import config_file
 from autograd_doctor.command import starting
 from autograd_doctor.mistakes import Mistake
 from autograd_doctor.renderers import formats, render
+from autograd_doctor.settings import targets
 
 SICK = """import sys, torch
 from torch import nn
@@ -51,12 +52,13 @@ def test_init_writes_the_default_settings_and_a_workflow() -> None:
     Path("train.py").write_text(SICK)
     said = starting.start(Path(), "", "github")
     assert said.startswith(
-        "wrote autograd_doctor.yaml\nwrote .github/workflows/doctor.yml\nnext\n  doctor check train.py"
+        "wrote autograd_doctor.yaml\nwrote .github/workflows/doctor.yml\nnext\n  say under `targets`"
     )
-    assert Path("autograd_doctor.yaml").read_text() == (ROOT / "configs" / "default.yaml").read_text()
-    assert config_file.read(Path("autograd_doctor.yaml")) == {}
-    workflow = yaml.safe_load(Path(".github/workflows/doctor.yml").read_text())
-    assert workflow["env"]["SCRIPT"] == "train.py"
+    default = (ROOT / "configs" / "default.yaml").read_text()
+    target = 'targets:\n  - {script: "train.py", arguments: []}\n'
+    assert Path("autograd_doctor.yaml").read_text() == default.replace("#targets: []\n", target)
+    assert config_file.read(Path("autograd_doctor.yaml")) == {"targets": [{"script": "train.py", "arguments": []}]}
+    assert starting.settings([]) == default
 
 
 @pytest.mark.parametrize(
@@ -95,10 +97,9 @@ def test_programs_are_what_imports_torch_and_does_something(files: dict[str, str
     for name, text in files.items():
         Path(name).write_text(text)
     assert list(starting.candidates(Path())) == found
-    said = starting.start(Path(), "", "github")
-    script = yaml.safe_load(Path(".github/workflows/doctor.yml").read_text())["env"]["SCRIPT"]
-    assert script == (found[0] if len(found) == 1 else "")
-    assert ("which program to check (SCRIPT)" in said) == (len(found) != 1)
+    said = starting.start(Path(), "", "none")
+    assert [each.typed for each in targets.listed(Path("autograd_doctor.yaml").absolute())] == found
+    assert ("what to check" in said) == (not found)
 
 
 def test_mistakes_of_init() -> None:
@@ -127,12 +128,12 @@ def test_no_workflow_where_none_is_wanted() -> None:
 def test_requirements_are_installed_from_the_file_that_is_there(files: dict[str, str], command: str, ci: str) -> None:
     for name, text in files.items():
         Path(name).write_text(text)
-    text = starting.workflow(Path(), ci, 'odd "name".py', "autograd-doctor==1.0")
+    text = starting.workflow(Path(), ci, 'odd "name"==1.0')
     assert "%" not in text
     assert command in text
     document = yaml.safe_load(text)
     values = document["env"] if ci == "github" else document["doctor"]["variables"]
-    assert (values["SCRIPT"], values["DOCTOR"]) == ('odd "name".py', "autograd-doctor==1.0")
+    assert values["DOCTOR"] == 'odd "name"==1.0'
 
 
 @pytest.mark.parametrize(
@@ -160,7 +161,7 @@ def test_ci_installs_what_is_installed_here(
 
 
 def test_the_workflow_is_pinned_and_asks_for_no_more_than_it_needs() -> None:
-    workflow = yaml.safe_load(starting.workflow(Path(), "github", "train.py", "autograd-doctor==1.0"))
+    workflow = yaml.safe_load(starting.workflow(Path(), "github", "autograd-doctor==1.0"))
     job = workflow["jobs"]["doctor"]
     uses = [step["uses"] for step in job["steps"] if "uses" in step]
     assert all(PINNED.fullmatch(action) for action in uses)
@@ -173,30 +174,39 @@ def test_the_workflow_is_pinned_and_asks_for_no_more_than_it_needs() -> None:
     assert [set(document) - {True} for document in [workflow]] == [{"name", "permissions", "env", "jobs"}]
 
 
-@pytest.mark.parametrize(("doctor", "script", "said"), [("", "t.py", "where pip finds it"), ("d", "", "which program")])
-def test_what_is_not_filled_in_stops_the_job(doctor: str, script: str, said: str) -> None:
-    workflow = yaml.safe_load(starting.workflow(Path(), "github", script, doctor))
+def test_what_is_not_filled_in_stops_the_job() -> None:
+    workflow = yaml.safe_load(starting.workflow(Path(), "github", ""))
     steps = [step["run"] for step in workflow["jobs"]["doctor"]["steps"] if "run" in step]
-    (run,) = [step for step in steps if (f"${{{'DOCTOR' if not doctor else 'SCRIPT'}:?") in step]
+    (run,) = [step for step in steps if "${DOCTOR:?" in step]
     done = subprocess.run(["bash", "-c", run], env={**os.environ, **workflow["env"]}, capture_output=True, text=True)
     assert done.returncode != 0
-    assert said in done.stderr
+    assert "where pip finds it" in done.stderr
+    starting.start(Path(), "", "none")
+    done = _bash("doctor check --fail-on error", {})
+    assert done.returncode == 2
+    assert "autograd_doctor.yaml lists no `targets`" in done.stderr
 
 
 def test_the_check_of_the_workflows_is_understood() -> None:
     if not {"sarif", "gitlab"} <= set(formats()):
         pytest.skip("these formats are not there")
     Path("train.py").write_text(SICK)
+    Path("pretrain.py").write_text("import sys\nassert sys.argv[1:] == ['--epochs', '1']\n" + SICK)
+    starting.start(Path(), "", "none")
+    written = Path("autograd_doctor.yaml").read_text()
+    wanted = written.replace('"pretrain.py", arguments: []', '"pretrain.py", arguments: [--epochs, "1"], seconds: 0')
+    Path("autograd_doctor.yaml").write_text(wanted)
     for ci, report in (("github", "doctor.sarif"), ("gitlab", "gl-code-quality-report.json")):
-        document = yaml.safe_load(starting.workflow(Path(), ci, "train.py", "x"))
+        document = yaml.safe_load(starting.workflow(Path(), ci, "x"))
         steps = (
             [step.get("run", "") for step in document["jobs"]["doctor"]["steps"]]
             if ci == "github"
             else document["doctor"]["script"]
         )
         (command,) = [step for step in steps if step.startswith("doctor check")]
-        done = _bash(command, {"SCRIPT": "train.py"})
+        done = _bash(command, {"AUTOGRAD_DOCTOR_SECONDS": "0"})
         assert done.returncode == 1, done.stdout + done.stderr
+        assert "2 targets: 2 with 1 error" in done.stdout
         assert Path(report).is_file()
 
 
@@ -318,7 +328,19 @@ def test_the_hook_runs_in_the_environment_of_the_program() -> None:
     assert (HOOK["language"], HOOK["pass_filenames"], HOOK["require_serial"]) == ("system", False, True)
     assert HOOK["stages"] == ["pre-push", "manual"]
     Path("train.py").write_text(SICK)
-    assert _bash(f"{HOOK['entry']} train.py", {"AUTOGRAD_DOCTOR_SECONDS": "0"}).returncode == 1
+    Path("autograd_doctor.yaml").write_text("targets: [{script: train.py}]")
+    for words in ("train.py", ""):
+        assert _bash(f"{HOOK['entry']} {words}", {"AUTOGRAD_DOCTOR_SECONDS": "0"}).returncode == 1
+
+
+def test_the_action_checks_the_targets_of_the_settings() -> None:
+    Path("train.py").write_text(SICK)
+    Path("autograd_doctor.yaml").write_text("targets: [{script: train.py}, {script: train.py, name: again}]")
+    done = _step(1)
+    assert done.returncode == 1, done.stderr
+    assert "2 targets: 2 with 1 error" in done.stdout
+    found = [row for row in done.stdout.splitlines() if re.match(MATCHER["pattern"][0]["regexp"], row)]
+    assert len(found) == 2
 
 
 @pytest.mark.parametrize(

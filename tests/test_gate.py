@@ -66,12 +66,12 @@ def commands() -> dict[str, Any]:
     return group.commands
 
 
-OF_THE_TARGET = {"target", "arguments", "is_module", "sets", "help"}
+OF_THE_TARGET = {"script", "arguments", "is_module", "sets", "help"}
 
 
 def test_every_option_of_a_check_is_a_setting_or_asked_of_one_call() -> None:
     options = {parameter.name: parameter for parameter in commands()["check"].params}
-    assert set(options) - OF_THE_TARGET == set(known_options()) - {"rules", "model", "gradcheck"}
+    assert set(options) - OF_THE_TARGET == set(known_options()) - {"rules", "model", "gradcheck", "targets"}
     for name in set(options) - OF_THE_TARGET:
         assert f"--{name.replace('_', '-')}" in options[name].opts, name
 
@@ -82,7 +82,7 @@ def test_commands_that_judge_share_those_options(command: str) -> None:
     assert options - {"inputs", "double", "help"} <= set(known_options())
 
 
-@pytest.mark.parametrize("name", sorted(set(known_options()) - {"rules", "model", "gradcheck"}))
+@pytest.mark.parametrize("name", sorted(set(known_options()) - {"rules", "model", "gradcheck", "targets"}))
 def test_every_option_can_be_set_in_the_environment(name: str, doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
     requests: list[Request] = []
     monkeypatch.setattr(checking, "check", lambda request: requests.append(request) or 0)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Literal
@@ -14,11 +13,14 @@ from autograd_doctor import config_file
 from autograd_doctor.mistakes import Mistake, nearest
 from autograd_doctor.settings.model_file import look
 from autograd_doctor.target import nearest_script
+from autograd_doctor.wording import plural
 
 CI = Literal["github", "gitlab", "none"]
 WORKFLOWS: Mapping[str, str] = {"github": ".github/workflows/doctor.yml", "gitlab": ".gitlab/doctor.yml"}
 SETTINGS = config_file.NAMES[0]
 
+_NO_TARGETS = "#targets: []\n"
+"""The line of the settings whose place the targets take."""
 _TEMPLATES = Path(__file__).parent / "templates"
 _DISTRIBUTION = "autograd-doctor"
 _REQUIREMENTS = {
@@ -36,9 +38,9 @@ def start(folder: Path, script: str, ci: str) -> str:
         raise Mistake(f"{script}: no such file{nearest_script(folder / script)}")
     _check_settings(folder)
     programs = [script] if script else list(candidates(folder))
-    files = {SETTINGS: (_TEMPLATES / SETTINGS).read_text(encoding="utf-8")}
+    files = {SETTINGS: settings(programs)}
     if ci in WORKFLOWS:
-        files[WORKFLOWS[ci]] = workflow(folder, ci, programs[0] if len(programs) == 1 else "", requirement())
+        files[WORKFLOWS[ci]] = workflow(folder, ci, requirement())
     for name in files:
         if (folder / name).exists():
             raise Mistake(f"{name}: is there already, and nothing was written")
@@ -58,13 +60,20 @@ def candidates(folder: Path) -> Iterator[str]:
             yield path.name
 
 
-def workflow(folder: Path, ci: str, script: str, doctor: str) -> str:
+def settings(programs: Sequence[str]) -> str:
+    """The settings with every key explained, in which these programs are the targets."""
+    text = (_TEMPLATES / SETTINGS).read_text(encoding="utf-8")
+    rows = [f"  - {{script: {json.dumps(program, ensure_ascii=False)}, arguments: []}}\n" for program in programs]
+    return text.replace(_NO_TARGETS, f"targets:\n{''.join(rows)}") if rows else text
+
+
+def workflow(folder: Path, ci: str, doctor: str) -> str:
     """The workflow of a CI service, as far as it can be filled in."""
     file = next((name for name in _REQUIREMENTS if _installs(folder / name)), "")
     install = _REQUIREMENTS.get(file, 'echo "nothing to install, as far as is known"')
     text = (_TEMPLATES / f"{ci}.yml").read_text(encoding="utf-8")
     values = {
-        "SCRIPT": _quoted(script),
+        "SETTINGS": SETTINGS,
         "DOCTOR": _quoted(doctor),
         "REQUIREMENTS": install,
         "DEPENDENCIES": file or WORKFLOWS[ci],
@@ -129,15 +138,15 @@ def _said(folder: Path, files: list[str], ci: str, programs: list[str]) -> Itera
     for name in files:
         yield f"wrote {name}"
     yield "next"
-    script = shlex.quote(programs[0]) if len(programs) == 1 else "PROGRAM.py"
-    if len(programs) > 1:
-        yield f"  these import torch and run something; choose one: {', '.join(programs)}"
-    yield f"  doctor check {script}"
-    yield f"  doctor check --write-baseline {script}   to accept what is there, and fail on what is new"
+    if programs:
+        found = programs[0] if len(programs) == 1 else f"these {plural(len(programs), 'program')}"
+        yield f"  say under `targets` in {SETTINGS} which arguments are passed to {found}"
+    else:
+        yield f"  say under `targets` in {SETTINGS} what to check"
+    yield "  doctor check"
+    yield "  doctor check --write-baseline   to accept what is there, and fail on what is new"
     if ci not in WORKFLOWS:
         return
-    if len(programs) != 1:
-        yield f"  say in {WORKFLOWS[ci]} which program to check (SCRIPT)"
     if not requirement():
         yield f"  say in {WORKFLOWS[ci]} where pip finds this doctor (DOCTOR): it was installed from a folder"
     if ci == "gitlab":

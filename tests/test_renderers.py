@@ -30,9 +30,11 @@ from autograd_doctor.renderers import catalogue, formats, render, shows_unicode
 from autograd_doctor.renderers.json_ import schema
 from autograd_doctor.renderers.remarks import doubts
 from autograd_doctor.report import Place, Report, ReportedFinding, Run, Verdict
+from autograd_doctor.reports import Reports
 from autograd_doctor.rules import Tunable
 
 SCHEMA = Path(renderers.__file__).parent / "report.schema.json"
+OF_SEVERAL = Path(renderers.__file__).parent / "reports.schema.json"
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -217,8 +219,9 @@ def test_a_finding_without_a_place_says_its_message() -> None:
 
 
 def test_the_schema_is_that_of_the_reports_types() -> None:
-    check_golden(SCHEMA, json.dumps(schema(), indent=2, ensure_ascii=False) + "\n")
-    Draft7Validator.check_schema(schema())
+    for file, made in ((SCHEMA, schema()), (OF_SEVERAL, schema(Reports))):
+        check_golden(file, json.dumps(made, indent=2, ensure_ascii=False) + "\n")
+        Draft7Validator.check_schema(made)
 
 
 def test_the_schema_refuses_what_is_no_report() -> None:

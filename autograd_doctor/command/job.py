@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from autograd_doctor import config_file, target
+from autograd_doctor import target
 from autograd_doctor.accepted import Accepted
 from autograd_doctor.command import baselines, outputs, writing
 from autograd_doctor.command.baselines import Shelf
@@ -133,7 +133,7 @@ def _model_plan(file: ModelFile, request: Request, loaded: Loaded) -> ModelPlan 
     section = loaded.settings.model
     is_asked_for = request.config or (request.section and "model" in request.section.values)
     if section and loaded.file and (is_asked_for or file.is_for_model_mode):
-        return model_section.plan(file, section, config_file.shown(loaded.file))
+        return model_section.plan(file, section, loaded.origins["model"])
     if file.is_for_model_mode and model_section.needs_nothing(file):
         return model_section.plan(file, ModelSection(), "")
     return None

@@ -9,6 +9,7 @@ from functools import cached_property
 from sys import maxsize
 from typing import TypeVar
 
+from autograd_doctor.events.connectivity import ForwardsWithoutBackward, IdleForwardUsed
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.numerics import NonFiniteInput, NonFiniteProduced
 from autograd_doctor.events.run import DetailTurned, LightStepsCounted, ProgramRaised, RunEnded
@@ -213,11 +214,19 @@ class Trace:
         reached: dict[int, set[int]] = {}
         for ran in self.of(BackwardRan):
             reached.setdefault(ran.step, set()).update(ran.reached)
+        idle = {(each.module, each.location) for each in self.of(ForwardsWithoutBackward) if not each.training}
+        idle -= {(each.module, each.location) for each in self.of(IdleForwardUsed) if not each.training}
         return tuple(
             event
             for event in self.of(ForwardRan)
             if not event.grad_enabled
-            or (not event.training and reached.get(event.step, set()).isdisjoint(self.module_parameters(event.module)))
+            or (
+                not event.training
+                and (
+                    (event.module, event.location) in idle
+                    or reached.get(event.step, set()).isdisjoint(self.module_parameters(event.module))
+                )
+            )
         )
 
     @cached_property

@@ -20,7 +20,7 @@ from autograd_doctor.instruments.spine.tape import Tape
 from autograd_doctor.reading.live_values import LiveValue
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.tensor_facts import fingerprints
-from autograd_doctor.reading.weighted_sums import weights_in
+from autograd_doctor.reading.weighted_sums import value_before, weights_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.tape import Op, Value, numbers_in
@@ -91,7 +91,7 @@ class Averages(Instrument):
         self._made.put(tensor, _Assigned(self._course.steps, op.location, taught[0].values, found))
 
     def _written_in_place(self, op: Op, weights: dict[Value, float]) -> None:
-        before = _before(op)
+        before = value_before(op)
         taught = [value for value in weights if value is not before and self._is_taught(value)]
         if len(weights) == 2 and before in weights and len(taught) == 1 and not self._is_taught(before):
             self._sums[before] = op, taught[0].values, (weights[before], weights[taught[0]])
@@ -167,11 +167,3 @@ class Averages(Instrument):
 
 def _tensor_of(value: Value | None) -> torch.Tensor | None:
     return value.tensor if isinstance(value, LiveValue) else None
-
-
-def _before(op: Op) -> Value:
-    """What was there before this step first wrote to it."""
-    value = op.values[0]
-    while value.by is not None and (value.by.in_place or value.by.name in ("data", "detach")) and value.by.values:
-        value = value.by.values[0]
-    return value

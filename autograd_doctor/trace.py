@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from sys import maxsize
 from typing import TypeVar
 
-from autograd_doctor.events.connectivity import ForwardsWithoutBackward, IdleForwardUsed
+from autograd_doctor.events.connectivity import ForwardsWithoutBackward, IdleForwardUsed, IdleOutputSeen
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.numerics import NonFiniteInput, NonFiniteProduced
 from autograd_doctor.events.run import DetailTurned, LightStepsCounted, ProgramRaised, RunEnded
 from autograd_doctor.events.steps import BackwardRan, ForwardRan, NonFiniteGradient, OptimizerStepped, UpdatesDiscarded
 from autograd_doctor.events.subjects import ModuleSeen, OptimizerBuilt, ParametersAdded, ParameterSeen
 from autograd_doctor.events.tapes import TapeSealed, TapeSeenAgain
+from autograd_doctor.findings import Location
 from autograd_doctor.tape import Tape
 from autograd_doctor.taping import unsealed
 
@@ -210,24 +211,46 @@ class Trace:
 
     @cached_property
     def evaluations(self) -> tuple[ForwardRan, ...]:
-        """Forward passes that were no part of training: without gradients, or in eval mode and never gone backward."""
-        reached: dict[int, set[int]] = {}
+        """Forward passes that were no part of training."""
+        return tuple(filter(self.is_evaluation, self.of(ForwardRan)))
+
+    def is_evaluation(self, event: ForwardRan) -> bool:
+        """Whether a pass was no part of training: without gradients, in eval mode and never gone backward, or in train
+        mode for a score alone."""
+        if not event.grad_enabled:
+            return True
+        if event.training:
+            return event.step > 0 and (event.module, event.location) in self.scored_in_train_mode
+        is_idle = (event.module, event.location) in self._idle_in_eval_mode
+        return is_idle or self._reached_in[event.step].isdisjoint(self.module_parameters(event.module))
+
+    @cached_property
+    def scored_in_train_mode(self) -> frozenset[tuple[int, Location | None]]:
+        """Modules, and the lines that call them in train mode with gradients on, for a score alone: what comes out is
+        compared with data, and no backward ever comes through it."""
+        used = {(event.module, event.location) for event in self.of(IdleForwardUsed) if event.training}
+        unused = {
+            (event.module, event.location)
+            for event in self.of(ForwardsWithoutBackward)
+            if event.training and (not event.unsettled or self.ended_by_itself)
+        }
+        seen = (event for event in self.of(IdleOutputSeen) if event.grad_enabled and not event.borrowed)
+        return frozenset(unused.intersection((event.module, event.location) for event in seen if event.compared) - used)
+
+    @cached_property
+    def _idle_in_eval_mode(self) -> frozenset[tuple[int, Location | None]]:
+        """Modules, and the lines that call them in eval mode with gradients on, that no backward came back to."""
+        used = {(event.module, event.location) for event in self.of(IdleForwardUsed) if not event.training}
+        unused = {(event.module, event.location) for event in self.of(ForwardsWithoutBackward) if not event.training}
+        return frozenset(unused - used)
+
+    @cached_property
+    def _reached_in(self) -> defaultdict[int, set[int]]:
+        """Per step, the parameters that its backwards reached."""
+        reached: defaultdict[int, set[int]] = defaultdict(set)
         for ran in self.of(BackwardRan):
-            reached.setdefault(ran.step, set()).update(ran.reached)
-        idle = {(each.module, each.location) for each in self.of(ForwardsWithoutBackward) if not each.training}
-        idle -= {(each.module, each.location) for each in self.of(IdleForwardUsed) if not each.training}
-        return tuple(
-            event
-            for event in self.of(ForwardRan)
-            if not event.grad_enabled
-            or (
-                not event.training
-                and (
-                    (event.module, event.location) in idle
-                    or reached.get(event.step, set()).isdisjoint(self.module_parameters(event.module))
-                )
-            )
-        )
+            reached[ran.step].update(ran.reached)
+        return reached
 
     @cached_property
     def phases(self) -> tuple[str, ...]:
@@ -255,3 +278,8 @@ class Trace:
     @cached_property
     def end(self) -> RunEnded | None:
         return next(iter(reversed(self.of(RunEnded))), None)
+
+    @property
+    def ended_by_itself(self) -> bool:
+        """Whether the program came to its end by itself, though passes over data may have been cut."""
+        return self.end is not None and self.end.reason in ("finished", "exited")

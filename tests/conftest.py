@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -32,6 +33,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--bless"):
         os.environ["BLESS"] = "1"
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are processors: a tenth of the time goes to tests that wait for a limit of time."""
+    return (os.cpu_count() or 1) + 1
+
+
+def pytest_collection_finish() -> None:
+    """As in a check, nobody who asks what refers to a tensor looks at what was there before."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -89,7 +89,7 @@ MAY_IMPORT = {
     "operations": set(),
     "tape": {"findings", "operations"},
     "taping": {"events", "findings", "tape"},
-    "trace": {"events", "tape", "taping"},
+    "trace": {"events", "findings", "tape", "taping"},
     "surrogate_pairs": set(),
     "recording": {"events", "surrogate_pairs", "trace", "wording"},
     # In the child, which is the only side that knows torch.

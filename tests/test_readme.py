@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,9 @@ from autograd_doctor.rules import Rule, all_rules
 from tests.harness import PATIENCE, ROOT, assert_findings, body_of, check_program, marks, summary
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+GUIDE, OUTPUT, IN_PYTHON, WRITE_A_RULE = (
+    (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in ("guide", "output", "python", "write-a-rule")
+)
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 EXAMPLE_SETTINGS = sorted((ROOT / "configs").glob("*.yaml"))
 
@@ -86,7 +90,7 @@ def test_command_ends_as_the_page_implies(command: str) -> None:
 
 
 def _options_in_tables() -> list[str]:
-    return [f"doctor check {option} train.py" for option in re.findall(r"^\| `(--[^`]+)` \|", README, re.MULTILINE)]
+    return [f"doctor check {option} train.py" for option in re.findall(r"^\| `(--[^`]+)` \|", GUIDE, re.MULTILINE)]
 
 
 @pytest.mark.parametrize(
@@ -103,7 +107,7 @@ def test_command_line_of_a_check_is_understood(command: str, monkeypatch: pytest
 
 
 def test_the_table_of_formats_has_a_command_for_each() -> None:
-    shown = re.findall(r"^\| `([\w-]+)` \| .* \| `doctor check (.*)` \|$", README, re.MULTILINE)
+    shown = re.findall(r"^\| `([\w-]+)` \| .* \| `doctor check (.*)` \|$", OUTPUT, re.MULTILINE)
     assert sorted(name for name, _ in shown) == list(formats())
     assert all(f"--output-format {name}" in command for name, command in shown if name != "full")
 
@@ -119,15 +123,25 @@ def _without_what_varies(screen: str) -> str:
     return re.sub(r"\d+\.\d+", "0.0", screen)
 
 
+# ----------------------------------------------------------------------------------------------------------- the rules
+
+
+def test_the_families_of_rules_are_as_large_as_the_table_says() -> None:
+    said = re.findall(r"^\| \[(AD\d)xx\]\(.*?\) \| .* \| (\d+) \| .*\[(AD\d{3})\]\(.*\) \|$", README, re.MULTILINE)
+    codes = [rule.code for rule in all_rules()]
+    assert {family: int(number) for family, number, _ in said} == Counter(code[:3] for code in codes)
+    assert all(shown in codes and shown.startswith(family) for family, _, shown in said)
+    assert re.findall(r"^(\d+) rules, each with", README, re.MULTILINE) == [str(len(codes))]
+
+
 # ------------------------------------------------------------------------------------------------------------ the rule
 
 
 @pytest.fixture
 def shown_rule(tmp_path: Path) -> Rule:
     """The rule of "Write a rule in ten minutes", loaded from a file as those of the project are."""
-    section = README.partition("## Write a rule in ten minutes")[2]
     path = tmp_path / "log_of_softmax.py"
-    path.write_text(_blocks(section, "python")[0], encoding="utf-8")
+    path.write_text(_blocks(WRITE_A_RULE, "python")[0], encoding="utf-8")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
@@ -161,7 +175,7 @@ def test_shown_rule_has_a_free_code_and_prose_for_its_page(shown_rule: Rule) -> 
 
 
 def test_python_shown_runs_and_passes_the_test_shown(tmp_path: Path) -> None:
-    watching, testing, checking_another = _blocks(README.partition("## In Python and pytest")[2], "python")[:3]
+    watching, testing, checking_another = _blocks(IN_PYTHON, "python")[:3]
     (tmp_path / "sample_models").symlink_to(ROOT / "sample_models")
     (tmp_path / "test_shown.py").write_text(
         f"import pytest\n{watching}\nassert watched.report.verdict == 'passed'\n"

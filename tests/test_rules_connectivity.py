@@ -935,6 +935,43 @@ def test_dropout_has_no_statistics_to_show() -> None:
     assert examined(evaluation_in_train_mode.RULE, *who, idle, previewed())
 
 
+def scored(step: int = 3, *, unsettled: bool = False) -> list[Event]:
+    """A pass with a graph at line 7 that no backward came through and whose output was compared."""
+    return [
+        forward(step, training=True, in_train=["drop"], line=7),
+        structs.replace(idle(training=True), location=at(7), unsettled=unsettled),
+        IdleOutputSeen(step=step, module=0, location=at(7), compared=True, grad_enabled=True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("events", "is_fault"),
+    [
+        (scored(), True),
+        (scored(unsettled=True), False),
+        ([*scored(unsettled=True), FINISHED], True),
+        (scored(step=0), False),
+        (scored()[:2], False),
+        (scored()[::2], False),
+        ([*scored(), IdleForwardUsed(step=9, module=0, location=at(7), training=True)], False),
+        ([event for step in range(1, 8) for event in scored(step=step)], False),
+    ],
+    ids=[
+        "score",
+        "cut off",
+        "at the end",
+        "before training",
+        "compared with nothing",
+        "used",
+        "used later",
+        "each step",
+    ],
+)
+def test_what_is_scored_with_a_graph_in_train_mode(events: list[Event], is_fault: bool) -> None:
+    who = (module(0, ENCODER), steps(8, {ENCODER: 1.0}), *(forward(step, training=True) for step in range(8)))
+    assert bool(examined(evaluation_in_train_mode.RULE, *who, *events)) is is_fault
+
+
 # ----------------------------------------------------------------------------------------------------------- AD215
 
 

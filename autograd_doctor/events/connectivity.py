@@ -60,7 +60,8 @@ class ForwardsWithoutBackward(Event, frozen=True):
     """Forward passes of a root module in one step built graphs that no backward ever used.
 
     bytes_held: most that the graph of one pass kept, beside parameters, buffers and inputs. seconds: all passes took.
-    called_from: the outermost line on the way to them that passes which a backward used do not come along.
+    called_from: the outermost line on the way to them that passes which a backward used do not come along. unsettled:
+    they came after the last step, in train mode, so that a backward may have been about to use them.
     """
 
     module: int
@@ -70,19 +71,23 @@ class ForwardsWithoutBackward(Event, frozen=True):
     bytes_held: int
     seconds: float = 0.0
     called_from: Location | None = None
+    unsettled: bool = False
 
 
 class IdleOutputSeen(Event, frozen=True):
-    """What a root module gave in train mode without gradients was followed until the next step.
+    """What a root module gave in train mode, where no backward had come through its passes, was followed until the next
+    step.
 
     compared: with data that it was not made of, as a score is, or it left torch where it may have been. borrowed: the
-    module ran with other weights in the place of its own. Said once of each line and answer.
+    module ran with other weights in the place of its own. grad_enabled: it may have had a graph. Said once of each line
+    and answer.
     """
 
     module: int
     location: Location | None
     compared: bool
     borrowed: bool = False
+    grad_enabled: bool = False
 
 
 class IdleForwardUsed(Event, frozen=True):

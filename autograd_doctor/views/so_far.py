@@ -18,12 +18,7 @@ def has_ended(trace: Trace) -> bool:
     Where passes over data were cut, what counts its steps came less far than it does without a check.
     """
     was_cut = trace.of(LengthShortened) or any(event.cut for event in trace.of(BatchDrawn))
-    return came_to_its_end(trace) and not was_cut
-
-
-def came_to_its_end(trace: Trace) -> bool:
-    """Whether the program came to its end by itself, though passes over data may have been cut."""
-    return trace.end is not None and trace.end.reason in ("finished", "exited")
+    return trace.ended_by_itself and not was_cut
 
 
 def may_learn_later(trace: Trace, parameters: Iterable[int]) -> bool:

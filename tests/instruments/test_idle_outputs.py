@@ -1,4 +1,4 @@
-"""What becomes of the outputs of passes in train mode without gradients."""
+"""What becomes of the outputs of passes in train mode that no backward comes through."""
 
 from __future__ import annotations
 
@@ -79,3 +79,31 @@ def test_passes_in_eval_mode_are_left_alone() -> None:
 
 def test_each_line_is_told_of_once() -> None:
     assert len(seen(lambda said, wanted: [torch.relu(said) for _ in range(3)])) == 1
+
+
+def with_a_graph(use: Callable[[nn.Module, torch.Tensor, torch.Tensor], Any]) -> list[bool]:
+    """Whether what passes gave is compared, of a model that is called with gradients on."""
+    with watching(IdleOutputs) as events:
+        use(nn.Linear(3, 2), torch.randn(8, 3), torch.randn(8, 2))
+    return [event.compared for event in events if isinstance(event, IdleOutputSeen) and event.grad_enabled]
+
+
+def test_a_score_with_gradients_on() -> None:
+    assert with_a_graph(lambda model, x, y: functional.mse_loss(model(x), y)) == [True]
+
+
+def test_pseudo_labels_are_no_score() -> None:
+    assert with_a_graph(lambda model, x, y: functional.mse_loss(model(x).detach(), y.clone().mul(model(x)))) == [
+        False,
+        False,
+    ]
+
+
+def test_lines_that_a_backward_came_back_to_are_left_alone() -> None:
+    def train_and_score(model: nn.Module, x: torch.Tensor, y: torch.Tensor) -> None:
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(3):
+            functional.mse_loss(model(x), y).backward()
+            optimizer.step()
+
+    assert with_a_graph(train_and_score) == [True]  # of the first pass, before its backward

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 from torch.optim import SGD
 
+from autograd_doctor.clock import CLOCK
 from autograd_doctor.events.connectivity import ForwardsWithoutBackward, IdleForwardUsed
 from autograd_doctor.instruments.connectivity import unused_forwards as module
 from autograd_doctor.instruments.connectivity.unused_forwards import UnusedForwards
@@ -37,8 +38,9 @@ def step(run: Invented) -> None:
         pass
 
 
-def told(run: Invented) -> list[tuple[int, int, bool, int]]:
-    return [(event.step, event.passes, event.training, event.module) for event in run.of(ForwardsWithoutBackward)]
+def told(run: Invented, *, unsettled: bool = False) -> list[tuple[int, int, bool, int]]:
+    events = [event for event in run.of(ForwardsWithoutBackward) if event.unsettled == unsettled]
+    return [(event.step, event.passes, event.training, event.module) for event in events]
 
 
 def test_passes_that_died_unused_are_told_two_steps_later():
@@ -52,7 +54,7 @@ def test_passes_that_died_unused_are_told_two_steps_later():
         assert told(run) == [(0, 3, False, 0)]
         (event,) = run.of(ForwardsWithoutBackward)
         assert (event.bytes_held, event.location is not None) == (2 * 16 + 2 * 16, True)
-        assert event.seconds > 0
+        assert 0 < event.seconds < CLOCK.thread_time()
         step(run)
         assert len(told(run)) == 1
 
@@ -90,6 +92,7 @@ def test_training_passes_at_the_end_may_have_been_about_to_be_used(later):
             step(run)
         run.session.close()
         assert told(run) == ([(0, 1, True, 0)] if later else [])
+        assert told(run, unsettled=True) == ([] if later else [(0, 1, True, 0)])
 
 
 def test_a_backward_through_the_outputs_uses_all_passes_of_the_line():

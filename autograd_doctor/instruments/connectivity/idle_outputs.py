@@ -1,4 +1,4 @@
-"""What becomes of the outputs of passes in train mode without gradients: are they compared with anything?
+"""What becomes of the outputs of passes in train mode that no backward comes through: are they compared with anything?
 
 A score compares them with labels or targets. A preview, such as of a generator, is only looked at.
 """
@@ -13,6 +13,7 @@ from torch import nn
 
 from autograd_doctor.events.connectivity import IdleOutputSeen
 from autograd_doctor.events.event import Event
+from autograd_doctor.instruments.connectivity.unused_forwards import UnusedForwards
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
@@ -30,7 +31,9 @@ from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.modules import ModuleCall
 from autograd_doctor.signals.operations import Operation
 
-_COMPARES = frozenset(CATALOGUE) | COMPARISONS | DIFFERENCES | LOOK_UPS | {"cdist", "cosine_similarity", "isclose"}
+_SCORES = frozenset(CATALOGUE) | COMPARISONS | DIFFERENCES | {"cdist", "cosine_similarity", "isclose"}
+_COMPARES = _SCORES | LOOK_UPS
+"""Rows of what has a graph are looked up for a training to come as well, as of labels that a model gave itself."""
 _CONSTANTS = frozenset(
     {"full", "full_like", "new_full", "new_ones", "new_zeros", "ones", "ones_like", "zeros", "zeros_like"}
 )
@@ -44,7 +47,13 @@ class _Pass:
     where: Place | None
     drawn: bool
     borrowed: bool
+    grad_enabled: bool
     compared: bool = False
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What is said of it."""
+        return self.module, self.where, self.compared, self.borrowed, self.grad_enabled
 
 
 class IdleOutputs(Instrument):
@@ -60,6 +69,7 @@ class IdleOutputs(Instrument):
         lineage: Lineage,
         module_calls: ModuleCalls,
         tensors: Tensors,
+        unused_forwards: UnusedForwards,
     ) -> None:
         super().__init__(site)
         self._course = course
@@ -68,10 +78,13 @@ class IdleOutputs(Instrument):
         self._lineage = lineage
         self._module_calls = module_calls
         self._tensors = tensors
+        self._unused_forwards = unused_forwards
         self._running: tuple[nn.Module, _Pass] | None = None
         self._passes: list[_Pass] = []
         self._followed = self.value_table()
-        self._said: set[tuple[int, Place | None, bool, bool]] = set()
+        self._losses = self.value_table()
+        """Numbers that a module itself gives: it has compared something with what it was given."""
+        self._said: set[tuple[object, ...]] = set()
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._module_calls.root_began, self._root_began, attention=Attention.CLOSE)
@@ -90,12 +103,16 @@ class IdleOutputs(Instrument):
 
     def _root_began(self, began: RootBegan) -> None:
         call = began.call
+        if not call.module.training or (
+            call.grad_enabled and self._unused_forwards.is_used(began.module, began.where, True)
+        ):
+            return
         made = [self._tensors.get(tensor) for tensor in began.given]
-        is_unknown = None in made and self._focused_in == self._course.steps
-        if not call.grad_enabled and call.module.training and not is_unknown:
-            drawn = all(each is not None and each.created_by in NOISE for each in made)
-            borrowed = any(map(_is_borrowed, modules_in(call.module)))
-            self._running = call.module, _Pass(began.module, began.where, drawn, borrowed)
+        if None in made and self._focused_in == self._course.steps:
+            return
+        drawn = all(each is not None and each.created_by in NOISE for each in made)
+        borrowed = any(map(_is_borrowed, modules_in(call.module)))
+        self._running = call.module, _Pass(began.module, began.where, drawn, borrowed, call.grad_enabled)
 
     def _ended(self, call: ModuleCall) -> None:
         if self._running is None or call.module is not self._running[0]:
@@ -106,6 +123,8 @@ class IdleOutputs(Instrument):
             self._passes.append(idle)
             for output in tensors_in([call.output], EVERYTHING):
                 self._followed.put(output, idle)
+                if output.dim() == 0 and output.is_floating_point():
+                    self._losses.put(output, idle)
 
     def _recorded(self, recorded: Recorded) -> None:
         if not self._passes or self._running is not None:
@@ -114,15 +133,19 @@ class IdleOutputs(Instrument):
         if not found:
             return
         self._followed.put(recorded.output, found[0])
-        if recorded.name in _COMPARES and any(map(self._is_data, recorded.inputs)):
+        compares = _SCORES if found[0].grad_enabled else _COMPARES
+        if recorded.name in compares and any(self._is_data(each, found[0]) for each in recorded.inputs):
             found[0].compared = True
 
-    def _is_data(self, tensor: torch.Tensor) -> bool:
-        """Whether a tensor comes from elsewhere, and is neither learned nor the same number everywhere."""
+    def _is_data(self, tensor: torch.Tensor, idle: _Pass) -> bool:
+        """Whether a tensor comes from elsewhere, and is neither learned nor the same number everywhere.
+
+        What is compared with other outputs, and may have had a graph, may be a target that they are trained towards.
+        """
         if self._followed.get(tensor) is not None or is_parameter(tensor):
             return False
         made = self._tensors.get(tensor)
-        return made is None or made.created_by not in _CONSTANTS
+        return made is None or (made.created_by not in _CONSTANTS and not (idle.grad_enabled and made.values))
 
     def _operated(self, operation: Operation) -> None:
         """Values that leave torch, as arrays or as choices, may be compared there."""
@@ -131,7 +154,7 @@ class IdleOutputs(Instrument):
         for tensor in tensors_in(operation.args):
             idle = self._followed.get(tensor)
             is_number = tensor.numel() == 1 and tensor.is_floating_point()
-            if idle is not None and not idle.drawn and not is_number:
+            if idle is not None and (self._losses.get(tensor) is idle or not (idle.drawn or is_number)):
                 idle.compared = True
 
     def _step_taken(self, course: Course) -> None:
@@ -140,10 +163,10 @@ class IdleOutputs(Instrument):
     def _tell(self) -> None:
         passes, self._passes, self._running = self._passes, [], None
         self._followed.clear()
+        self._losses.clear()
         for idle in passes:
-            key = idle.module, idle.where, idle.compared, idle.borrowed
-            if key not in self._said:
-                self._said.add(key)
+            if idle.key not in self._said:
+                self._said.add(idle.key)
                 self.emit(
                     IdleOutputSeen(
                         step=self._course.steps,
@@ -151,6 +174,7 @@ class IdleOutputs(Instrument):
                         location=locate(idle.where),
                         compared=idle.compared,
                         borrowed=idle.borrowed,
+                        grad_enabled=idle.grad_enabled,
                     )
                 )
 

@@ -88,10 +88,15 @@ class UnusedForwards(Instrument):
         origin = self._origins.get((module, where, False))
         return origin is not None and not origin.used
 
+    def is_used(self, module: int, where: Place | None, training: bool) -> bool:
+        """Whether a backward came back to a pass from there."""
+        origin = self._origins.get((module, where, training))
+        return origin is not None and origin.used
+
     def _root_passed(self, passed: RootPassed) -> None:
         conditions = passed.call.conditions
         if self._wants(conditions.module, conditions.where, conditions.training):
-            seconds = CLOCK.perf_counter() - passed.call.began
+            seconds = CLOCK.thread_time() - passed.call.began
             self._passed(passed.call.module, seconds, passed.outputs, passed.inputs)
 
     def _wants(self, module: int, where: Place | None, training: bool) -> bool:
@@ -151,10 +156,11 @@ class UnusedForwards(Instrument):
                 self._report(origin, over)
 
     def finish(self) -> None:
-        """The program is over. Training passes since the last step may have been about to be used."""
+        """The watch is over. Training passes since the last step may have been about to be used."""
         for origin in self._origins.values():
-            current = self._course.steps
-            self._report(origin, [one for one in origin.waiting if not (origin.training and one.step == current)])
+            latest = [one for one in origin.waiting if origin.training and one.step == self._course.steps]
+            self._report(origin, [one for one in origin.waiting if one not in latest])
+            self._report(origin, latest, unsettled=True)
             origin.waiting = []
 
     def _apart_from_training(self, origin: _Origin) -> Place | None:
@@ -163,7 +169,7 @@ class UnusedForwards(Instrument):
         callers = [place for place in origin.stack if place != origin.where]
         return next((place for place in callers if not any(place in other for other in used)), None) if used else None
 
-    def _report(self, origin: _Origin, passes: list[_Pass]) -> None:
+    def _report(self, origin: _Origin, passes: list[_Pass], *, unsettled: bool = False) -> None:
         for step in sorted({one.step for one in passes}):
             origin.reported = True
             mine = [one for one in passes if one.step == step]
@@ -177,5 +183,6 @@ class UnusedForwards(Instrument):
                     passes=len(mine),
                     bytes_held=origin.bytes_held,
                     seconds=sum(one.seconds for one in mine),
+                    unsettled=unsettled,
                 )
             )

@@ -17,7 +17,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     by_place: dict[int | Location, list[ForwardsWithoutBackward]] = {}
     used = {(event.module, event.location, event.training) for event in trace.of(IdleForwardUsed)}
     for event in trace.of(ForwardsWithoutBackward):
-        if (event.module, event.location, event.training) in used:
+        if event.unsettled or (event.module, event.location, event.training) in used:
             continue
         by_place.setdefault(event.location or event.module, []).append(event)
     by_cause: dict[tuple[Hashable, bool], list[ForwardsWithoutBackward]] = {}

@@ -21,15 +21,13 @@ from autograd_doctor.trace import Trace
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     by_place: dict[tuple[int, Location | None], list[ForwardRan]] = {}
     for event in trace.of(ForwardRan):
-        if not event.grad_enabled and event.training and (event.in_train or event.statistics_moved):
+        if event.training and trace.is_evaluation(event) and (event.in_train or event.statistics_moved):
             by_place.setdefault((event.module, event.location), []).append(event)
     for (module, _), passes in by_place.items():
-        if (
-            _trained(trace, module)
-            and not _on_purpose(trace, module, passes)
-            and not _only_shown(trace, module, passes)
-        ):
-            yield _finding(trace, module, passes)
+        training = _training_passes(trace, module)
+        is_meant = _on_purpose(training, passes) or _only_shown(trace, module, passes)
+        if _trained(trace, module) and not is_meant:
+            yield from _finding(trace, module, passes, training)
     heedless: dict[Location | None, ModeNotHeeded] = {}
     idle = _idle_in_eval_mode(trace)
     for told in trace.of(ModeNotHeeded):
@@ -54,12 +52,13 @@ def _idle_in_eval_mode(trace: Trace) -> set[int]:
 
 
 def _training_passes(trace: Trace, module: int) -> list[ForwardRan]:
-    return [event for event in trace.of(ForwardRan) if event.module == module and event.grad_enabled]
+    mine = (event for event in trace.of(ForwardRan) if event.module == module and event.grad_enabled)
+    return [event for event in mine if (module, event.location) not in trace.scored_in_train_mode]
 
 
-def _on_purpose(trace: Trace, module: int, passes: list[ForwardRan]) -> bool:
+def _on_purpose(training: list[ForwardRan], passes: list[ForwardRan]) -> bool:
     """Whether a `train()` of its own put the module in this mode, as for Monte-Carlo dropout and recalibration."""
-    by_training = {event.mode_set_at for event in _training_passes(trace, module)}
+    by_training = {event.mode_set_at for event in training}
     return all(event.mode_set_at is not None and event.mode_set_at not in by_training for event in passes)
 
 
@@ -73,27 +72,38 @@ def _only_shown(trace: Trace, module: int, passes: list[ForwardRan]) -> bool:
         return False
     if any(set(event.in_train) - set(event.statistics_moved) for event in passes):
         return False
-    seen = [event for event in trace.of(IdleOutputSeen) if event.module == module]
+    where = {(event.location, event.grad_enabled) for event in passes}
+    of_module = [event for event in trace.of(IdleOutputSeen) if event.module == module]
+    seen = [event for event in of_module if (event.location, event.grad_enabled) in where]
     places = {event.location for event in seen}
     scored = any(event.compared and not event.borrowed for event in seen)
     return all(event.location in places for event in passes) and not scored
 
 
-def _finding(trace: Trace, module: int, passes: list[ForwardRan]) -> Finding:
-    """A pass in nearly every training step is likely part of it (pseudo labels, rollouts); one now and then is not."""
-    steps = {event.step for event in _training_passes(trace, module)}
+def _finding(trace: Trace, module: int, passes: list[ForwardRan], training: list[ForwardRan]) -> Iterator[Finding]:
+    """A pass in nearly every training step is likely part of it (pseudo labels, rollouts); one now and then is not.
+
+    One with a graph is told of only where it is none.
+    """
+    steps = {event.step for event in training}
     within = len({event.step for event in passes} & steps)
     rare = within <= len(steps) / 2
     name, first = trace.module_name(module), passes[0]
+    if first.grad_enabled and not rare:
+        return
     moved = sorted({part for event in passes for part in event.statistics_moved})
     active = [part for part in first.in_train if part not in moved]
     effects = [f"statistics of {_listed(moved)} moved"] if moved else []
     effects += [f"{_listed(active)} {'was' if len(active) == 1 else 'were'} in train mode"] if active else []
-    return RULE.finding(
-        f"`{name}` was evaluated without gradients in train mode: {' and '.join(effects)}",
+    how = (
+        "in train mode, with a graph that no backward used" if first.grad_enabled else "without gradients in train mode"
+    )
+    more = ", and evaluate under `torch.no_grad()`" if first.grad_enabled else ""
+    yield RULE.finding(
+        f"`{name}` was evaluated {how}: {' and '.join(effects)}",
         subject=name,
         location=first.location,
-        help="call `eval()` on it before evaluation, and `train()` after it",
+        help=f"call `eval()` on it before evaluation, and `train()` after it{more}",
         severity=None if rare else "info",
         confidence="high" if rare else "low",
         evidence={
@@ -144,6 +154,24 @@ def bad() -> None:
         with torch.no_grad():
             score = nn.functional.mse_loss(model(held_out), held_out.sum(1, keepdim=True))  # <- AD211
         print("validation:", score.item())
+
+
+def bad_with_a_graph() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Dropout(0.2), nn.Linear(16, 3))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    held_out, labels = torch.randn(64, 6), torch.randint(3, (64,))
+    for _ in range(4):
+        for _ in range(6):
+            x, y = torch.randn(32, 6), torch.randint(3, (32,))
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        right = (model(held_out).argmax(dim=1) == labels).sum()  # <- AD211
+        print("validation:", right.item() / 64)
 
 
 def bad_function() -> None:
@@ -286,7 +314,8 @@ RULE = Rule(
     severity="warning",
     title="evaluation ran in train mode",
     observes="Passes without gradients of a model that is being trained, with dropout active or while the running "
-    "statistics of batch-norm moved. In eval mode, too, functions that were active because nobody told them the mode.",
+    "statistics of batch-norm moved; with gradients on, those that no backward comes through, and whose outputs are "
+    "compared with data. In eval mode, too, functions that were active because nobody told them the mode.",
     why="The score is that of a crippled model, it differs from run to run, and the validation data leak into the "
     "statistics that the model keeps.",
     fix="Call `model.eval()` before evaluation and `model.train()` after it; hand the mode on to functions.",
@@ -306,7 +335,7 @@ RULE = Rule(
         OptimizerStepped,
     ),
     examine=examine,
-    bad=(bad, bad_function),
+    bad=(bad, bad_with_a_graph, bad_function),
     good=(good, good_function, good_monte_carlo_dropout, good_recalibration, good_rollout),
     needs_phases=("training", "evaluation"),
 )

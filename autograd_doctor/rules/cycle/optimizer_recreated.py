@@ -12,7 +12,6 @@ from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding, Location
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
-from autograd_doctor.views.so_far import came_to_its_end
 from autograd_doctor.views.step_cycle import ordinal, related, steps_by_optimizer
 from autograd_doctor.wording import plural
 
@@ -124,7 +123,7 @@ def _replaced(trace: Trace, event: StateUnused) -> Finding:
         help="build the optimizer first, load its state into it, and step that one; leave the load out if it is to "
         "begin anew",
         confidence="medium",
-        so_far=not came_to_its_end(trace),
+        so_far=not trace.ended_by_itself,
         evidence={"steps": steps, "parameters": len(parameters)},
         related=related(("its state was loaded here", event.loaded_at), ("into the one built here", loaded.location)),
         step_first=ordinal(event),

@@ -13,7 +13,6 @@ from autograd_doctor.findings import Finding
 from autograd_doctor.rules import NO_BEGINNING, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.rates import rates_of, still_rising
-from autograd_doctor.views.so_far import came_to_its_end
 from autograd_doctor.views.step_cycle import called, groups_of, ordinal, related, steps_by_optimizer
 from autograd_doctor.wording import plural
 
@@ -175,7 +174,7 @@ def _finding(
         location=first.location,
         help=advice,
         severity="error" if 2 * len(parameters) >= pushed else "warning",
-        so_far=others_move and not came_to_its_end(trace),
+        so_far=others_move and not trace.ended_by_itself,
         evidence={"steps": len(steps), "unchanged": len(parameters), "with_gradient": pushed, "gradient_norm": norm},
         related=related(("the optimizer and its rate are made here", trace.optimizers[optimizer].location)),
         step_first=ordinal(first),

@@ -13,7 +13,7 @@ from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.rates import known
-from autograd_doctor.views.so_far import came_to_its_end, has_ended
+from autograd_doctor.views.so_far import has_ended
 from autograd_doctor.views.step_cycle import ordinal, prepared, related, steps_by_optimizer
 from autograd_doctor.wording import plural
 
@@ -157,7 +157,7 @@ def _crawled(trace: Trace, calls: Calls) -> str:
     """The program came to its end, and its schedule is as long as the batches of all the passes after which it was
     stepped, though these may have been cut."""
     last, length, batches = calls[-1], calls[0].length, _batches_per_epoch(trace)
-    if not came_to_its_end(trace) or batches is None or last.count < 2 or batches < _FEWEST_BATCHES:
+    if not trace.ended_by_itself or batches is None or last.count < 2 or batches < _FEWEST_BATCHES:
         return ""
     if length != batches * last.count:
         return ""

@@ -227,6 +227,22 @@ class WorkersAlike(Event, frozen=True):
     stream: bool
 
 
+class GeneratorCopied(Event, frozen=True):
+    """A loader gave each of its workers a copy of a generator that reading a sample draws from, and nothing seeds them.
+
+    location: the line that built the loader. held_by, attribute: the class that holds it, and where. made_at: the line
+    of that class which assigns it. passes: how many began from the state that it had at first.
+    """
+
+    location: Location | None
+    name: str
+    workers: int
+    held_by: str
+    attribute: str
+    made_at: Location | None
+    passes: int
+
+
 class RowsNeverDrawn(Event, frozen=True):
     """Rows of a tensor were drawn by random indices from a range that leaves some out, and nothing else took those.
 

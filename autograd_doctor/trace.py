@@ -221,7 +221,8 @@ class Trace:
             return True
         if event.training:
             return event.step > 0 and (event.module, event.location) in self.scored_in_train_mode
-        return self._reached_in[event.step].isdisjoint(self.module_parameters(event.module))
+        is_idle = (event.module, event.location) in self._idle_in_eval_mode
+        return is_idle or self._reached_in[event.step].isdisjoint(self.module_parameters(event.module))
 
     @cached_property
     def scored_in_train_mode(self) -> frozenset[tuple[int, Location | None]]:
@@ -235,6 +236,13 @@ class Trace:
         }
         seen = (event for event in self.of(IdleOutputSeen) if event.grad_enabled and not event.borrowed)
         return frozenset(unused.intersection((event.module, event.location) for event in seen if event.compared) - used)
+
+    @cached_property
+    def _idle_in_eval_mode(self) -> frozenset[tuple[int, Location | None]]:
+        """Modules, and the lines that call them in eval mode with gradients on, that no backward came back to."""
+        used = {(event.module, event.location) for event in self.of(IdleForwardUsed) if not event.training}
+        unused = {(event.module, event.location) for event in self.of(ForwardsWithoutBackward) if not event.training}
+        return frozenset(unused - used)
 
     @cached_property
     def _reached_in(self) -> defaultdict[int, set[int]]:

@@ -1,4 +1,4 @@
-"""Beside the line of the effect, findings point at the line that a person would edit."""
+"""Findings point at the line that a person would edit, and name that of the effect beside it."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ class Block(nn.Module):
 class Model(nn.Module):
     def __init__(self):
         super().__init__()
-        self.blocks = {
-            name: Block() for name in "ab"  # edit
+        self.blocks = {  # edit
+            name: Block() for name in "ab"
         }
         self.head = nn.Linear(4, 1)
 
@@ -112,13 +112,30 @@ model[0].requires_grad_(False)
 
 @pytest.mark.parametrize(
     ("code", "model"),
-    [("AD203", UNUSED), ("AD207", HIDDEN), ("AD207", HIDDEN_BLOCKS), ("AD213", INFERENCE), ("AD206", FROZEN)],
+    [("AD203", UNUSED), ("AD206", FROZEN)],
 )
-def test_the_line_to_edit_is_named(code: str, model: str) -> None:
+def test_the_line_to_edit_is_named_beside(code: str, model: str) -> None:
     source = dedent(model).strip() + LOOP
     edit = next(number for number, line in enumerate(source.splitlines(), 1) if line.endswith("# edit"))
     (finding,) = (finding for finding in check_program(source).findings if finding.code == code)
     assert edit in [related.location.line for related in finding.related if related.location is not None]
+
+
+@pytest.mark.parametrize(
+    ("code", "model", "use"),
+    [
+        ("AD207", HIDDEN, "self.layers[0](x)"),
+        ("AD207", HIDDEN_BLOCKS, "block(x)"),
+        ("AD213", INFERENCE, "self.head(self.features(x))"),
+    ],
+)
+def test_the_finding_is_at_the_line_to_edit(code: str, model: str, use: str) -> None:
+    source = dedent(model).strip() + LOOP
+    lines = source.splitlines()
+    (finding,) = (finding for finding in check_program(source).findings if finding.code == code)
+    assert finding.location is not None
+    assert lines[finding.location.line - 1].endswith("# edit")
+    assert any(use in lines[related.location.line - 1] for related in finding.related if related.location is not None)
 
 
 def test_where_training_and_evaluation_share_a_function_its_call_is_named() -> None:

@@ -163,14 +163,14 @@ class StoredDataChanged(Event, frozen=True):
 class RowsCompared(Event, frozen=True):
     """Samples that a module was evaluated on, beside those that it had been trained on before, told apart bit for bit.
 
-    location: the line that called the module. loader: that the samples were drawn from, if any. own_loader: training
-    drew from another. evaluated, trained: different samples of each. shared: how many of the former were trained on.
-    complete: training had gone through all of its samples. tells_apart: samples are so rich that equal ones are so for
-    a reason. first, last: the steps after which it was evaluated on them. again: how many of them are among others that
-    the same line evaluated before. alike: the share of the samples of a first pass over training data that equal one
-    before them. teaches: what it returned here flowed into a root of a backward, as targets of another model do.
-    passed_on: samples that the module had been evaluated on came among those of training later, when training had gone
-    through all of its own.
+    location: the line that called the module. split_at: the line that chose the samples, or read them, if known.
+    loader: that they were drawn from, if any. own_loader: training drew from another. evaluated, trained: different
+    samples of each. shared: how many of the former were trained on. complete: training had gone through all of its
+    samples. tells_apart: samples are so rich that equal ones are so for a reason. first, last: the steps after which it
+    was evaluated on them. again: how many of them are among others that the same line evaluated before. alike: the
+    share of the samples of a first pass over training data that equal one before them. teaches: what it returned here
+    flowed into a root of a backward, as targets of another model do. passed_on: samples that the module had been
+    evaluated on came among those of training later, when training had gone through all of its own.
     """
 
     module: int
@@ -188,6 +188,7 @@ class RowsCompared(Event, frozen=True):
     alike: float = 0.0
     teaches: bool = False
     passed_on: bool = False
+    split_at: Location | None = None
 
 
 class InputsAlike(Event, frozen=True):
@@ -224,6 +225,22 @@ class WorkersAlike(Event, frozen=True):
     rounds: int
     alike: int
     stream: bool
+
+
+class GeneratorCopied(Event, frozen=True):
+    """A loader gave each of its workers a copy of a generator that reading a sample draws from, and nothing seeds them.
+
+    location: the line that built the loader. held_by, attribute: the class that holds it, and where. made_at: the line
+    of that class which assigns it. passes: how many began from the state that it had at first.
+    """
+
+    location: Location | None
+    name: str
+    workers: int
+    held_by: str
+    attribute: str
+    made_at: Location | None
+    passes: int
 
 
 class RowsNeverDrawn(Event, frozen=True):

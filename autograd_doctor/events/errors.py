@@ -102,6 +102,18 @@ class InputChangedUnmarked(Event, frozen=True):
     used_at: Location | None = None
 
 
+class GradientChangedInPlace(Event, frozen=True):
+    """The backward of a custom function changed the gradient that it was given, which a branch that ran later got, too.
+
+    location: the line of the change, or of the backward. shared_by: the operation that handed it to both.
+    """
+
+    function: str
+    location: Location | None
+    shared_by: str
+    shared_at: Location | None
+
+
 class ContextAttributeKept(Event, frozen=True):
     """A custom function stored an input or output tensor as an attribute of `ctx`."""
 

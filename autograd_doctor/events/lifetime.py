@@ -95,12 +95,13 @@ class SnapshotKept(Event, frozen=True):
 
 class WeightsMetThemselves(Event, frozen=True):
     """Tensors that are kept in the storage of these parameters were updated by, or compared with, these very ones, or
-    copied back into them.
+    copied back into them; or these were loaded into another module that holds them as well.
 
-    kept_at: the line that made them, if it was seen. location: that of the update, the comparison or the copy.
+    kept_at: the line that made them, or the other module, if it was seen. location: that of the update, the comparison,
+    the copy or the load.
     """
 
     parameters: list[int]
     kept_at: Location | None
     location: Location | None
-    how: Literal["updated", "compared", "put back"] = "updated"
+    how: Literal["updated", "compared", "put back", "loaded"] = "updated"

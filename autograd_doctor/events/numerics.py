@@ -55,6 +55,13 @@ class NonFiniteInput(Event, frozen=True):
     rows: list[int]
 
 
+class ArrayWarned(Event, frozen=True):
+    """NumPy warned at this line of a result that is not finite."""
+
+    text: str
+    location: Location
+
+
 class LossesFollowed(Event, frozen=True):
     """The losses of some backwards in a row that ran at one line, of one number each.
 

@@ -97,6 +97,7 @@ class BackwardRan(Event, frozen=True):
     inputs: how many tensors were asked for (`grad(…, inputs)`), 0 for an ordinary backward.
     inside_step: the optimizer in whose unfinished step, by its closure, it ran.
     reaches_back: how many earlier steps the graph goes back to, with the line of the oldest operation crossed into.
+    handed_on_at: the line that, in this step, called a module on what an earlier step had computed with its graph.
     reused: backwards that had already run through part of the graph.
     contains: those of them whose root lies in this graph, so that their whole loss went backward once more.
     divisor: by how much the means were divided of which the root is the sum, 0 where it is something else.
@@ -126,6 +127,7 @@ class BackwardRan(Event, frozen=True):
     nodes: int = 0
     reaches_back: int = 0
     reaches_back_at: Location | None = None
+    handed_on_at: Location | None = None
     carried_by: str = ""
     reused: list[int] = []
     contains: list[int] = []

@@ -114,7 +114,8 @@ class ModuleSeen(Event, frozen=True):
     """A module was called for the first time.
 
     `parent` is the module in whose forward it was called; `registered` is False when that parent does not reach it
-    through `modules()`. `holder` says where it was found then ("self.layers[0]"), `built_at` where it was built.
+    through `modules()`. `holder` says where it was found then ("self.layers[0]"), `built_at` where it was built,
+    `kept_at` the line of the parent's class that assigns the attribute in which it was found.
     `mode_dependent` lists its own sub-modules whose forward depends on train/eval: dropout and batch-norm kinds.
     `parts` are those of it that it registers, itself first; up to a thousand, and none of the hundredth root.
     """
@@ -128,5 +129,6 @@ class ModuleSeen(Event, frozen=True):
     registered: bool = True
     holder: str = ""
     built_at: Location | None = None
+    kept_at: Location | None = None
     mode_dependent: list[str] = []
     parts: list[ModulePart] = []

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import torch
 
 from autograd_doctor.reading.graph_walk import node_name
-from autograd_doctor.reading.subclasses import node_of
 from autograd_doctor.reading.tensor_facts import is_remote
 
 Node = Any
@@ -25,13 +24,13 @@ class _Term(NamedTuple):
     divisor: float
 
 
-def divisor_of(root: torch.Tensor) -> float:
+def divisor_of(root: Node) -> float:
     """1 for means as they are, more where all were divided, 0 for anything else, or where weights may have done that.
 
     Of several means the weights tell little: only where they come to less than 1, and nothing was divided, may they be
     an average. One mean with a weight may be a share of a larger mean.
     """
-    node, _, divisor = _unscaled(node_of(root), {"DivBackward"})
+    node, _, divisor = _unscaled(root, {"DivBackward"})
     terms = list(_terms(node))
     if not terms or None in terms or len(terms) > _MOST_TERMS:
         return 0.0

@@ -51,12 +51,23 @@ def plain_holder(module: nn.Module) -> nn.Module | None:
     return None if any(inner is module for _, inner in modules_in(owner)) else owner
 
 
+def holding_attribute(owner: object, module: nn.Module) -> str:
+    """The plain attribute in which an object keeps a module, "" if there is none."""
+    return _held_by(owner, module)[0]
+
+
 def _place_in(owner: object, module: nn.Module) -> str:
+    name, inside = _held_by(owner, module)
+    return f".{name}{inside}" if name else ""
+
+
+def _held_by(owner: object, module: nn.Module) -> tuple[str, str]:
+    """The attribute that holds it, and where in it."""
     for name, value in dict(attributes(owner)).items():
         inside = next((suffix for suffix, held in _contents(value) if held is module), None)
         if inside is not None and name != "_modules":
-            return f".{name}{inside}"
-    return ""
+            return name, inside
+    return "", ""
 
 
 def _direct(module: nn.Module) -> Iterator[str]:

@@ -24,6 +24,14 @@ def weights_in(value: Value) -> dict[Value, float]:
     return found
 
 
+def value_before(op: Op) -> Value:
+    """What there was before this step first wrote to what an operation writes to."""
+    value = op.values[0]
+    while value.by is not None and (value.by.in_place or value.by.name in ("data", "detach")) and value.by.values:
+        value = value.by.values[0]
+    return value
+
+
 def _parts(op: Op) -> list[tuple[Value, float]] | None:
     """The operands of a sum, a difference, a multiple or a copy, with their weights."""
     values, numbers = op.values, op.numbers

@@ -9,7 +9,7 @@ from functools import wraps
 from itertools import islice
 from typing import Any
 
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, Subset
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from autograd_doctor.signals.guard import Guard
@@ -50,11 +50,14 @@ class LengthAsked:
 
 
 class Loaders(Seam):
-    """`built`; `began` with a pass; `asked`, then `drawn` or `exhausted` for each batch; `length_asked`."""
+    """`built`, and `chosen` for a part of a data set; `began` with a pass; `asked`, then `drawn` or `exhausted` for
+    each batch; `length_asked`.
+    """
 
     def __init__(self, guard: Guard) -> None:
         super().__init__(guard)
         self.built: Signal[Loader] = Signal(guard, self)
+        self.chosen: Signal[Subset[Any]] = Signal(guard, self)
         self.began: Signal[PassBegan] = Signal(guard, self)
         self.asked: Signal[BatchAsked] = Signal(guard, self)
         self.drawn: Signal[BatchAsked] = Signal(guard, self)
@@ -62,18 +65,11 @@ class Loaders(Seam):
         self.length_asked: Signal[LengthAsked] = Signal(guard, self)
 
     def patch(self, patches: Patches) -> None:
-        patches.replace(DataLoader, "__init__", self._building(DataLoader.__init__))
+        patches.replace(DataLoader, "__init__", _building(DataLoader.__init__, self.built))
+        patches.replace(Subset, "__init__", _building(Subset.__init__, self.chosen))
         patches.replace(DataLoader, "__iter__", self._iterating(DataLoader.__iter__))
         patches.replace(DataLoader, "__len__", self._measuring(DataLoader.__len__))
         patches.replace(_BaseDataLoaderIter, "__next__", self._drawing(_BaseDataLoaderIter.__next__))
-
-    def _building(self, original: Callable[..., None]) -> Callable[..., None]:
-        @wraps(original)
-        def __init__(loader: Loader, *args: Any, **kwargs: Any) -> None:  # noqa: N807
-            original(loader, *args, **kwargs)
-            self.built.send(loader)
-
-        return __init__
 
     def _iterating(self, original: Callable[[Loader], _BaseDataLoaderIter]) -> Callable[[Loader], _BaseDataLoaderIter]:
         @wraps(original)
@@ -113,6 +109,15 @@ class Loaders(Seam):
             return batch
 
         return __next__
+
+
+def _building(original: Callable[..., None], built: Signal[Any]) -> Callable[..., None]:
+    @wraps(original)
+    def __init__(made: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+        original(made, *args, **kwargs)
+        built.send(made)
+
+    return __init__
 
 
 def _skip_to_the_last(iterator: _BaseDataLoaderIter) -> None:

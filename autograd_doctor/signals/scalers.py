@@ -17,12 +17,14 @@ Name = Literal["scale", "unscale_", "step", "update"]
 
 @dataclass(eq=False, slots=True)
 class ScalerCall:
-    """A call on a scaler. `argument` is the optimizer of `unscale_` and `step`, the outputs of `scale`."""
+    """A call on a scaler. `argument` is the optimizer of `unscale_` and `step`, the outputs of `scale`; `result` what
+    it returned."""
 
     scaler: GradScaler
     name: Name
     argument: Any
     raised: bool = False
+    result: Any = None
 
 
 class Scalers(CallSeam[ScalerCall]):
@@ -37,6 +39,7 @@ class Scalers(CallSeam[ScalerCall]):
         def watched(scaler: GradScaler, *args: Any, **kwargs: Any) -> Any:
             call = ScalerCall(scaler, name, kwargs.get("optimizer", args[0] if args else None))
             with self.around(call):
-                return original(scaler, *args, **kwargs)
+                call.result = original(scaler, *args, **kwargs)
+            return call.result
 
         return watched

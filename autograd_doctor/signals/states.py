@@ -1,4 +1,4 @@
-"""States of modules: taken by `state_dict`, loaded, and tensors being pickled."""
+"""States of modules: taken by `state_dict`, loaded, set by a copy, and tensors being pickled."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class StateLoad:
 
 class States(Seam):
     """`taking` and `taken` around `state_dict`; `loading` and `loaded` around `load_state_dict`, the latter unless it
-    raised; `pickling` before a tensor is."""
+    raised; `copied` when a module was made from what another one holds; `pickling` before a tensor is."""
 
     def __init__(self, guard: Guard) -> None:
         super().__init__(guard)
@@ -44,11 +44,13 @@ class States(Seam):
         self.taken: Signal[StateCall] = Signal(guard, self)
         self.loading: Signal[StateLoad] = Signal(guard, self)
         self.loaded: Signal[StateLoad] = Signal(guard, self)
+        self.copied: Signal[nn.Module] = Signal(guard, self)
         self.pickling: Signal[torch.Tensor] = Signal(guard, self)
 
     def patch(self, patches: Patches) -> None:
         patches.replace(nn.Module, "state_dict", self._taking(nn.Module.state_dict))
         patches.replace(nn.Module, "load_state_dict", self._loading(nn.Module.load_state_dict))
+        patches.replace(nn.Module, "__setstate__", self._copying(nn.Module.__setstate__))
         patches.replace(torch.Tensor, "__reduce_ex__", self._pickling(torch.Tensor.__reduce_ex__))
 
     def _taking(self, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -75,6 +77,14 @@ class States(Seam):
             return result
 
         return load_state_dict
+
+    def _copying(self, original: Callable[..., None]) -> Callable[..., None]:
+        @wraps(original)
+        def __setstate__(module: nn.Module, state: Any) -> None:  # noqa: N807
+            original(module, state)
+            self.copied.send(module)
+
+        return __setstate__
 
     def _pickling(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(original)

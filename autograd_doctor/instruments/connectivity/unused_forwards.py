@@ -83,6 +83,11 @@ class UnusedForwards(Instrument):
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.FULL)
         self.listen(self._course.backward_over, self._backward_over, attention=Attention.LIGHT)
 
+    def never_used(self, module: int, where: Place | None) -> bool:
+        """Whether no backward came through what a module returned there in eval mode, as far as is known."""
+        origin = self._origins.get((module, where, False))
+        return origin is not None and not origin.used
+
     def is_used(self, module: int, where: Place | None, training: bool) -> bool:
         """Whether a backward came back to a pass from there."""
         origin = self._origins.get((module, where, training))

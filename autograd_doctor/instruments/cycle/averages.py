@@ -5,7 +5,9 @@ And weights that are trained, into which such a sum of them and of another param
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
+
+import torch
 
 from autograd_doctor.events.cycle import AverageWeighed, TrainedAveraged
 from autograd_doctor.events.event import Event
@@ -16,8 +18,9 @@ from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.tape import Tape
 from autograd_doctor.reading.live_values import LiveValue
+from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.tensor_facts import fingerprints
-from autograd_doctor.reading.weighted_sums import weights_in
+from autograd_doctor.reading.weighted_sums import value_before, weights_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.tape import Op, Value, numbers_in
@@ -25,12 +28,25 @@ from autograd_doctor.tape import Op, Value, numbers_in
 _MOST_STEPS = 8
 """To be told of, for each line."""
 _Weights = tuple[float, float]
+_ARRANGED = frozenset({"cat", "concat", "data", "detach", "flatten", "ravel", "reshape", "view"})
+"""What makes one vector of many weights."""
+
+
+class _Assigned(NamedTuple):
+    """A sum of what a line made before, and of parameters, as one vector or one by one."""
+
+    step: int
+    location: Location | None
+    parameters: int
+    weights: _Weights
 
 
 class Averages(Instrument):
-    """Looks at what is written in place, in steps that are looked at closely.
+    """Looks at what is written in place, and at sums that a line makes of its own last ones, in steps that are looked
+    at closely.
 
-    It tells of what became of the value when the step is over: an average may be written in two operations.
+    It tells of what became of the value when the step is over: an average may be written in two operations. Of sums
+    that are assigned, when a later step goes on from them, which shows that they were kept.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (AverageWeighed, TrainedAveraged)
@@ -42,6 +58,8 @@ class Averages(Instrument):
         self._tape = tape
         self._optimizers = optimizers
         self._sums: dict[Value, tuple[Op, int, _Weights]] = {}
+        self._made: IdentityTable[_Assigned] = IdentityTable()
+        self._assigned: list[_Assigned] = []
         self._pulls: dict[int, tuple[Op, int, _Weights]] = {}
         self._steps: dict[Location | None, int] = {}
         self._first: dict[int, int | None] = {}
@@ -51,10 +69,29 @@ class Averages(Instrument):
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
 
     def _written(self, op: Op) -> None:
-        if not op.in_place or not op.output.is_floating or op.output.learns or not op.output.shape:
+        if not op.output.is_floating or op.output.learns or not op.output.shape:
             return
         weights = weights_in(op.output)
-        before = _before(op)
+        if op.in_place:
+            self._written_in_place(op, weights)
+        elif len(weights) == 2:
+            self._summed(op, weights)
+
+    def _summed(self, op: Op, weights: dict[Value, float]) -> None:
+        taught = [value for value in weights if self._is_taught(value)]
+        before = next((value for value in weights if value not in taught), None)
+        tensor, kept = _tensor_of(op.output), _tensor_of(before)
+        if len(taught) != 1 or before is None or before.by is not None or tensor is None or kept is None:
+            return
+        last = self._made.get(kept)
+        if last is not None and last.location == op.location and last.step < self._course.steps:
+            self._made.discard(kept)
+            self._assigned.append(last)
+        found = weights[before], weights[taught[0]]
+        self._made.put(tensor, _Assigned(self._course.steps, op.location, taught[0].values, found))
+
+    def _written_in_place(self, op: Op, weights: dict[Value, float]) -> None:
+        before = value_before(op)
         taught = [value for value in weights if value is not before and self._is_taught(value)]
         if len(weights) == 2 and before in weights and len(taught) == 1 and not self._is_taught(before):
             self._sums[before] = op, taught[0].values, (weights[before], weights[taught[0]])
@@ -65,12 +102,15 @@ class Averages(Instrument):
                 self._pulls[number] = op, before.values, (weights[before], weights[other])
 
     def _is_taught(self, value: Value) -> bool:
-        """Whether it is what an optimizer teaches, which is no average."""
-        return value.by is None and value.is_parameter and not value.values & ~self._optimizers.held
+        """Whether it is what an optimizer teaches, or all of that as one vector, which is no average."""
+        if value.by is not None:
+            parts = value.by.values if value.by.name in _ARRANGED else ()
+            return bool(parts) and all(map(self._is_taught, parts))
+        return value.is_parameter and not value.values & ~self._optimizers.held
 
     def _untaught(self, value: Value) -> int | None:
         """The number of a parameter that no optimizer holds, if it is one."""
-        tensor = value.tensor if isinstance(value, LiveValue) and value.by is None else None
+        tensor = _tensor_of(value) if value.by is None else None
         number = self._parameters.get(tensor) if tensor is not None else None
         return None if number is None or self._optimizers.holds(number) else number
 
@@ -83,7 +123,11 @@ class Averages(Instrument):
         for op, parameters, weights in self._sums.values():
             key = op.location, weights
             lines[key] = lines.get(key, 0) | parameters
+        for each in self._assigned:
+            key = each.location, each.weights
+            lines[key] = lines.get(key, 0) | each.parameters
         self._sums.clear()
+        self._assigned.clear()
         for (location, (own, new)), parameters in lines.items():
             self._steps[location] = self._steps.get(location, 0) + 1
             if self._steps[location] <= _MOST_STEPS:
@@ -121,9 +165,5 @@ class Averages(Instrument):
         return dict(zip((n for n, _ in living), fingerprints([parameter for _, parameter in living]), strict=True))
 
 
-def _before(op: Op) -> Value:
-    """What was there before this step first wrote to it."""
-    value = op.values[0]
-    while value.by is not None and (value.by.in_place or value.by.name in ("data", "detach")) and value.by.values:
-        value = value.by.values[0]
-    return value
+def _tensor_of(value: Value | None) -> torch.Tensor | None:
+    return value.tensor if isinstance(value, LiveValue) else None

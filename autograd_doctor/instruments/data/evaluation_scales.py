@@ -9,6 +9,7 @@ import torch
 
 from autograd_doctor.events.data import EvaluationOffScale
 from autograd_doctor.events.event import Event
+from autograd_doctor.instruments.connectivity.unused_forwards import UnusedForwards
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
@@ -47,29 +48,39 @@ class _Evaluated:
 
 
 class EvaluationScales(Instrument):
-    """Measures floating point data that a module is given: with gradients, in steps that are looked at closely, and
-    without, in full ones.
+    """Measures floating point data that a module is given: with gradients, in steps that are looked at closely, and in
+    full ones without, or in eval mode, where no backward uses what comes of them.
 
     What parameters have flowed into may grow by itself, as what a model goes on from what it said: it is left out.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (EvaluationOffScale,)
 
-    def __init__(self, site: Site, course: Course, detail: Detail, module_calls: ModuleCalls, tensors: Tensors) -> None:
+    def __init__(
+        self,
+        site: Site,
+        course: Course,
+        detail: Detail,
+        module_calls: ModuleCalls,
+        tensors: Tensors,
+        unused_forwards: UnusedForwards,
+    ) -> None:
         super().__init__(site)
+        self._unused_forwards = unused_forwards
         self._course = course
         self._detail = detail
         self._module_calls = module_calls
         self._tensors = tensors
         self._trained: dict[Argument, _Trained] = {}
-        self._evaluated: dict[tuple[Argument, Place | None], _Evaluated] = {}
+        self._evaluated: dict[tuple[Argument, Place | None, bool], _Evaluated] = {}
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._module_calls.root_began, self._root_began, attention=Attention.FULL)
 
     def _root_began(self, began: RootBegan) -> None:
-        trains = began.call.grad_enabled
-        if trains and not (began.call.module.training and self._detail.closely):
+        with_graph = began.call.grad_enabled
+        trains = with_graph and began.call.module.training
+        if trains and not self._detail.closely:
             return
         for position, tensor in enumerate(began.given):
             argument = began.module, position
@@ -78,7 +89,7 @@ class EvaluationScales(Instrument):
             if trains:
                 self._train(argument, tensor)
             else:
-                self._evaluate(argument, began.where, tensor)
+                self._evaluate(argument, began.where, with_graph, tensor)
 
     def _is_data(self, tensor: torch.Tensor) -> bool:
         if tensor.requires_grad or not tensor.is_floating_point() or tensor.numel() < 2:
@@ -96,16 +107,18 @@ class EvaluationScales(Instrument):
         elif found is not None and known is not None and known.magnitude.is_like(found):
             known.magnitude, known.batches = known.magnitude.joined(found), known.batches + 1
 
-    def _evaluate(self, argument: Argument, where: Place | None, tensor: torch.Tensor) -> None:
-        known = self._evaluated.get((argument, where))
+    def _evaluate(self, argument: Argument, where: Place | None, with_graph: bool, tensor: torch.Tensor) -> None:
+        known = self._evaluated.get((argument, where, with_graph))
         if known is None and len(self._evaluated) < _MOST_ARGUMENTS:
-            known = self._evaluated[argument, where] = _Evaluated(variable_name(tensor), self._course.steps)
+            known = self._evaluated[argument, where, with_graph] = _Evaluated(variable_name(tensor), self._course.steps)
         found = magnitude_of(tensor) if known is not None and len(known.calls) < _MOST_CALLS else None
         if known is not None and found is not None:
             known.calls.append(found)
 
     def finish(self) -> None:
-        for (argument, where), evaluated in self._evaluated.items():
+        for (argument, where, with_graph), evaluated in self._evaluated.items():
+            if with_graph and not self._unused_forwards.never_used(argument[0], where):
+                continue
             trained = self._trained.get(argument)
             alike = [call for call in evaluated.calls if trained is not None and trained.magnitude.is_like(call)]
             if trained is None or not alike:

@@ -83,7 +83,9 @@ class OwnScales(Instrument):
     def finish(self) -> None:
         """Several such sets that one line goes through in a row are samples that come in sets."""
         scaled: dict[int, list[_Set]] = {}
-        for (module, _), passes in self._passes.items():
+        for (module, group), passes in self._passes.items():
+            if not self._rows.was_evaluation(module, group):
+                continue
             scaled.setdefault(module, []).extend(each for each in passes if self._is_scaled(module, each))
         for module, sets in scaled.items():
             often = Counter((each.where, each.step) for each in sets)

@@ -10,6 +10,7 @@ import torch
 
 from autograd_doctor.events.data import InputsAlike, RowsCompared
 from autograd_doctor.events.event import Event
+from autograd_doctor.instruments.connectivity.unused_forwards import UnusedForwards
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
@@ -72,12 +73,15 @@ class _Evaluation:
     """What a line evaluated a module on, of one set; of a tensor whose parts may be sets of their own, as a rule one.
 
     trained, apart: what passes had, each between two steps, that had been trained on as a whole, or not at all.
+    split_at: the line that chose its samples, as far as that is known.
     """
 
     where: Place | None
     loader: int | None
     in_mode: bool
+    with_graph: bool
     first: int
+    split_at: Place | None = None
     step: int = 0
     samples: set[Sample] = field(default_factory=set)
     shared: set[Sample] = field(default_factory=set)
@@ -160,9 +164,9 @@ class SampleOverlap(Instrument):
     """Looks at what modules with parameters are called with: in full steps, and in light ones while there is news.
 
     Training is what runs with gradients and in training mode; evaluation is without both, or, after the last step,
-    without gradients. What it returns there is followed through the operations of steps that are watched closely: if
-    that flows into a backward, it is a target. evaluated: sent for each of its calls of a module that was trained
-    before; trained: for batches of training in which there may be news.
+    without gradients; or in eval mode with a graph that no backward uses. What it returns there is followed through the
+    operations of steps that are watched closely: if that flows into a backward, it is a target. evaluated: sent for
+    each of its calls of a module that was trained before; trained: for batches of training in which there may be news.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (RowsCompared, InputsAlike)
@@ -176,9 +180,11 @@ class SampleOverlap(Instrument):
         sources: Sources,
         lineage: Lineage,
         tensors: Tensors,
+        unused_forwards: UnusedForwards,
     ) -> None:
         super().__init__(site)
         self._guard = site.signals.guard
+        self._unused_forwards = unused_forwards
         self.evaluated: Signal[RowsSeen] = Signal(site.signals.guard)
         self.trained: Signal[RowsSeen] = Signal(site.signals.guard)
         self._lineage = lineage
@@ -227,7 +233,8 @@ class SampleOverlap(Instrument):
             self.limited("samples on an accelerator are not told apart")
         elif call.grad_enabled and call.module.training:
             self._trained(began, data)
-        elif not call.grad_enabled:
+        elif not (call.grad_enabled and call.module.training):
+            began.again |= call.grad_enabled
             self._evaluated(began, max(data, key=_bytes_of_row))
 
     def _learns(self, began: RootBegan) -> bool:
@@ -326,11 +333,14 @@ class SampleOverlap(Instrument):
         sources = self._sources.of(tensor)
         loader = next((source.number for source in sources if source.kind == "drawn"), None)
         whole = sources[0].number if sources else self._evaluated_on.number(tensor)
-        group = (began.where, loader, whole, began.call.module.training)
+        group = (began.where, loader, whole, began.call.module.training, began.call.grad_enabled)
         known = self._evaluations.get((began.module, group))
         if known is None:
-            known = _Evaluation(began.where, loader, not began.call.module.training, self._course.steps)
+            trains, with_graph = began.call.module.training, began.call.grad_enabled
+            known = _Evaluation(began.where, loader, not trains, with_graph, self._course.steps)
             self._evaluations[began.module, group] = known
+        if known.split_at is None and self._detail.full:
+            known.split_at = self._sources.split_at(tensor)
         keys = row_keys(tensor) if len(known.samples) < _MOST_ROWS else None
         self._asked = (began.call, _line(began.module, known)) if self._detail.closely else None
         known.add(self._course.steps, keys or (), training.samples.intersection(keys or ()))
@@ -361,9 +371,19 @@ class SampleOverlap(Instrument):
         known = self._training.get(module)
         return known.samples if known is not None else frozenset()
 
+    def was_evaluation(self, module: int, group: Hashable) -> bool:
+        """Whether it looked like one, and no backward used what came of it."""
+        known = self._evaluations.get((module, group))
+        return known is not None and self._taught_nothing(module, known)
+
+    def _taught_nothing(self, module: int, evaluation: _Evaluation) -> bool:
+        return not evaluation.with_graph or self._unused_forwards.never_used(module, evaluation.where)
+
     def finish(self) -> None:
         before: dict[tuple[int, Place | None], set[Sample]] = {}
         for (module, _), found in self._evaluations.items():
+            if not self._taught_nothing(module, found):
+                continue
             others = before.setdefault((module, found.where), set())
             again = len(others & found.samples)
             others |= found.samples
@@ -397,6 +417,7 @@ class SampleOverlap(Instrument):
                 step=self._course.steps,
                 module=module,
                 location=locate(found.where),
+                split_at=locate(found.split_at),
                 loader=self._sources.names.get(found.loader, "") if found.loader is not None else "",
                 own_loader=found.loader is not None and found.loader not in training.loaders,
                 evaluated=evaluated,

@@ -1,23 +1,29 @@
-"""Workers of a loader that deliver the same batches, bit for bit."""
+"""Workers of a loader that deliver the same batches, bit for bit, or draw the same random numbers."""
 
 from __future__ import annotations
 
+import pickle
+import sys
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import torch
 from torch.utils.data.dataloader import _DatasetKind
 
-from autograd_doctor.events.data import WorkersAlike
+from autograd_doctor.events.data import GeneratorCopied, WorkersAlike
 from autograd_doctor.events.event import Event
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.sources import Sources
+from autograd_doctor.reading.assignments import assigned_in, methods_of
 from autograd_doctor.reading.fingerprint import key_of, row_keys
 from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.own_generators import generators_of, is_generator
 from autograd_doctor.reading.places import locate
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
+from autograd_doctor.reading.without_running import attributes, is_a
 from autograd_doctor.signals import Signals
-from autograd_doctor.signals.loaders import BatchAsked, PassBegan
+from autograd_doctor.signals.loaders import BatchAsked, Loader, PassBegan
 
 _MOST_ROUNDS = 32
 """Of one loader, its first."""
@@ -41,10 +47,26 @@ class _Rounds:
         return sum(len(set(batches)) == 1 for batches in self.whole)
 
 
-class Workers(Instrument):
-    """Compares the batches of the first rounds. Workers take turns, in their order."""
+@dataclass
+class _Copied:
+    """A generator of which workers get copies: whose it is, its state when a pass first began, and how many did so."""
 
-    emits: ClassVar[tuple[type[Event], ...]] = (WorkersAlike,)
+    loader: int
+    workers: int
+    owner: object
+    attribute: str
+    state: bytes
+    passes: int = 1
+
+
+class Workers(Instrument):
+    """Compares the batches of the first rounds. Workers take turns, in their order.
+
+    What workers draw nobody sees: where reading a sample draws from a generator of the data set's own, each draws the
+    numbers that the others draw. A `worker_init_fn` may have seen to it.
+    """
+
+    emits: ClassVar[tuple[type[Event], ...]] = (WorkersAlike, GeneratorCopied)
 
     def __init__(self, site: Site, course: Course, sources: Sources) -> None:
         super().__init__(site)
@@ -52,6 +74,7 @@ class Workers(Instrument):
         self._sources = sources
         self._loaders: dict[int, _Rounds] = {}
         self._running: IdentityTable[_Rounds] = IdentityTable()
+        self._copied: dict[int, list[_Copied]] = {}
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.loaders.began, self._pass_began)
@@ -74,11 +97,42 @@ class Workers(Instrument):
                     )
                 )
 
+        for copied in self._copied.values():
+            self._tell(copied)
+
+    def _tell(self, copied: list[_Copied]) -> None:
+        for each in copied[:1]:
+            self.emit(
+                GeneratorCopied(
+                    step=self._course.steps,
+                    location=locate(self._sources.built_at.get(each.loader)),
+                    name=self._sources.names.get(each.loader, ""),
+                    workers=each.workers,
+                    held_by=type(each.owner).__name__,
+                    attribute=each.attribute,
+                    made_at=assigned_in(methods_of(type(each.owner)), each.attribute),
+                    passes=each.passes,
+                )
+            )
+
+    def _look_for_copies(self, loader: Loader, number: int) -> None:
+        if loader.worker_init_fn is not None:
+            return
+        if number not in self._copied:
+            self._copied[number] = [
+                _Copied(number, loader.num_workers, owner, name, _state_of(owner, name))
+                for owner, name in generators_of(loader.dataset)
+            ]
+            return
+        for copied in self._copied[number]:
+            copied.passes += _state_of(copied.owner, copied.attribute) == copied.state
+
     def _pass_began(self, began: PassBegan) -> None:
         loader = began.loader
         if loader.num_workers < 2:
             return
         number = self._sources.loaders.number(loader)
+        self._look_for_copies(loader, number)
         rounds = self._loaders.get(number)
         if rounds is None:
             name, dataset = self._sources.names.get(number, ""), type(loader.dataset).__name__
@@ -98,3 +152,13 @@ class Workers(Instrument):
         if len(rounds.running) == rounds.workers:
             rounds.whole.append(rounds.running)
             rounds.running = []
+
+
+def _state_of(owner: object, name: str) -> bytes:
+    """Of a generator of the owner's, or of its module's; empty where it is another kind of thing by now."""
+    held = attributes(owner)
+    module = sys.modules.get(type(owner).__module__)
+    generator: Any = held[name] if name in held else attributes(module).get(name)
+    if is_a(generator, torch.Generator):
+        return bytes(generator.get_state().numpy())
+    return pickle.dumps(generator) if is_generator(generator) else b""

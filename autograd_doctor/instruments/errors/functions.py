@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dis
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from types import FunctionType
@@ -18,6 +17,7 @@ from autograd_doctor.events.facts import TensorFacts
 from autograd_doctor.findings import Location
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
+from autograd_doctor.reading.assignments import assigned_in
 from autograd_doctor.reading.custom_functions import definition, node_made_by, outputs_of
 from autograd_doctor.reading.derivatives import (
     Verdict,
@@ -165,7 +165,7 @@ class Functions(Instrument):
                     function=cls.__name__,
                     attribute=name,
                     which="output" if any(kept[0] is out for out in outputs) else "input",
-                    location=_assignment(cls, name) or met.applied_at,
+                    location=assigned_in((method.__code__ for method in methods(cls)), name) or met.applied_at,
                     bytes_held=sum(tensor.numel() * tensor.element_size() for tensor in kept),
                 )
             )
@@ -330,15 +330,6 @@ def _facts(cls: Any, arguments: Sequence[Any]) -> list[TensorFacts]:
 def _written_by_user(cls: Any) -> bool:
     method = next(methods(cls), None)
     return method is not None and is_own(method.__code__.co_filename)
-
-
-def _assignment(cls: Any, attribute: str) -> Location | None:
-    """Where `ctx.<attribute> = …` is written."""
-    for method in methods(cls):
-        for instruction in dis.get_instructions(method):
-            if instruction.opname == "STORE_ATTR" and instruction.argval == attribute:
-                return locate((method.__code__, instruction.offset))
-    return None
 
 
 def _is_tensor(value: Any) -> bool:

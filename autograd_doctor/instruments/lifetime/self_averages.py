@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import weakref
 from itertools import permutations
 from typing import ClassVar, Literal
 
 import torch
+from torch import nn
 
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.lifetime import WeightsMetThemselves
@@ -13,18 +15,28 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.parameters import Parameters
+from autograd_doctor.instruments.spine.registrations import Registrations
+from autograd_doctor.instruments.spine.tape import Tape
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.operations import DISTANCES, FOLLOWS
-from autograd_doctor.reading.places import Place, locate
+from autograd_doctor.reading.live_values import LiveOp, LiveValue
+from autograd_doctor.reading.module_tree import parameters_in
+from autograd_doctor.reading.numbers import IdentityTable
+from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.provenance import Provenance, next_order
 from autograd_doctor.reading.regions import region_of
 from autograd_doctor.reading.tensors_in import tensors_in
+from autograd_doctor.reading.weighted_sums import value_before, weights_in
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.operations import Operation
+from autograd_doctor.signals.states import StateCall, StateLoad
+from autograd_doctor.tape import Op, Value
 
-How = Literal["updated", "compared", "put back"]
+How = Literal["updated", "compared", "put back", "loaded"]
 _COMPARISONS = DISTANCES | {"dist"}
+_ROUNDING = 1e-6
+"""Of two shares that are given as numbers."""
 
 
 class SelfAverages(Instrument):
@@ -33,17 +45,36 @@ class SelfAverages(Instrument):
     The lineage knows of which parameter a tensor is an alias. An alias that is copied back into its parameter was kept
     for that if it is older than the last value that the parameter was given; where a line copies other values into
     other parameters as well, some of a model are shared, and all is well.
+
+    A module that was copied without its parameters holds those of the original: what is loaded from that, or averaged
+    with it, is there already.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (WeightsMetThemselves,)
 
-    def __init__(self, site: Site, course: Course, parameters: Parameters, tensors: Tensors, lineage: Lineage) -> None:
+    def __init__(
+        self,
+        site: Site,
+        course: Course,
+        parameters: Parameters,
+        tensors: Tensors,
+        lineage: Lineage,
+        registrations: Registrations,
+        tape: Tape,
+    ) -> None:
         super().__init__(site)
+        self._registrations = registrations
+        self._tape = tape
+        self._shared: IdentityTable[Place | None] = IdentityTable()
+        """Parameters that a module holds which was copied without them, and the line of the copy."""
+        self._taken_from: IdentityTable[weakref.ref[nn.Module]] = IdentityTable()
         self._course = course
         self._parameters = parameters
         self._tensors = tensors
         self._since = next_order()
         self._met: dict[tuple[Place | None, How], tuple[list[int], Place | None]] = {}
+        self._averaged_at: dict[Place | None, tuple[list[int], Place | None]] = {}
+        self._apart: set[Place | None] = set()
         self._written: dict[int, int] = {}
         self._given: dict[Place | None, set[int]] = {}
 
@@ -51,10 +82,51 @@ class SelfAverages(Instrument):
         names = FOLLOWS | _COMPARISONS
         self.listen(signals.operations.ended, self._operation_ended, attention=Attention.FULL, names=names)
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.FULL)
+        self.listen(self._tape.recorded, self._averaged, names=frozenset({"add", "copy", "lerp"}))
+        self.listen(signals.states.copied, self._copied)
+        self.listen(signals.states.taken, self._taken)
+        self.listen(signals.states.loading, self._loading)
 
     def _operation_ended(self, operation: Operation) -> None:
         if self._course.running is None and operation.args:
             (self._updated if operation.name in FOLLOWS else self._compared)(operation)
+
+    def _copied(self, module: nn.Module) -> None:
+        """Parameters of a deep copy, or of one that is read from a file, were given to no module before."""
+        where = place()
+        for _, parameter in parameters_in(module):
+            if self._registrations.line_of(parameter) is not None:
+                self._shared.put(parameter, where)
+
+    def _taken(self, call: StateCall) -> None:
+        """The module itself ends after all those in it, which write into the same state."""
+        if call.state is not None:
+            self._taken_from.put(call.state, weakref.ref(call.module))
+
+    def _loading(self, load: StateLoad) -> None:
+        taken_from = self._taken_from.get(load.state)
+        if not self._course.steps or taken_from is None or taken_from() is load.module:
+            return
+        held = {name: region_of(parameter) for name, parameter in parameters_in(load.module)}
+        given = {name: region_of(load.state[name]) for name in held if name in load.state}
+        if held and held == given and None not in held.values():
+            for _, parameter in parameters_in(load.module):
+                number = self._parameters.get(parameter)
+                if number is not None:
+                    key: tuple[Place | None, How] = (place(), "loaded")
+                    self._met.setdefault(key, ([], self._shared.get(parameter)))[0].append(number)
+
+    def _averaged(self, op: Op) -> None:
+        """What is written to a parameter is an average of it with itself."""
+        if not op.in_place or self._course.running is not None or len(op.values) < 2:
+            return
+        before, where = value_before(op), op.place if isinstance(op, LiveOp) else None
+        tensor = before.tensor if isinstance(before, LiveValue) and before.is_parameter else None
+        number = self._parameters.get(tensor) if tensor is not None else None
+        if number is not None and _averages_itself(op, before):
+            self._averaged_at.setdefault(where, ([], self._shared.get(tensor)))[0].append(number)
+        else:
+            self._apart.add(where)
 
     def _updated(self, operation: Operation) -> None:
         target = operation.args[0]
@@ -100,19 +172,39 @@ class SelfAverages(Instrument):
         self._since = next_order()
 
     def finish(self) -> None:
-        """State what has met since the last step."""
-        for (place, how), (parameters, made_at) in self._met.items():
-            if how == "put back" and not self._given.get(place, set()) <= set(parameters):
+        """State what has met since the last step; where a line averages other weights as well, some are shared."""
+        for where, met in self._averaged_at.items():
+            if where not in self._apart:
+                self._met.setdefault((where, "updated"), met)
+        for (where, how), (parameters, made_at) in self._met.items():
+            if how == "put back" and not self._given.get(where, set()) <= set(parameters):
                 continue
             self.emit(
                 WeightsMetThemselves(
                     step=self._course.steps,
                     parameters=sorted(set(parameters)),
                     kept_at=locate(made_at),
-                    location=locate(place),
+                    location=locate(where),
                     how=how,
                 )
             )
         self._met.clear()
+        self._averaged_at.clear()
+        self._apart.clear()
         self._given.clear()
         self._written.clear()
+
+
+def _averages_itself(op: Op, before: Value) -> bool:
+    """Whether both shares are of one value, as it was or scaled, and come to the whole of it.
+
+    A share that is added to the whole, or taken off it, is no average: weights decay so.
+    """
+    kept, taken = weights_in(op.values[0]), weights_in(op.values[-1])
+    if not kept.keys() == taken.keys() == {before}:
+        return False
+    total = weights_in(op.output)[before]
+    if op.name != "add":
+        return abs(total - 1.0) < _ROUNDING
+    share = (total - kept[before]) / taken[before] if taken[before] else 0.0
+    return kept[before] != 1.0 and abs(kept[before] + share - 1.0) < _ROUNDING

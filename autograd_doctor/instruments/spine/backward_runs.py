@@ -20,6 +20,7 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.ledger import Ledger
 from autograd_doctor.instruments.spine.lineage import Lineage
+from autograd_doctor.instruments.spine.module_calls import ModuleCalls, RootBegan
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.tensors import Tensors
@@ -27,18 +28,23 @@ from autograd_doctor.reading.graph_order import before, behind
 from autograd_doctor.reading.graph_walk import (
     GradientWatch,
     GraphWalk,
+    lineage_of,
     mark,
     non_finite_event,
     zeroing_events,
 )
 from autograd_doctor.reading.means import divisor_of
+from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.provenance import Provenance, cut_here
+from autograd_doctor.reading.subclasses import node_of
 from autograd_doctor.reading.tensor_facts import describe, norms
 from autograd_doctor.reading.variable_names import variable_name
+from autograd_doctor.reading.without_running import is_a
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
+from autograd_doctor.signals.scalers import ScalerCall
 from autograd_doctor.signals.signal import Signal
 from autograd_doctor.tape import numbers_in
 
@@ -92,6 +98,7 @@ class BackwardRuns(Instrument):
         tensors: Tensors,
         ledger: Ledger,
         lineage: Lineage,
+        module_calls: ModuleCalls,
     ) -> None:
         super().__init__(site)
         self.gradients_seen: Signal[GradientsSeen] = Signal(site.signals.guard)
@@ -103,19 +110,40 @@ class BackwardRuns(Instrument):
         self._tensors = tensors
         self._ledger = ledger
         self._lineage = lineage
+        self._module_calls = module_calls
         self._guard = site.signals.guard
         self._run: _Run | None = None
         self._spoiled_backwards = 0
         self._names: dict[Place | None, str] = {}
         self._nameless: Counter[Place | None] = Counter()
         self._absorbed_at: set[Location | None] = set()
+        self._handed_on: tuple[int, Place | None, str] | None = None
+        """The step, the line and the variable by which a module was given what has a graph to an earlier step."""
+        self._unscaled: IdentityTable[Node] = IdentityTable()
+        """For a loss that a scaler has multiplied, the node of the loss as it was."""
 
     def connect(self, signals: Signals) -> None:
+        self.listen(self._module_calls.root_began, self._root_began, attention=Attention.FULL)
+        self.listen(signals.scalers.ended, self._scaled, attention=Attention.FULL)
         self.listen(signals.backward.began, self._backward_began, attention=Attention.LIGHT)
         self.listen(signals.backward.began, self._follow_gradients, last=True, attention=Attention.LIGHT)
         self.listen(signals.backward.ended, self._backward_ended, attention=Attention.LIGHT)
 
     # ------------------------------------------------------------------------------------------------------- before
+
+    def _root_began(self, began: RootBegan) -> None:
+        for tensor in began.given:
+            node = node_of(tensor) if tensor.requires_grad else None
+            made = lineage_of(node) if node is not None else None
+            if made is not None and made.step < self._course.steps:
+                self._handed_on = self._course.steps, began.where, variable_name(tensor)
+                return
+
+    def _scaled(self, call: ScalerCall) -> None:
+        if call.name == "scale" and is_a(call.argument, torch.Tensor) and is_a(call.result, torch.Tensor):
+            node = node_of(call.argument)
+            if node is not None:
+                self._unscaled.put(call.result, node)
 
     def _backward_began(self, call: BackwardCall) -> None:
         walk, root = self._ledger.walk, call.roots[0]
@@ -134,7 +162,8 @@ class BackwardRuns(Instrument):
         gradients = GradientWatch(walk, looking=self._guard.looking, made_of=self._tensors.get)
         optimizer = self._course.closure_of
         inside_step = self._optimizers.number(optimizer) if optimizer is not None else None
-        self._run = _Run(call, walk, locate(where), facts, made, gradients, divisor_of(root), inside_step)
+        divisor = divisor_of(self._unscaled.get(root) or node_of(root))
+        self._run = _Run(call, walk, locate(where), facts, made, gradients, divisor, inside_step)
 
     def _name(self, root: torch.Tensor, where: Place | None) -> str:
         """What the program calls a root: a line that names a variable does so every time, one that does not never."""
@@ -170,6 +199,8 @@ class BackwardRuns(Instrument):
         if made is not None:
             cuts += made.cuts_of(made.values & ~sum(1 << number for number in reached))
         rewrapped = made if made is not None and made.values and not reached else None
+        step, handed_on_at, handed_on = self._handed_on or (-1, None, "")
+        is_handed_on = step == self._course.steps and walk.crossing is not None
         error = f"{type(call.error).__name__}: {call.error}" if call.error is not None else ""
         self.emit(
             BackwardRan(
@@ -198,7 +229,8 @@ class BackwardRuns(Instrument):
                 nodes=len(walk.nodes),
                 reaches_back=self._course.steps - walk.oldest_step,
                 reaches_back_at=locate(walk.crossing),
-                carried_by=_carrier(walk) if error or walk.crossing is not None else "",
+                handed_on_at=locate(handed_on_at) if is_handed_on else None,
+                carried_by=(is_handed_on and handed_on) or _carrier(walk) if error or walk.crossing else "",
                 reused=sorted(walk.reused),
                 contains=sorted(walk.contains),
                 divisor=run.divisor,

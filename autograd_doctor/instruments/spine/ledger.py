@@ -22,14 +22,17 @@ from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.reading.graph_walk import GraphWalk
+from autograd_doctor.reading.optimizer_groups import parameters_of
 from autograd_doctor.reading.places import here
 from autograd_doctor.reading.subclasses import bytes_of, gradient_of, is_leaf, is_parameter, version_of
 from autograd_doctor.reading.tensor_facts import norms
+from autograd_doctor.reading.without_running import is_a
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.clipping import ClipCall
 from autograd_doctor.signals.optimizers import ClearCall
+from autograd_doctor.signals.scalers import ScalerCall
 
 _MEASURED_BYTES = 256 * 2**20
 """Leftover gradients are copied for one backward: the float32 gradients of 64 million parameters, little beside the
@@ -131,6 +134,8 @@ class Ledger(Instrument):
         self.listen(signals.clearing.ended, self._clearing_done, attention=Attention.FULL)
         self.listen(signals.clipping.began, self._clipping_begins, attention=Attention.FULL)
         self.listen(signals.clipping.ended, self._clipping_done, attention=Attention.FULL)
+        self.listen(signals.scalers.began, self._unscaling_begins, attention=Attention.FULL)
+        self.listen(signals.scalers.ended, self._unscaling_done, attention=Attention.FULL)
 
     def _turned(self, detail: Detail) -> None:
         """Nothing is known of gradients that light steps have left behind."""
@@ -206,7 +211,19 @@ class Ledger(Instrument):
 
     def _clipping_done(self, call: ClipCall) -> None:
         """What clipping makes 0, as it does where the norm overflows, was not cleared."""
-        for parameter in call.tensors:
+        self._kept(call.tensors)
+
+    def _unscaling_begins(self, call: ScalerCall) -> None:
+        if call.name == "unscale_":
+            self.catch_up()
+
+    def _unscaling_done(self, call: ScalerCall) -> None:
+        if call.name == "unscale_" and is_a(call.argument, Optimizer):
+            self._kept(parameters_of(call.argument))
+
+    def _kept(self, parameters: Iterable[torch.Tensor]) -> None:
+        """Gradients that were changed as a whole are still those that they were."""
+        for parameter in parameters:
             number, gradient = self._parameters.get(parameter), parameter.grad
             entry = None if number is None else self._gradients.get(number)
             if entry is not None and entry.key is not None and gradient is not None and entry.key[0] == id(gradient):

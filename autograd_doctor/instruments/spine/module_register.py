@@ -17,8 +17,9 @@ from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.modules import Modules
 from autograd_doctor.instruments.spine.parameters import Parameters
 from autograd_doctor.instruments.spine.registrations import Registrations
+from autograd_doctor.reading.assignments import assigned_in, methods_of
 from autograd_doctor.reading.mode_dependence import mode_dependent
-from autograd_doctor.reading.module_names import held_name, plain_holder, root_name
+from autograd_doctor.reading.module_names import held_name, holding_attribute, plain_holder, root_name
 from autograd_doctor.reading.module_tree import children_of, modules_in, parameters_in, parameters_of
 from autograd_doctor.reading.numbers import IdentityTable
 from autograd_doctor.reading.places import Place, here, place
@@ -68,7 +69,7 @@ class ModuleRegister(Instrument):
             return self._introduce(module, root_name(module), here())
         parent = self._modules.get(holder)
         parent = self._introduce(holder, root_name(holder), None) if parent is None else parent
-        return self._introduce(module, held_name(module), here(), parent=parent, registered=False)
+        return self._introduce(module, held_name(module), here(), parent=parent, keeper=holder)
 
     def complete(self, module: nn.Module) -> None:
         """Name parameters that came to life during the first forward."""
@@ -95,7 +96,7 @@ class ModuleRegister(Instrument):
         if self._modules.get(module) is None and in_step:
             steps.append(self._course.steps)
             caller = number if parent is None or parent is root else self._parent(root, name, parent, number)
-            self._introduce(module, held_name(module), here(), parent=caller, registered=False)
+            self._introduce(module, held_name(module), here(), parent=caller, keeper=root if parent is None else parent)
 
     def names(self, root: nn.Module, modules: Iterable[nn.Module]) -> list[str]:
         """Full names of modules that ran inside a root."""
@@ -130,8 +131,9 @@ class ModuleRegister(Instrument):
         name: str,
         location: Location | None,
         parent: int | None = None,
-        registered: bool = True,
+        keeper: nn.Module | None = None,
     ) -> int:
+        """keeper: the module that calls this one and does not register it."""
         number = self._modules.add(module, name)
         parameters: list[int] = []
         if _has_its_own(module):
@@ -147,9 +149,10 @@ class ModuleRegister(Instrument):
                 parameters=parameters,
                 location=location,
                 parent=parent,
-                registered=registered,
-                holder=name if not registered else "",
-                built_at=self._registrations.built_at(module) if not registered else None,
+                registered=keeper is None,
+                holder=name if keeper is not None else "",
+                built_at=self._registrations.built_at(module) if keeper is not None else None,
+                kept_at=_kept_at(keeper, module) if keeper is not None else None,
                 mode_dependent=[self._name(inner, name, path) for path, inner in mode_dependent(module)],
                 parts=self._parts(_compiled(module), name),
             )
@@ -169,6 +172,12 @@ class ModuleRegister(Instrument):
 def _has_its_own(module: nn.Module) -> bool:
     """Whether the parameters are there: not still lazy, nor replaced for the time of a `functional_call`."""
     return all(is_parameter(parameter) and not is_lazy(parameter) for _, parameter in parameters_in(module))
+
+
+def _kept_at(keeper: nn.Module, module: nn.Module) -> Location | None:
+    """The line of the keeper's class that assigns the attribute in which it holds this one."""
+    attribute = holding_attribute(keeper, module)
+    return assigned_in(methods_of(type(keeper)), attribute) if attribute else None
 
 
 def _compiled(module: nn.Module) -> nn.Module:

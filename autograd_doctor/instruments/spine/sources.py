@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple
 
 import torch
-from torch.utils.data import BatchSampler, SequentialSampler
+from torch.utils.data import BatchSampler, SequentialSampler, Subset
 
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.lineage import Lineage
@@ -21,7 +21,7 @@ from autograd_doctor.reading.places import Place, place
 from autograd_doctor.reading.tensor_facts import at_home
 from autograd_doctor.reading.tensors_in import EVERYTHING, tensors_in
 from autograd_doctor.reading.variable_names import variable_name
-from autograd_doctor.reading.without_running import is_a
+from autograd_doctor.reading.without_running import attributes, is_a
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.loaders import BatchAsked, Loader, PassBegan
 from autograd_doctor.signals.operations import Operation
@@ -70,6 +70,10 @@ class Sources(Instrument):
         self._wholes = Numbers()
         self._bases: dict[int, int] = {}
         self._iterators: IdentityTable[Source] = IdentityTable()
+        self._cuts: IdentityTable[Place] = IdentityTable()
+        self._views: dict[int, list[Source]] = {}
+        """Of tensors that parts were cut from, those that leave samples out, with their places."""
+        self._subsets: IdentityTable[Place | None] = IdentityTable()
         self.loaders = Numbers()
         self.names: dict[int, str] = {}
         self.built_at: dict[int, Place | None] = {}
@@ -77,6 +81,7 @@ class Sources(Instrument):
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.loaders.built, self._built)
+        self.listen(signals.loaders.chosen, self._subset_built)
         self.listen(signals.loaders.began, self._pass_began)
         self.listen(signals.loaders.drawn, self._drawn)
         self.listen(self._lineage.operated, self._operation_ended)
@@ -93,6 +98,35 @@ class Sources(Instrument):
         chosen = (self.numbered(source.number) for source in self.of(tensor) if source.kind == "chosen")
         made = next((self._tensors.get(whole) for whole in chosen if isinstance(whole, torch.Tensor)), None)
         return made.place if made is not None else None
+
+    def split_at(self, tensor: torch.Tensor) -> Place | None:
+        """The line that chose the samples of the set of which a tensor is a part, or that read them; of a loader whose
+        data set tells neither, the line that built it."""
+        drawn = next((source.number for source in self.of(tensor) if source.kind == "drawn"), None)
+        if drawn is None:
+            return self._read_or_cut_at(tensor)
+        loader = next((loader for number, loader in self.loaders.living() if number == drawn), None)
+        found = self._set_chosen_at(loader.dataset) if loader is not None else None
+        return found or self.built_at.get(drawn)
+
+    def _set_chosen_at(self, dataset: Any) -> Place | None:
+        parts = [dataset, *attributes(dataset).values()]
+        chosen = (self._subsets.get(part) for part in parts)
+        cuts = (self._read_or_cut_at(tensor) for tensor in tensors_in([dataset], nesting=2)[:_MOST_FIELDS])
+        return next(filter(None, (*chosen, *cuts)), None)
+
+    def _read_or_cut_at(self, tensor: torch.Tensor) -> Place | None:
+        made = self._tensors.get(tensor)
+        read = made.place if made is not None and made.operation in FROM_DATA else None
+        return self._cut_at(tensor) or read
+
+    def _cut_at(self, tensor: torch.Tensor) -> Place | None:
+        """Where samples were first left out of what it came of; of a view in a light step, of what shows as much."""
+        known = self._cuts.get(tensor)
+        part = self._slice(tensor) if known is None else None
+        views = self._views.get(part.number, ()) if part is not None else ()
+        shown = (view.place for view in views if part is not None and view.low <= part.low and part.high <= view.high)
+        return known or next(shown, None)
 
     def is_unknown(self, tensor: torch.Tensor) -> bool:
         """Whether nothing came of it, and it came of nothing that is known."""
@@ -129,6 +163,9 @@ class Sources(Instrument):
     def _built(self, loader: Loader) -> None:
         self.built_at[self.loaders.add(loader)] = place()
 
+    def _subset_built(self, subset: Subset[Any]) -> None:
+        self._subsets.put(subset, place())
+
     def _pass_began(self, began: PassBegan) -> None:
         number = self.loaders.number(began.loader)
         if number not in self.names:
@@ -147,14 +184,33 @@ class Sources(Instrument):
         if operation.kind is Kind.ESCAPE:
             return
         outputs = [tensor for tensor in tensors_in((operation.result,)) if not tensor.requires_grad]
-        if not outputs or traits(operation.name).shape_only:
+        if not outputs:
             return
         values = (*operation.args, *operation.kwargs.values())
-        found = _together(self.of(tensor) for tensor in tensors_in(values) if not tensor.requires_grad)
-        found = (*self._chosen(operation), *found)[:_MOST_SOURCES]
+        given = [tensor for tensor in tensors_in(values) if not tensor.requires_grad]
+        chosen = () if traits(operation.name).shape_only else self._chosen(operation)
+        self._note_cut(operation, given, outputs, chosen)
+        if traits(operation.name).shape_only:
+            return
+        found = (*chosen, *_together(map(self.of, given)))[:_MOST_SOURCES]
         if found:
             for output in outputs:
                 self._known.put(output, found)
+
+    def _note_cut(
+        self, operation: Operation, given: list[torch.Tensor], outputs: list[torch.Tensor], chosen: _Sources
+    ) -> None:
+        """Orders of all samples leave none out."""
+        cut = next((cut for tensor in given if (cut := self._cut_at(tensor)) is not None), None)
+        leaving = [source for source in chosen if source.high - source.low < source.rows]
+        if cut is None and leaving:
+            cut = operation.place
+            views = self._views.setdefault(leaving[0].number, [])
+            if len(views) < _MOST_SOURCES and any(output._base is not None for output in outputs):
+                views.append(leaving[0])
+        if cut is not None:
+            for output in outputs:
+                self._cuts.put(output, cut)
 
     def _chosen(self, operation: Operation) -> _Sources:
         """The rows that an operation takes out of a tensor, or of an array of NumPy."""

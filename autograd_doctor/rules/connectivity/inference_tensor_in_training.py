@@ -27,14 +27,16 @@ def _finding(crash: Crash, suspect: TensorFacts | None) -> Finding:
     into = f"`{crash.operation.operation}`" if crash.operation else "a computation"
     made_at = suspect.made_at if suspect else None
     switch = suspect.made_under if suspect else None
-    places = {"inference mode was entered here": switch.location if switch else None, "it was made here": made_at}
+    switched_at = switch.location if switch else None
+    location = switched_at or made_at or crash.location
+    places = {"it was made here": made_at, f"it entered {into} here": crash.location}
     return RULE.finding(
         f"{what} was made under `inference_mode` and entered {into}, which autograd has to record",
         subject=suspect.name if suspect and suspect.name else "tensor",
-        location=crash.location,
+        location=location,
         help="make it under `torch.no_grad()` instead of `torch.inference_mode()`, or pass `.clone()` of it on",
         evidence={"shape": str(suspect.shape), "dtype": suspect.dtype} if suspect else {},
-        related=tuple(Related(what, where) for what, where in places.items() if where and where != crash.location),
+        related=tuple(Related(what, where) for what, where in places.items() if where and where != location),
         notes=(f"torch says: {crash.said}",),
         step_first=crash.step_first,
         step_count=1,
@@ -50,10 +52,10 @@ def bad() -> None:
     optimizer = torch.optim.SGD(head.parameters(), lr=0.05)
     x = torch.randn(32, 6)
     y = x.sum(1, keepdim=True)
-    with torch.inference_mode():
+    with torch.inference_mode():  # <- AD213
         features = backbone(x)
     for _ in range(8):
-        loss = nn.functional.mse_loss(head(features), y)  # <- AD213
+        loss = nn.functional.mse_loss(head(features), y)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -63,7 +65,7 @@ def bad_statistics() -> None:
     import torch
     from torch import nn
 
-    @torch.inference_mode()
+    @torch.inference_mode()  # <- AD213
     def scale_of(x: torch.Tensor) -> torch.Tensor:
         return x.std(dim=0)
 
@@ -73,7 +75,7 @@ def bad_statistics() -> None:
     x = torch.randn(32, 6)
     scale = scale_of(x)
     for _ in range(8):
-        error = (model(x) - x.flip(1)) / scale  # <- AD213
+        error = (model(x) - x.flip(1)) / scale
         loss = error.square().mean()
         optimizer.zero_grad()
         loss.backward()

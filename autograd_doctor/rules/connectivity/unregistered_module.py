@@ -21,7 +21,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     written = {parameter for backward in trace.of(BackwardRan) for parameter in backward.wrote}
     for seen in trace.of(ModuleSeen):
         if not seen.registered and written.intersection(seen.parameters) - trace.optimized - trace.frozen:
-            by_place.setdefault((seen.parent, seen.location), []).append(seen)
+            by_place.setdefault((seen.parent, seen.kept_at or seen.location), []).append(seen)
     if trace.steps:
         for hidden in by_place.values():
             yield _finding(trace, hidden, written)
@@ -31,6 +31,7 @@ def _finding(trace: Trace, hidden: list[ModuleSeen], written: set[int]) -> Findi
     parameters = sorted({p for seen in hidden for p in seen.parameters if p in written} - trace.optimized)
     holders = [seen.holder or seen.name or seen.kind for seen in hidden]
     parent = trace.module_name(hidden[0].parent)
+    location = hidden[0].kept_at or hidden[0].location
     shown = ", ".join(f"`{holder}`" for holder in holders[:3])
     more = f" and {len(holders) - 3} more" if len(holders) > 3 else ""
     verb = "is" if len(holders) == 1 else "are"
@@ -39,26 +40,28 @@ def _finding(trace: Trace, hidden: list[ModuleSeen], written: set[int]) -> Findi
         f"{plural(len(parameters), 'parameter')} "
         "with gradients are missing from `parameters()` and from every optimizer",
         subject=holders[0],
-        location=hidden[0].location,
+        location=location,
         help=_help(trace, parameters),
         evidence={
             "modules": [f"{holder} ({seen.kind})" for holder, seen in zip(holders, hidden, strict=True)][:20],
             "number_of_parameters": len(parameters),
         },
-        related=_built(hidden, holders),
+        related=_elsewhere(hidden, holders, location),
         step_first=1,
         step_count=len(trace.steps),
         parameters=parameters,
     )
 
 
-def _built(hidden: list[ModuleSeen], holders: list[str]) -> tuple[Related, ...]:
-    """The first few lines that built them."""
+def _elsewhere(hidden: list[ModuleSeen], holders: list[str], location: Location | None) -> tuple[Related, ...]:
+    """The line that calls them, and the first few lines that built them."""
     names: dict[Location, str] = {}
     for seen, holder in zip(hidden, holders, strict=True):
         if seen.built_at is not None:
             names.setdefault(seen.built_at, holder)
-    return tuple(Related(f"`{name}` was built here", where) for where, name in list(names.items())[:_MOST_PLACES])
+    called = [(f"`{holders[0]}` is called here", hidden[0].location)]
+    built = [(f"`{name}` was built here", where) for where, name in list(names.items())[:_MOST_PLACES]]
+    return tuple(Related(text, where) for text, where in (*called, *built) if where and where != location)
 
 
 def _help(trace: Trace, parameters: list[int]) -> str:
@@ -81,12 +84,12 @@ def bad() -> None:
     class Model(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.layers = [nn.Linear(6, 6) for _ in range(3)]
+            self.layers = [nn.Linear(6, 6) for _ in range(3)]  # <- AD207
             self.head = nn.Linear(6, 1)
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             for layer in self.layers:
-                x = torch.relu(layer(x))  # <- AD207
+                x = torch.relu(layer(x))
             return self.head(x)  # type: ignore[no-any-return]
 
     torch.manual_seed(0)
@@ -108,11 +111,11 @@ def bad_dictionary() -> None:
         def __init__(self) -> None:
             super().__init__()
             self.trunk = nn.Linear(6, 8)
-            self.heads = {"price": nn.Linear(8, 1), "size": nn.Linear(8, 1)}
+            self.heads = {"price": nn.Linear(8, 1), "size": nn.Linear(8, 1)}  # <- AD207
 
         def forward(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
             hidden = torch.relu(self.trunk(x))
-            return {name: head(hidden) for name, head in self.heads.items()}  # <- AD207
+            return {name: head(hidden) for name, head in self.heads.items()}
 
     torch.manual_seed(0)
     model = Model()

@@ -196,9 +196,10 @@ RULE = Rule(
     name="average-weights-off",
     severity="error",
     title="a moving average of weights is no average",
-    observes="What is written in place to tensors that no optimizer holds, step after step: how much of what was there "
-    "stays, and how much of a trained parameter is added. And the same the other way round: averages written into "
-    "trained parameters, of these and of a model that runs beside them without gradients and never changes.",
+    observes="What is written in place to tensors that no optimizer holds, or computed anew of what the same line made "
+    "in an earlier step: how much of what was there stays, and how much of a trained parameter is added. And the same "
+    "the other way round: averages written into trained parameters, of these and of a model that runs beside them "
+    "without gradients and never changes.",
     why="An exponential moving average keeps a share of itself and takes the rest from the new weights. With a sign "
     "turned it runs away from them; with shares that do not add up to 1 it settles at a multiple of them. Whatever is "
     "evaluated, or taken as a target, is not the model that was trained.",

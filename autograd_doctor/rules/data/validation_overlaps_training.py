@@ -10,6 +10,7 @@ from autograd_doctor.events.subjects import ModuleSeen
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.losses import elsewhere
 from autograd_doctor.wording import plural
 
 
@@ -21,7 +22,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for module, events in by_module.items():
         if _labels_its_samples(trace, module):
             continue
-        for event in events:
+        for event in sorted(events, key=lambda event: event.split_at is None):
             if _may_tell(event, tunables) and (_share(event) < tunables["whole"] or _is_a_part(event, events)):
                 yield _finding(event, trace.module_name(module))
                 break
@@ -101,7 +102,7 @@ def _finding(event: RowsCompared, module: str) -> Finding:
         f"{event.shared:,} of the {plural(event.evaluated, 'sample')}{drawn} that `{module}` was evaluated on "
         f"({_share(event):.0%}) are, to the bit, among the {event.trained:,} that it had been trained on before",
         subject=event.loader or module,
-        location=event.location,
+        location=event.split_at or event.location,
         confidence="high" if _share(event) < 0.9 else "medium",
         help="split the data once, before anything is copied, repeated or augmented, and train on one part only; check "
         "that both parts have no index in common",
@@ -111,6 +112,7 @@ def _finding(event: RowsCompared, module: str) -> Finding:
             "trained": event.trained,
             "share": round(_share(event), 4),
         },
+        related=elsewhere(f"`{module}` was evaluated on them here", event.location, event.split_at or event.location),
         step_first=event.step + 1,
     )
 
@@ -125,7 +127,7 @@ def bad() -> None:
     data = TensorDataset(x, x.sum(1, keepdim=True))
     order = torch.randperm(120).tolist()
     train = DataLoader(Subset(data, order[:100]), batch_size=20, shuffle=True)
-    held_out = DataLoader(Subset(data, order[90:]), batch_size=15)
+    held_out = DataLoader(Subset(data, order[90:]), batch_size=15)  # <- AD706
     model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     for _ in range(3):
@@ -138,7 +140,7 @@ def bad() -> None:
         model.eval()
         with torch.no_grad():
             for inputs, targets in held_out:
-                nn.functional.mse_loss(model(inputs), targets).item()  # <- AD706
+                nn.functional.mse_loss(model(inputs), targets).item()
 
 
 def bad_folds_on_one_model() -> None:

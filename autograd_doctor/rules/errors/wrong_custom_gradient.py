@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import no_type_check
 
-from autograd_doctor.events.errors import FunctionJudged, InputChangedUnmarked
+from autograd_doctor.events.errors import FunctionJudged, GradientChangedInPlace, InputChangedUnmarked
 from autograd_doctor.events.run import ProgramRaised
 from autograd_doctor.findings import Finding, Related
 from autograd_doctor.rules import Rule, Tunables
@@ -25,6 +25,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     if crash is not None and crash.function not in {event.function for event in judged}:
         yield _refused(crash)
     yield from _unmarked(trace, judged)
+    spoiled = {event.function: event for event in reversed(trace.of(GradientChangedInPlace))}
+    yield from map(_spoiled, spoiled.values())
 
 
 def left_open(trace: Trace) -> Iterator[str]:
@@ -106,6 +108,18 @@ def _changed(events: Sequence[InputChangedUnmarked], *, is_open: bool) -> Findin
         severity="warning" if is_open else None,
         confidence="medium" if is_open else "high",
         step_first=first.step,
+    )
+
+
+def _spoiled(event: GradientChangedInPlace) -> Finding:
+    return RULE.finding(
+        f"the backward of `{event.function}` changes the gradient that it is given in place: `{event.shared_by}` "
+        "handed the same tensor to another branch, which goes on with what is left of it",
+        subject=event.function,
+        location=event.location,
+        help="work on a copy: `gradient = gradient.clone()`, or compute a new tensor (`gradient * mask`)",
+        related=(Related("one gradient goes to both branches here", event.shared_at),) if event.shared_at else (),
+        step_first=event.step,
     )
 
 
@@ -232,6 +246,35 @@ def bad_changed_input() -> None:
 
 
 @no_type_check
+def bad_changed_gradient() -> None:
+    import torch
+    from torch import nn
+
+    class Rectify(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.clamp(min=0)
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            grad[x < 0] = 0  # <- AD507
+            return grad
+
+    torch.manual_seed(0)
+    model, head = nn.Linear(4, 16), nn.Linear(16, 1)
+    optimizer = torch.optim.SGD([*model.parameters(), *head.parameters()], lr=0.05)
+    for _ in range(8):
+        x = torch.randn(32, 4)
+        hidden = model(x)
+        loss = nn.functional.mse_loss(head(hidden + Rectify.apply(hidden)), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+@no_type_check
 def good() -> None:
     import torch
     from torch import nn
@@ -327,7 +370,8 @@ RULE = Rule(
     "each element (a chain factor forgotten), zero where there is a slope, inputs swapped, a transposition, or some "
     "elements wrong and others right. What merely differs may be an estimator: a warning, with the cosine of the two. "
     "Also an input that the forward changes in place without `mark_dirty` and that something works on afterwards, in "
-    "the graph of a backward: that gradient goes past the function",
+    "the graph of a backward: that gradient goes past the function. And a backward that changes the gradient that it "
+    "is given in place, where a sum hands the same tensor to a branch that runs later",
     why="autograd believes what a custom backward returns: training runs, in a wrong direction",
     fix="return the derivative of the forward, one gradient per input and in their order, and mark inputs "
     "that it changes as dirty",
@@ -341,10 +385,10 @@ RULE = Rule(
     "bring with other values, as a matrix assembled from what is learned: what cannot be judged is listed as not "
     "checked. An input that is changed without a word and not used afterwards, or has its old values again, or gets "
     "the gradient as it came in",
-    needs=(FunctionJudged, InputChangedUnmarked, ProgramRaised),
+    needs=(FunctionJudged, GradientChangedInPlace, InputChangedUnmarked, ProgramRaised),
     examine=examine,
     left_open=left_open,
-    bad=(bad, bad_gradients_swapped, bad_number_of_gradients, bad_changed_input),
+    bad=(bad, bad_gradients_swapped, bad_number_of_gradients, bad_changed_input, bad_changed_gradient),
     good=(good, good_straight_through, good_reversed_gradient),
     references=("https://docs.pytorch.org/docs/stable/notes/gradcheck.html",),
 )

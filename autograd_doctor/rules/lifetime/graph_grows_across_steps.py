@@ -53,7 +53,7 @@ def _growing(runs: Sequence[BackwardRan]) -> Finding:
         f"the graph of step {last.step + 1} reaches back through {plural(last.reaches_back, 'earlier step')}"
         f"{_carrier(last)}: it grew from {runs[0].nodes} to {plural(last.nodes, 'node')}",
         subject=last.carried_by,
-        location=last.reaches_back_at or last.location,
+        location=_place(last),
         help=_help(last),
         evidence={"reaches_back": last.reaches_back, "nodes_first": runs[0].nodes, "nodes_last": last.nodes},
         related=_related(last),
@@ -84,7 +84,7 @@ def _failed(failed: BackwardRan, before: BackwardRan) -> Finding:
         f"the backward of step {failed.step + 1} failed because its graph reaches back into an earlier step"
         f"{_carrier(failed)}: {plural(before.nodes, 'node')} in the step before, {failed.nodes} now",
         subject=failed.carried_by,
-        location=failed.reaches_back_at or failed.location,
+        location=_place(failed),
         help=_help(failed),
         evidence={"reaches_back": failed.reaches_back, "nodes_first": before.nodes, "nodes_last": failed.nodes},
         related=_related(failed),
@@ -103,10 +103,18 @@ def _help(event: BackwardRan) -> str:
     return f"detach {carried} where a step begins (`.detach()`), or every few steps for a longer horizon"
 
 
+def _place(event: BackwardRan) -> Location | None:
+    """Where one step hands it to the next, or where an operation takes it in."""
+    return event.handed_on_at or event.reaches_back_at or event.location
+
+
 def _related(event: BackwardRan) -> tuple[Related, ...]:
-    if event.location is None or event.location == event.reaches_back_at:
-        return ()
-    return (Related("this backward runs through them", event.location),)
+    places = {
+        "the oldest of them go into this step here": event.reaches_back_at,
+        "this backward runs through them": event.location,
+    }
+    here = _place(event)
+    return tuple(Related(text, where) for text, where in places.items() if where not in (None, here))
 
 
 def bad() -> None:

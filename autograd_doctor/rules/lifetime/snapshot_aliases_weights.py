@@ -30,7 +30,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for met in trace.of(WeightsMetThemselves):
         meetings.setdefault((met.how, met.location), []).append(met)
     for met_again in meetings.values():
-        if len(met_again) >= tunables["updates"]:
+        is_known = met_again[0].how == "loaded" and met_again[0].kept_at is not None
+        if is_known or len(met_again) >= tunables["updates"]:
             yield _meeting(trace, met_again)
 
 
@@ -65,9 +66,11 @@ def _meeting(trace: Trace, meetings: Sequence[WeightsMetThemselves]) -> Finding:
     effects = {
         "updated": f"each of {plural(times, 'update')} averaged the weights with themselves",
         "compared": f"its difference from the weights was exactly 0 in each of {plural(times, 'step')}",
+        "loaded": f"loading the weights into it changed nothing, {times} times: it holds these very weights",
         "put back": f"copying it back changed nothing, {times} times: the weights stay what they were given meanwhile",
     }
     is_put_back = first.how == "put back"
+    is_open = first.how in ("put back", "loaded") and first.kept_at is None
     done = "copied back" if is_put_back and first.kept_at is None else "kept"
     return RULE.finding(
         f"what is {done} here is the storage of {trace.parameter_names(first.parameters)} itself, so that "
@@ -77,7 +80,7 @@ def _meeting(trace: Trace, meetings: Sequence[WeightsMetThemselves]) -> Finding:
         help="start from a copy: `parameter.detach().clone()`, or `copy.deepcopy(model)`",
         evidence={"steps": len(meetings), "parameters": len(first.parameters)},
         related=line if first.kept_at is not None else (),
-        severity="warning" if is_put_back and first.kept_at is None else None,
+        severity="warning" if is_open else None,
         step_first=first.step,
         step_count=len(meetings),
         parameters=first.parameters,

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from msgspec import structs
 
-from autograd_doctor.events.numerics import NonFiniteInput, NonFiniteProduced
+from autograd_doctor.events.numerics import ArrayWarned, NonFiniteInput, NonFiniteProduced
 from autograd_doctor.events.steps import BackwardRan, BatchDrawn, NonFiniteGradient
-from autograd_doctor.findings import Finding, Related
+from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.losses import elsewhere
 
 _IMPORTS = frozenset({"tensor", "as_tensor", "from_numpy", "asarray", "new_tensor"})
 
@@ -24,7 +25,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             if event.step == 0:
                 yield _finding(_where_it_began(trace, event), "the parameter", None)
         else:
-            yield _finding(event, "the tensor", _drawn(trace, event))
+            yield _finding(event, "the tensor", _drawn(trace, event), _warned(trace, event))
 
 
 def _imported(trace: Trace) -> Iterator[NonFiniteInput]:
@@ -50,7 +51,13 @@ def _drawn(trace: Trace, event: NonFiniteInput) -> BatchDrawn | None:
     return before[-1] if before and not before[-1].ended else None
 
 
-def _finding(event: NonFiniteInput, what: str, drawn: BatchDrawn | None) -> Finding:
+def _warned(trace: Trace, event: NonFiniteInput) -> ArrayWarned | None:
+    """What NumPy had warned of before, where that was at one line: there the values were made."""
+    warned = [each for each in trace.of(ArrayWarned) if each.step <= event.step]
+    return warned[0] if len(warned) == 1 and event.tensor.operation in (*_IMPORTS, "") else None
+
+
+def _finding(event: NonFiniteInput, what: str, drawn: BatchDrawn | None, warned: ArrayWarned | None = None) -> Finding:
     tensor = event.tensor
     kind = " and ".join(f"{count} {name}" for name, count in (("NaN", tensor.nan), ("Inf", tensor.inf)) if count)
     name = f"`{tensor.name}`" if tensor.name else f"of shape {tensor.shape}"
@@ -60,7 +67,7 @@ def _finding(event: NonFiniteInput, what: str, drawn: BatchDrawn | None) -> Find
         f"{what} {name} held {kind or 'NaN or Inf'} before any operation had changed it"
         + (f", in rows {rows}" if rows and what == "the tensor" else ""),
         subject=tensor.name or "input",
-        location=event.location,
+        location=warned.location if warned else event.location,
         help="look at these samples in the data set: drop, repair or mask them before training"
         if what == "the tensor"
         else "give the parameter initial values; `torch.empty` leaves whatever was in memory",
@@ -72,7 +79,11 @@ def _finding(event: NonFiniteInput, what: str, drawn: BatchDrawn | None) -> Find
             **({"rows_of_the_batch": rows} if rows else {}),
             **({"loader": loader, "pass_over_the_data": drawn.pass_number} if drawn else {}),
         },
-        related=(Related("the batch was drawn here", drawn.location),) if drawn and drawn.location else (),
+        related=(
+            *elsewhere("it came in here", event.location, warned.location if warned else event.location),
+            *elsewhere("the batch was drawn here", drawn.location if drawn else None),
+        ),
+        notes=(f"NumPy warned there: {warned.text}",) if warned else (),
         step_first=event.step + 1,
         step_count=1,
     )
@@ -119,6 +130,29 @@ def bad_file() -> None:
         optimizer.step()
 
 
+def bad_scaled_by_a_range_of_zero() -> None:
+    import numpy as np
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    table = np.random.default_rng(0).normal(size=(160, 5)).astype("float32")
+    table[:, 2] = 3.0
+    target = torch.from_numpy(table[:, :1] - table[:, 1:2])
+    low, high = table.min(0), table.max(0)
+    scaled = (table - low) / (high - low)  # <- AD403
+    kept = scaled.clip(-3, 3)
+    rows = [torch.from_numpy(row) for row in kept]
+    loader = DataLoader(TensorDataset(torch.stack(rows), target), batch_size=32)
+    model = nn.Sequential(nn.Linear(5, 8), nn.ReLU(), nn.Linear(8, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for features, values in loader:
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(features), values).backward()
+        optimizer.step()
+
+
 def bad_uninitialised() -> None:
     import torch
     from torch import nn
@@ -160,13 +194,13 @@ RULE = Rule(
     severity="error",
     title="NaN or Inf came in with the data",
     observes="A tensor that no operation of the run had made, that held NaN or Inf, and that reached a loss; its rows, "
-    "and the loader that was being read.",
+    "and the loader that was being read; and the line at which NumPy warned before, where it did at one line alone.",
     why="One such sample spoils every weight of the model in one step.",
     fix="Find the samples and drop or repair them; check for finite values where the data set is built.",
     fine="Missing values that are replaced or masked before the loss.",
-    needs=(NonFiniteInput, NonFiniteProduced, NonFiniteGradient, BatchDrawn, BackwardRan),
+    needs=(ArrayWarned, NonFiniteInput, NonFiniteProduced, NonFiniteGradient, BatchDrawn, BackwardRan),
     examine=examine,
-    bad=(bad, bad_file, bad_uninitialised),
+    bad=(bad, bad_file, bad_scaled_by_a_range_of_zero, bad_uninitialised),
     good=(good,),
     needs_phases=(),
     folds=("AD401", "AD402", "AD405", "AD406", "AD413", "AD111", "AD599", "AD116"),

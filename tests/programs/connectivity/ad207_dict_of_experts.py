@@ -9,10 +9,10 @@ class MultiDomain(nn.Module):
     def __init__(self):
         super().__init__()
         self.shared = nn.Sequential(nn.Linear(10, 32), nn.ReLU())
-        self.heads = {name: nn.Linear(32, 2) for name in DOMAINS}
+        self.heads = {name: nn.Linear(32, 2) for name in DOMAINS}  # expect: AD207
 
     def forward(self, x, domain):
-        return self.heads[domain](self.shared(x))  # expect: AD207
+        return self.heads[domain](self.shared(x))
 
 
 torch.manual_seed(0)

@@ -8,14 +8,14 @@ class DeepMLP(nn.Module):
     def __init__(self, sizes):
         super().__init__()
         self.first = nn.Linear(sizes[0], sizes[1])
-        self.hidden = [nn.Linear(a, b) for a, b in zip(sizes[1:-2], sizes[2:-1])]
+        self.hidden = [nn.Linear(a, b) for a, b in zip(sizes[1:-2], sizes[2:-1])]  # expect: AD207
         self.last = nn.Linear(sizes[-2], sizes[-1])
         self.activation = nn.ELU()
 
     def forward(self, x):
         x = self.activation(self.first(x))
         for layer in self.hidden:
-            x = self.activation(layer(x))  # expect: AD207
+            x = self.activation(layer(x))
         return self.last(x)
 
 

@@ -12,7 +12,7 @@ class LinearProbe:
 
     def extract(self, loader):
         feats, labels = [], []
-        with torch.inference_mode():
+        with torch.inference_mode():  # expect: AD213
             for x, y in loader:
                 feats.append(self.encoder(x))
                 labels.append(y)
@@ -21,7 +21,7 @@ class LinearProbe:
     def fit(self, loader, epochs=12):
         feats, labels = self.extract(loader)
         for epoch in range(epochs):
-            loss = nn.functional.cross_entropy(self.probe(feats), labels)  # expect: AD213
+            loss = nn.functional.cross_entropy(self.probe(feats), labels)
             self.optimizer.zero_grad()
             loss.backward()
             self.optimizer.step()

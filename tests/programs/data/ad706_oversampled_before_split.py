@@ -11,7 +11,7 @@ rare = labels.nonzero().flatten()
 extra = rare[torch.randint(len(rare), (int((labels == 0).sum() - len(rare)),))]
 features, labels = torch.cat([features, features[extra]]), torch.cat([labels, labels[extra]])
 
-train_set, test_set = random_split(TensorDataset(features, labels), [0.8, 0.2])
+train_set, test_set = random_split(TensorDataset(features, labels), [0.8, 0.2])  # expect: AD706
 train_loader = DataLoader(train_set, batch_size=32, shuffle=True)
 test_loader = DataLoader(test_set, batch_size=32)
 model = nn.Sequential(nn.Linear(7, 20), nn.ReLU(), nn.Dropout(0.2), nn.Linear(20, 2))
@@ -24,7 +24,7 @@ def accuracy(loader):
     model.eval()
     right = 0
     for x, y in loader:
-        right += (model(x).argmax(1) == y).sum().item()  # expect: AD706
+        right += (model(x).argmax(1) == y).sum().item()
     return right / len(loader.dataset)
 
 

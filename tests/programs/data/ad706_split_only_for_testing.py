@@ -18,7 +18,7 @@ class Waves(Dataset):
 
 
 dataset = Waves()
-_, validation = random_split(dataset, [75, 25])
+_, validation = random_split(dataset, [75, 25])  # expect: AD706
 train_loader = DataLoader(dataset, batch_size=20, shuffle=True)
 val_loader = DataLoader(validation, batch_size=25)
 net = nn.Sequential(nn.Conv1d(1, 4, 5), nn.ReLU(), nn.Flatten(), nn.Linear(112, 1))
@@ -32,4 +32,4 @@ for epoch in range(5):
         opt.step()
     net.eval()
     with torch.inference_mode():
-        losses = [nn.functional.mse_loss(net(x).squeeze(1), y) for x, y in val_loader]  # expect: AD706
+        losses = [nn.functional.mse_loss(net(x).squeeze(1), y) for x, y in val_loader]

@@ -10,7 +10,7 @@ centres = torch.randn(5, 16)
 labels = torch.randint(0, 5, (400,))
 data = TensorDataset(centres[labels] + 0.8 * torch.randn(400, 16), labels)
 train = DataLoader(Subset(data, range(320)), batch_size=40, shuffle=True)
-test = DataLoader(Subset(data, range(280, 400)), batch_size=40)
+test = DataLoader(Subset(data, range(280, 400)), batch_size=40)  # expect: AD706
 
 
 def accuracy(model, loader):
@@ -18,7 +18,7 @@ def accuracy(model, loader):
     hits = 0
     with torch.no_grad():
         for x, y in loader:
-            hits += (model(x).argmax(1) == y).sum().item()  # expect: AD706
+            hits += (model(x).argmax(1) == y).sum().item()
     return hits / len(loader.dataset)
 
 

@@ -12,7 +12,7 @@ class Forecaster(nn.Module):
     def forward(self, window, h):
         predictions = []
         for t in range(window.size(0)):
-            h = self.cell(window[t], h)  # expect: AD303
+            h = self.cell(window[t], h)
             predictions.append(self.out(h))
         return torch.stack(predictions), h
 
@@ -26,7 +26,7 @@ h = torch.zeros(4, 16)
 
 for start in range(0, 240, 8):
     window, target = series[start : start + 8], series[start + 1 : start + 9]
-    prediction, h = model(window, h)
+    prediction, h = model(window, h)  # expect: AD303
     loss = nn.functional.mse_loss(prediction, target)
     optimizer.zero_grad()
     loss.backward()

@@ -116,6 +116,7 @@ MAY_IMPORT = {
     "views": {"events", "findings", "operations", "run_course", "tape", "trace", "wording"},
     "rules": {"events", "findings", "operations", "tape", "trace", "views", "wording"},
     "report": {"findings", "run_course", "surrogate_pairs"},
+    "reports": {"findings", "report", "wording"},
     "judging": {
         *(
             "accepted",
@@ -147,7 +148,7 @@ MAY_IMPORT = {
             "views",
         ),
     },
-    "renderers": {"findings", "judging", "notebook", "report", "rules", "run_course", "wording"},
+    "renderers": {"findings", "judging", "notebook", "report", "reports", "rules", "run_course", "wording"},
     # What the person asks for.
     "config": {"accepted", "config_file", "mistakes", "plan"},
     "target": {"mistakes", "notebook", "plan"},
@@ -170,7 +171,7 @@ MAY_IMPORT = {
     "command": {
         *("accepted", "config", "config_file", "engine", "events", "findings", "interrupts", "launch", "mistakes"),
         *("plan", "ranks", "recording"),
-        *("judging", "renderers", "report", "rules", "screen", "settings", "target", "trace", "wording"),
+        *("judging", "renderers", "report", "reports", "rules", "screen", "settings", "target", "trace", "wording"),
     },
     "api": {
         *("accepted", "command", "config", "engine", "mistakes", "plan", "ranks", "reading", "recording", "renderers"),

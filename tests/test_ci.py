@@ -20,7 +20,7 @@ from autograd_doctor import config_file
 from autograd_doctor.command import starting
 from autograd_doctor.mistakes import Mistake
 from autograd_doctor.renderers import formats, render
-from autograd_doctor.settings import targets
+from autograd_doctor.settings import target_list
 
 SICK = """import sys, torch
 from torch import nn
@@ -98,7 +98,7 @@ def test_programs_are_what_imports_torch_and_does_something(files: dict[str, str
         Path(name).write_text(text)
     assert list(starting.candidates(Path())) == found
     said = starting.start(Path(), "", "none")
-    assert [each.typed for each in targets.listed(Path("autograd_doctor.yaml").absolute())] == found
+    assert [each.typed for each in target_list.listed(Path("autograd_doctor.yaml").absolute())] == found
     assert ("what to check" in said) == (not found)
 
 

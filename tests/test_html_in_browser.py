@@ -18,8 +18,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 
-from autograd_doctor.renderers import Earlier, render
+from autograd_doctor.renderers import Earlier, render, render_several
 from autograd_doctor.report import Report
+from autograd_doctor.reports import Named, together
 from tests.harness import PATIENCE, ROOT
 from tests.pages import HOSTILE, crowded, curves, drawing, saying
 from tests.reports import REPORTS
@@ -372,3 +373,23 @@ def test_it_is_read_without_a_mouse_and_without_eyes(chromium: Any, tmp_path: Pa
         'class="card scroll"',
     ):
         assert any(wanted in each for each in reached), wanted
+
+
+@pytest.mark.parametrize("width", [1440, PHONE])
+def test_several_targets_are_drawn_on_one_page(chromium: Any, tmp_path: Path, width: int) -> None:
+    made = [Named("one", crowded()), Named("<b>two</b>", REPORTS["healthy"]()), Named("three", crowded())]
+    file = tmp_path / "report.html"
+    file.write_text(render_several("html", together(made, ["never"])), encoding="utf-8")
+    page = Opened(chromium, file, width)
+    assert page.is_fine()
+    assert [link.text for link in page.all(".targets .name")] == ["one", "<b>two</b>", "three"]
+    assert page.run("[...document.querySelectorAll('[id]')].length") == page.run(
+        "new Set([...document.querySelectorAll('[id]')].map((each) => each.id)).size"
+    )
+    for at in ("t1-", "t3-"):
+        assert page.all(f"#{at}flow-grid canvas")
+        assert page.all(f"#{at}lanes svg")
+        assert page.all(f"[data-report={at}] .plot canvas")
+        assert all(link.get_dom_attribute("href").startswith(f"#{at}finding-") for link in page.all(f"#{at}lanes a"))
+    page.all(".targets a")[2].click()
+    assert page.run("location.hash") == "#t3-top"

@@ -30,7 +30,7 @@ from autograd_doctor.renderers.json_ import schema
 from autograd_doctor.renderers.markdown import several_within
 from autograd_doctor.report import Report, ReportError
 from autograd_doctor.reports import Named, Reports, closing, reports_from_json, reports_to_json, together
-from autograd_doctor.settings import targets
+from autograd_doctor.settings import target_list
 
 ROOT = Path(__file__).parent.parent
 Doctor = Callable[..., tuple[int, str, str]]
@@ -155,11 +155,11 @@ def test_mistakes_name_file_key_expectation_and_the_nearest_name(
     monkeypatch.chdir(tmp_path)
     Path("c.yaml").write_text(text)
     with pytest.raises(Mistake) as caught:
-        targets.listed(Path("c.yaml").absolute())
+        target_list.listed(Path("c.yaml").absolute())
     assert str(caught.value) == line
 
 
-_KEYS = [*targets.KINDS, "name", "arguments", "steps", "ignore", "baseline", "model", "color", "x"]
+_KEYS = [*target_list.KINDS, "name", "arguments", "steps", "ignore", "baseline", "model", "color", "x"]
 _VALUES = st.one_of(
     st.none(),
     st.integers(),
@@ -176,7 +176,7 @@ def test_any_targets_are_told_apart_or_one_line(tmp_path: Path, entries: list[di
     file.write_text(yaml.safe_dump({"targets": entries}))
     said = ""
     try:
-        found = targets.listed(file)
+        found = target_list.listed(file)
     except Mistake as mistake:
         said = str(mistake)
     if said:
@@ -191,7 +191,7 @@ def test_the_nearest_word_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.chdir(tmp_path)
     own = {"steps": 7, "min_steps": 2, "fail_on": "info", "ignore": ["AD209", {"code": "AD301"}], "baseline": "b.json"}
     listing({"script": "a.py", **own}, steps=5, max_seconds=9, ignore=[{"code": "AD202"}])
-    (one,) = targets.listed(Path("autograd_doctor.yaml").absolute())
+    (one,) = target_list.listed(Path("autograd_doctor.yaml").absolute())
     environment = {"AUTOGRAD_DOCTOR_MIN_STEPS": "3", "AUTOGRAD_DOCTOR_FAIL_ON": "warning"}
     loaded = config.load({"fail_on": "never"}, folder=tmp_path, environment=environment, section=one.section)
     found = loaded.settings
@@ -215,7 +215,7 @@ def test_paths_count_from_the_file_that_lists_them(tmp_path: Path, monkeypatch: 
         {"function": "pkg.b:f"},
     ]
     Path("ci/c.yaml").write_text(yaml.safe_dump({"targets": entries}))
-    found = targets.listed(Path("ci/c.yaml").absolute())
+    found = target_list.listed(Path("ci/c.yaml").absolute())
     assert [(each.name, each.typed) for each in found] == [
         ("a", "a.py"),
         ("m", "pkg.a"),

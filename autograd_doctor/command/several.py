@@ -16,8 +16,8 @@ from autograd_doctor.interrupts import interrupts
 from autograd_doctor.mistakes import Mistake
 from autograd_doctor.ranks import this_rank
 from autograd_doctor.reports import Named, Reports, together
-from autograd_doctor.settings import targets
-from autograd_doctor.settings.targets import Listed
+from autograd_doctor.settings import target_list
+from autograd_doctor.settings.target_list import Listed
 
 _HOW = "give a program (`doctor check train.py`), or list `targets` in the settings"
 
@@ -52,7 +52,7 @@ def _listed(request: Request) -> list[Listed]:
     if file is None:
         raise Mistake(f"nothing to check: {_HOW}")
     file = file.absolute()
-    found = targets.chosen(file, request.asked.target)
+    found = target_list.chosen(file, request.asked.target)
     if not found:
         raise Mistake(f"nothing to check: {config_file.shown(file)} lists no `targets`; {_HOW}")
     if request.config is None and file.parent != here.resolve():

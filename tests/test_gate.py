@@ -79,7 +79,7 @@ def test_every_option_of_a_check_is_a_setting_or_asked_of_one_call() -> None:
 @pytest.mark.parametrize("command", ["report", "gradcheck"])
 def test_commands_that_judge_share_those_options(command: str) -> None:
     options = {each.name for each in commands()[command].params if each.param_type_name == "option"}
-    assert options - {"inputs", "double", "help"} <= set(known_options())
+    assert options - {"against", "inputs", "double", "help"} <= set(known_options())
 
 
 @pytest.mark.parametrize("name", sorted(set(known_options()) - {"rules", "model", "gradcheck", "targets"}))

@@ -134,7 +134,8 @@ class StateRenewed(Event, frozen=True):
     """A step of an optimizer of the program's own was looked at, which had kept something from the one before.
 
     parameters: those of which an entry of its state held nothing afterwards but the newest gradient, or its square,
-    times 1 - a decay of its group; none where all held more. location: of the step.
+    times 1 - a decay of its group; none where all held more. location: of the step; once such were found, of the line
+    in it that first changes one.
     """
 
     optimizer: int

@@ -144,6 +144,20 @@ class StateRenewed(Event, frozen=True):
     location: Location | None
 
 
+class SpectralVectorsOff(Event, frozen=True):
+    """A module was evaluated with vectors of spectral norms, in these layers, that are shorter than one.
+
+    share: the smallest product of both lengths, by which a norm is then too low. location: the line that averages such
+    vectors, or that last wrote to one of them, if it was seen. evaluated_at: that of the call.
+    """
+
+    module: int
+    layers: list[str]
+    share: float
+    location: Location | None
+    evaluated_at: Location | None
+
+
 class SchedulerIdle(Event, frozen=True):
     """A learning-rate scheduler was built, at this line, and neither it nor one that holds it stepped until the end."""
 

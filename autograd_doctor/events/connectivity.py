@@ -311,3 +311,14 @@ class ReferenceCompared(Event, frozen=True):
     reference_at: Location | None
     parameters: list[int]
     equal: bool
+
+
+class EntriesAreOne(Event, frozen=True):
+    """A module that was put into one list or dictionary several times was called on as many different data in a step.
+
+    location: the line that put it in once more. parameters: those of the module.
+    """
+
+    location: Location | None
+    times: int
+    parameters: list[int]

@@ -19,6 +19,7 @@ from autograd_doctor.command.gradcheck_command import gradcheck
 from autograd_doctor.command.options import (
     HOW_LONG,
     AddIgnore,
+    Against,
     Baseline,
     Color,
     Config,
@@ -196,6 +197,7 @@ def report(
     file: Annotated[
         str, Argument(metavar="FILE", help="A report in the format `json`, or a trace that `--save-trace` kept.")
     ],
+    against: Against = None,
     select: Select = None,
     extend_select: ExtendSelect = None,
     ignore: Ignore = None,
@@ -215,11 +217,12 @@ def report(
 ) -> None:
     """Render a saved report again, or judge a saved trace again, without running anything.
 
-    A report keeps its exit code; of a trace, another choice of rules can be judged.
+    A report keeps its exit code; of a trace, another choice of rules can be judged. With `--against`, two reports stand
+    side by side: what is fixed, what is new, and the curves of both.
     """
     from autograd_doctor.command import saved
 
-    raise typer.Exit(saved.report(request(ctx, file)))
+    raise typer.Exit(saved.report(request(ctx, file), against))
 
 
 @app.command(cls=PlainCommand)

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from hypothesis import example, given, settings
 
-from autograd_doctor.renderers import render
+from autograd_doctor.renderers import Earlier, render
 from autograd_doctor.renderers.printable import printable
 from autograd_doctor.renderers.wording import line_of, summary
 from autograd_doctor.report import Report
@@ -62,11 +62,17 @@ def page(report: Report) -> Page:
     return Page(render("html", report))
 
 
+def beside_an_earlier_one(words: str) -> str:
+    """A page on two reports that say nothing but these words."""
+    report = saying(words, crowded())
+    return render("html", report, earlier=Earlier(words, report))
+
+
 @pytest.mark.parametrize("words", HOSTILE, ids=range(len(HOSTILE)))
 def test_words_of_a_program_stay_words(words: str) -> None:
-    text = render("html", saying(words, crowded()))
+    text = beside_an_earlier_one(words)
     text.encode()
-    hostile, harmless = Page(text), page(saying("x", crowded()))
+    hostile, harmless = Page(text), Page(beside_an_earlier_one("x"))
     assert hostile.tags == harmless.tags
     assert [(tag, name) for tag, name, _ in hostile.attributes] == [(tag, name) for tag, name, _ in harmless.attributes]
     told = "".join(printable(words, unicode=True).split())
@@ -97,7 +103,7 @@ def test_only_what_the_page_brings_may_run_and_nothing_is_loaded(report: Report)
     for kind, contents in (("style-src", made.contents["style"]), ("script-src", scripts)):
         hashes = [base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in contents]
         assert re.search(rf"{kind} ([^;]+)", policy)[1].split() == [f"'sha256-{each}'" for each in hashes]  # type: ignore[index]
-    assert json.loads(data).keys() == {"course", "networks", "findings"}
+    assert json.loads(data).keys() == {"course", "networks", "findings", "earlier"}
     addresses = [value for _, name, value in made.attributes if name in ("src", "href", "action", "srcset", "data")]
     assert all(value.startswith("#") or value == "data:," for value in addresses)
     assert not [name for _, name, _ in made.attributes if name.startswith("on") or name == "style"]

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 
-from autograd_doctor.renderers import render
+from autograd_doctor.renderers import Earlier, render
 from autograd_doctor.report import Report
 from tests.harness import PATIENCE, ROOT
 from tests.pages import HOSTILE, crowded, curves, drawing, saying
@@ -94,9 +94,9 @@ class Opened:
         return bool(self.run(too_wide) <= 0)
 
 
-def written(folder: Path, report: Report) -> Path:
+def written(folder: Path, report: Report, earlier: Earlier | None = None) -> Path:
     file = folder / "report.html"
-    file.write_text(render("html", report), encoding="utf-8")
+    file.write_text(render("html", report, earlier=earlier), encoding="utf-8")
     return file
 
 
@@ -292,6 +292,17 @@ def test_legends_name_the_variable_and_hint_at_its_line(chromium: Any, tmp_path:
     assert [curve.text for curve in curves] == ["losstrain.py:14", "train.py:15"]
     assert [curve.text for curve in page.all(".u-label .at")] == ["train.py:14"]
     assert [value.text for value in page.all('.plot[data-quantity="loss"] .u-value')] == ["last", "0.25", "inf"]
+
+
+def test_curves_of_an_earlier_report_are_drawn_beside_those_of_this_one(chromium: Any, tmp_path: Path) -> None:
+    report = crowded()
+    page = Opened(chromium, written(tmp_path, report, Earlier("before.json", report)), DESKTOP)
+    labels = [label.text for label in page.all('.plot[data-quantity="update ratio"] .u-label')]
+    assert labels == ["step", "optimizer", "before: optimizer"]
+    _, now, before = page.all('.plot[data-quantity="update ratio"] .u-marker')
+    assert now.value_of_css_property("border-top-color") == before.value_of_css_property("border-top-color")
+    assert page.one(".since h2").text == "Since before.json"
+    assert page.is_fine()
 
 
 def test_an_axis_without_any_finite_value_has_no_marks(chromium: Any, tmp_path: Path) -> None:

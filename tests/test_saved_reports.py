@@ -336,3 +336,33 @@ def test_a_check_summarizes_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     made = from_json((tmp_path / "report.json").read_bytes())
     assert (tmp_path / "summary.md").read_text(encoding="utf-8") == render("markdown", made)
     assert os.environ["GITHUB_STEP_SUMMARY"]
+
+
+# ------------------------------------------------------------------------------------------------------- side by side
+
+
+def test_two_reports_side_by_side(report: Doctor) -> None:
+    saved("before.json"), saved("after.json", healthy())
+    code, out, err = report("after.json", "--against", "before.json")
+    assert (code, err) == (0, "")
+    assert "since" in out
+    assert "before.json: " in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["after.json", "--against", "befor.json"], "befor.json: no such file; did you mean `before.json`?"),
+        (["after.json", "--against", "broken.json"], "broken.json: not a saved report: its JSON is broken"),
+        (["after.json", "--against", "before.json", "--output-format", "sarif"], "`sarif` tells of one report alone"),
+        (["after.json", "--against", "before.json", "-o", "before.json"], "would overwrite `before.json`"),
+        (["run.trace", "--against", "before.json"], "--against: run.trace is a trace"),
+    ],
+)
+def test_mistakes_in_what_to_compare(report: Doctor, arguments: list[str], said: str) -> None:
+    saved("before.json"), saved("after.json", healthy())
+    Path("broken.json").write_text("{")
+    Path("run.trace").write_text("autograd_doctor trace 3\n")
+    code, out, err = report(*arguments)
+    assert (code, out) == (2, "")
+    assert said in err

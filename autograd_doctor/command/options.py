@@ -132,6 +132,10 @@ OutputFile = Annotated[
     Path | None,
     Option("--output-file", "-o", metavar="FILE", help="Write the report here.", rich_help_panel=OUTPUT),
 ]
+Against = Annotated[
+    Path | None,
+    Option(metavar="FILE", help="An earlier report to compare with, in the format `json`.", rich_help_panel=OUTPUT),
+]
 SaveTrace = Annotated[
     Path | None, Option(metavar="FILE", help="Keep the trace, for `doctor report`.", rich_help_panel=OUTPUT)
 ]

@@ -76,16 +76,19 @@ def owns_stdout(outputs: Sequence[Output]) -> bool:
     return any(output.file is None and output.format != PERSON for output in outputs)
 
 
-def write(report: Report, outputs: Sequence[Output], color: str) -> list[Mistake]:
+def write(
+    report: Report, outputs: Sequence[Output], color: str, earlier: tuple[str, Report] | None = None
+) -> list[Mistake]:
     """Render the report to every output, files first; returns what could not be written after all.
 
-    Where all go to files, the verdict and their names are said on standard error.
+    earlier: a report to compare it with, and the name of its file. Where all go to files, the verdict and their names
+    are said on standard error.
     """
     failed: list[Mistake] = []
     written: list[Path] = []
     for output in sorted(outputs, key=lambda output: output.file is None):
         with writing.noting(failed):
-            _write(report, output, color)
+            _write(report, output, color, earlier)
             written += [output.file] if output.file else []
     if outputs and all(output.file for output in outputs):
         _tell_verdict(report, written)
@@ -100,15 +103,17 @@ def _tell_verdict(report: Report, written: Sequence[Path]) -> None:
     print(f"{one_line(summary(report))}{wrote}", file=sys.stderr)
 
 
-def _write(report: Report, output: Output, color: str) -> None:
-    from autograd_doctor.renderers import render, shows_unicode
+def _write(report: Report, output: Output, color: str, earlier: tuple[str, Report] | None) -> None:
+    from autograd_doctor.renderers import Earlier, render, shows_unicode
+
+    compared = Earlier(*earlier) if earlier else None
 
     if output.file is None:
         colors, unicode = colored(color, sys.stdout, os.environ), shows_unicode(sys.stdout.encoding)
-        text = render(output.format, report, width=width(), color=colors, unicode=unicode)
+        text = render(output.format, report, width=width(), color=colors, unicode=unicode, earlier=compared)
         say(text, encoded=output.format in _DRAWN)
     else:
-        text = render(output.format, report, width=_WIDTH, color=color == "always")
+        text = render(output.format, report, width=_WIDTH, color=color == "always", earlier=compared)
         writing.write(output.file, text.encode())
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from autograd_doctor.command import checking, outputs, writing
+from autograd_doctor.command.outputs import Output
 from autograd_doctor.command.request import Request, load_settings
 from autograd_doctor.command.verdict import exit_code
 from autograd_doctor.mistakes import Mistake, nearest_file
@@ -15,18 +17,25 @@ _JUDGES = ("select", "extend_select", "ignore", "fail_on", "min_steps", "baselin
 _ACCEPTS = ("no_ignores", "write_baseline", "prune_baseline")
 
 
-def report(request: Request) -> int:
-    """Write the reports; returns the exit code. Nothing is run. Raises `Mistake`."""
+def report(request: Request, against: Path | None = None) -> int:
+    """Write the reports; returns the exit code. Nothing is run. Raises `Mistake`.
+
+    against: an earlier report, to tell what has become of it.
+    """
     path = Path(request.name)
+    data = _read(path)
+    if not _is_json(path, data):
+        if against:
+            raise Mistake(f"--against: {path} is a trace; reports are compared (`doctor report {path} -o report.json`)")
+        return checking.report(request)
+    return _render(request, _report(path, data), (str(against), _report(against, _read(against))) if against else None)
+
+
+def _read(path: Path) -> bytes:
     if path.is_dir():
         raise Mistake(f"{path}: a folder, not a saved report or trace")
     if not path.is_file():
         raise Mistake(f"{path}: no such file{nearest_file(path)}")
-    data = _read(path)
-    return _render(request, _report(path, data)) if _is_json(path, data) else checking.report(request)
-
-
-def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
@@ -50,13 +59,24 @@ def _report(path: Path, data: bytes) -> Report:
     return report
 
 
-def _render(request: Request, saved: Report) -> int:
+def _render(request: Request, saved: Report, earlier: tuple[str, Report] | None) -> int:
     given = [name for name in _JUDGES if request.options.get(name) is not None]
     for name in (*given, *(name for name in _ACCEPTS if getattr(request.asked, name))):
         instead = "a saved report is not judged again; a trace is (`doctor check --save-trace FILE`)"
         raise Mistake(f"--{name.replace('_', '-')}: {instead}")
     loaded = load_settings(request)
     asked = outputs.parse(loaded.settings.output_format, request.output_file, *filter(None, (loaded.file,)))
-    outputs.check_apart(asked, request.name)
-    writing.tell(outputs.write(saved, asked, loaded.settings.color))
+    outputs.check_apart(asked, request.name, earlier and earlier[0])
+    if earlier:
+        _check_compares(asked)
+    writing.tell(outputs.write(saved, asked, loaded.settings.color, earlier))
     return exit_code(saved, request.asked.exit_zero)
+
+
+def _check_compares(asked: Sequence[Output]) -> None:
+    from autograd_doctor.renderers import COMPARING
+
+    for output in asked:
+        if output.format not in COMPARING:
+            known = ", ".join(f"`{name}`" for name in COMPARING)
+            raise Mistake(f"--against: `{output.format}` tells of one report alone ({known} compare two)")

@@ -13,20 +13,31 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
+from typing import NamedTuple
 
 from autograd_doctor.report import Report
 
+COMPARING = ("full", "html", "markdown")
+"""Formats for people, which can tell what has become of an earlier report."""
 MIN_WIDTH = 20
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass(frozen=True)
 class Options:
-    """Cells per line, whether to colour, and whether the output can show more than ASCII."""
+    """Cells per line, whether to colour, whether the output can show more than ASCII, and what to compare with."""
 
     width: int = 80
     color: bool = False
     unicode: bool = True
+    earlier: Earlier | None = None
+
+
+class Earlier(NamedTuple):
+    """An earlier report on the same program, and the file that it was read from."""
+
+    name: str
+    report: Report
 
 
 @cache
@@ -62,15 +73,24 @@ def wrote(head: str) -> bool:
     return any((renderer := _renderer(name)) and renderer.SIGN.match(plain) for name in formats())
 
 
-def render(format_name: str, report: Report, *, width: int = 80, color: bool = False, unicode: bool = True) -> str:
+def render(
+    format_name: str,
+    report: Report,
+    *,
+    width: int = 80,
+    color: bool = False,
+    unicode: bool = True,
+    earlier: Earlier | None = None,
+) -> str:
     """The report in one format, ending in a newline unless it is empty. Raises `KeyError` for an unknown format.
 
-    Without `unicode` the text is pure ASCII, where a format is made for terminals: see `shows_unicode`.
+    Without `unicode` the text is pure ASCII, where a format is made for terminals: see `shows_unicode`. `earlier` is
+    compared with in the formats of `COMPARING`.
     """
     renderer = _renderer(format_name)
     if renderer is None:
         raise KeyError(format_name)
-    text: str = renderer.render(report, Options(width=max(width, MIN_WIDTH), color=color, unicode=unicode))
+    text: str = renderer.render(report, Options(max(width, MIN_WIDTH), color, unicode, earlier))
     return text
 
 

@@ -13,6 +13,7 @@ from autograd_doctor.renderers.canvas import FAINT, GOOD, SEVERITY_STYLES, Canva
 from autograd_doctor.renderers.one_finding import finding_lines
 from autograd_doctor.renderers.printable import one_line, printable
 from autograd_doctor.renderers.remarks import command, is_function, remarks
+from autograd_doctor.renderers.since import since
 from autograd_doctor.renderers.wording import SUMMARY, listed, machine, stopped, summary
 from autograd_doctor.report import Assumed, OptimizerFacts, Report
 from autograd_doctor.wording import plural
@@ -89,7 +90,8 @@ def _optimizer(facts: OptimizerFacts) -> str:
 
 def _footer(canvas: Canvas, report: Report) -> Iterator[Text]:
     yield from canvas.indented(_summary(canvas, report))
-    rows = list(remarks(report))
+    earlier = canvas.options.earlier
+    rows = [*(since(report, earlier) if earlier else ()), *remarks(report)]
     width = max((len(label) for label, _ in rows), default=0)
     for label, text in rows:
         yield from canvas.beside(Text(f"  {label:<{width}}  ", style=FAINT), canvas.prose(text, FAINT))

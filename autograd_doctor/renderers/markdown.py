@@ -9,11 +9,12 @@ from itertools import accumulate
 from math import inf
 from typing import NamedTuple
 
-from autograd_doctor.renderers import Options
+from autograd_doctor.renderers import Earlier, Options
 from autograd_doctor.renderers.canvas import Canvas
 from autograd_doctor.renderers.markdown_text import code, fenced, prose
 from autograd_doctor.renderers.one_finding import places_of
 from autograd_doctor.renderers.remarks import command, doubts, remarks, subject_of
+from autograd_doctor.renderers.since import since
 from autograd_doctor.renderers.spots import spot
 from autograd_doctor.renderers.wording import machine, measured, summary, was_judged
 from autograd_doctor.report import Assumed, Report, ReportedFinding, Run
@@ -35,12 +36,12 @@ class Markdown(NamedTuple):
 
 def render(report: Report, options: Options) -> str:
     """The whole report; the width of frames does not depend on the terminal."""
-    return within(report, None).text
+    return within(report, None, options.earlier).text
 
 
-def within(report: Report, limit: int | None) -> Markdown:
+def within(report: Report, limit: int | None, earlier: Earlier | None = None) -> Markdown:
     """As much of the report as fits into so many bytes of UTF-8: details of the last findings are left out first."""
-    head, foot = _head(report), _foot(report)
+    head, foot = _head(report) + (_since(report, earlier) if earlier else ""), _foot(report)
     details = [_details(report, finding) for finding in report.findings]
     room = inf if limit is None else limit - _size(head + _cut(len(details)) + foot)
     kept = sum(size <= room for size in accumulate(map(_size, details)))
@@ -94,6 +95,11 @@ def _row(report: Report, finding: ReportedFinding) -> str:
     what = prose(finding.message or finding.title, in_table=True)
     name = prose(finding.name, in_table=True)
     return f"| {finding.severity} | {code(finding.code, in_table=True)} {name} | {where} | {what} |"
+
+
+def _since(report: Report, earlier: Earlier) -> str:
+    rows = "".join(f"- **{label}** {prose(said)}\n" for label, said in list(since(report, earlier))[:_ROWS])
+    return f"{rows}\n"
 
 
 # ------------------------------------------------------------------------------------------------------------ details

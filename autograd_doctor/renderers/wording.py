@@ -144,4 +144,4 @@ def measured(name: str, value: Number | str | Sequence[str]) -> tuple[str, str]:
         if "bytes" in label.split() and abs(value) >= 1024:
             return label, f"{value:,} ({in_bytes(value)})"
         return label, f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
-    return label, listed(list(value), 8)
+    return label, listed(list(value), 8) or "none"

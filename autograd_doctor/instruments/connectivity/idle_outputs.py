@@ -72,6 +72,7 @@ class IdleOutputs(Instrument):
         unused_forwards: UnusedForwards,
     ) -> None:
         super().__init__(site)
+        self._guard = site.signals.guard
         self._course = course
         self._detail = detail
         self._focused_in = -1
@@ -119,8 +120,10 @@ class IdleOutputs(Instrument):
             return
         _, idle = self._running
         self._running = None
-        if not call.raised:
-            self._passes.append(idle)
+        if call.raised:
+            return
+        self._passes.append(idle)
+        with self._guard.looking():
             for output in tensors_in([call.output], EVERYTHING):
                 self._followed.put(output, idle)
                 if output.dim() == 0 and output.is_floating_point():

@@ -183,6 +183,7 @@ class SampleOverlap(Instrument):
         unused_forwards: UnusedForwards,
     ) -> None:
         super().__init__(site)
+        self._guard = site.signals.guard
         self._unused_forwards = unused_forwards
         self.evaluated: Signal[RowsSeen] = Signal(site.signals.guard)
         self.trained: Signal[RowsSeen] = Signal(site.signals.guard)
@@ -350,8 +351,9 @@ class SampleOverlap(Instrument):
         if self._asked is None or self._asked[0] is not call:
             return
         line, self._asked = self._asked[1], None
-        for tensor in tensors_in([call.output], EVERYTHING):
-            self._said.put(tensor, frozenset([line]))
+        with self._guard.looking():
+            for tensor in tensors_in([call.output], EVERYTHING):
+                self._said.put(tensor, frozenset([line]))
 
     def _recorded(self, recorded: Recorded) -> None:
         """What is computed from what a module said is said by it, too."""

@@ -99,6 +99,7 @@ class LayerPairs(Instrument):
         module_calls: ModuleCalls,
     ) -> None:
         super().__init__(site)
+        self._guard = site.signals.guard
         self._module_calls = module_calls
         self._course = course
         self._detail = detail
@@ -202,9 +203,12 @@ class LayerPairs(Instrument):
             self._flows.discard(output)
 
     def _module_ended(self, call: ModuleCall) -> None:
-        """Called for every module, outside a look: only what is kept beside tensors is asked."""
-        if self._calls and call.output in self._flows and _holds_several_layers(call.module):
-            self._flows.discard(call.output)
+        """Called for every module, and outside a look."""
+        if not self._calls:
+            return
+        with self._guard.looking():
+            if call.output in self._flows and _holds_several_layers(call.module):
+                self._flows.discard(call.output)
 
     def _backward_began(self, call: BackwardCall) -> None:
         for root in call.roots:

@@ -16,4 +16,4 @@ def render(report: Report, options: Options) -> str:
     # Jinja takes a while to load, which other formats need not wait for.
     from autograd_doctor.renderers.html_.page import page
 
-    return page(report)
+    return page(report, options.earlier)

@@ -15,12 +15,13 @@ import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from autograd_doctor.renderers import remarks
+from autograd_doctor.renderers import Earlier, remarks
 from autograd_doctor.renderers.frames import frames
 from autograd_doctor.renderers.full import seen
 from autograd_doctor.renderers.html_.code import code_lines, unplaced
 from autograd_doctor.renderers.one_finding import marks, where
 from autograd_doctor.renderers.printable import printable
+from autograd_doctor.renderers.since import became
 from autograd_doctor.renderers.wording import line_of, machine, measured, stopped, summary
 from autograd_doctor.report import Report, ReportedFinding, Run
 from autograd_doctor.rules import Rule, all_rules
@@ -44,7 +45,7 @@ _QUANTITIES = {
 }
 
 
-def page(report: Report) -> str:
+def page(report: Report, earlier: Earlier | None = None) -> str:
     """One file of HTML that loads nothing: styles, scripts and data lie in it, and nothing else may run."""
     style = Markup(_asset("uplot/uPlot.min.css") + _asset("report.css"))
     scripts = [Markup(_asset(name)) for name in ("uplot/uPlot.iife.min.js", "axis.js", "report.js")]
@@ -63,13 +64,15 @@ def page(report: Report) -> str:
             tiles=_tiles(report),
             index=_index(report.findings),
             findings=[_finding(finding, report) for finding in report.findings],
+            earlier=(earlier.name, summary(earlier.report)) if earlier else None,
+            became=list(became(report, earlier.report)) if earlier else [],
             remarks=[row for row in remarks.remarks(report) if row[0] not in _ELSEWHERE],
             coverage=list(_coverage(report)),
             unreached=_unreached(report.run),
             skipped=_skipped(report),
-            plots=_plots(report.course),
+            plots=_plots(report.course, earlier),
             by_line=_by_line(report.findings),
-            data=_data(report),
+            data=_data(report, earlier),
             style=style,
             scripts=scripts,
             policy=_policy(style, scripts),
@@ -185,13 +188,15 @@ def _skipped(report: Report) -> dict[str, list[str]]:
     return reasons
 
 
-def _plots(course: Course) -> list[dict[str, str]]:
+def _plots(course: Course, earlier: Earlier | None) -> list[dict[str, str]]:
     """Each quantity that was measured, with a sentence for those who do not see the plot."""
     found = []
     for quantity, title in _QUANTITIES.items():
-        told = [each for each in course.series if each.quantity == quantity]
+        told = [(_called(each), each) for each in course.series if each.quantity == quantity]
+        before = earlier.report.course.series if earlier else []
+        told += [(f"before: {_called(each)}", each) for each in before if each.quantity == quantity]
         if told:
-            said = "; ".join(_said(_called(each), quantity, each.steps, each.values) for each in told)
+            said = "; ".join(_said(name, quantity, each.steps, each.values) for name, each in told)
             found.append({"quantity": quantity, "title": title, "said": f"{title} over steps. {said}"})
     return found
 
@@ -229,7 +234,7 @@ def _by_line(findings: Sequence[ReportedFinding]) -> dict[str, list[tuple[int, R
 # ------------------------------------------------------------------------------------------------------------ plumbing
 
 
-def _data(report: Report) -> Markup:
+def _data(report: Report, earlier: Earlier | None) -> Markup:
     """What the script draws, as JSON in which nothing can end the element that it stands in."""
     findings = [
         {"code": each.code, "name": each.name, "severity": each.severity, "step": each.step_first}
@@ -239,6 +244,7 @@ def _data(report: Report) -> Markup:
         "course": msgspec.to_builtins(report.course),
         "networks": _networks(report.course),
         "findings": findings,
+        "earlier": msgspec.to_builtins(earlier.report.course.series) if earlier else [],
     }
     text = json.dumps(drawn, separators=(",", ":"))
     for character in "<>&":

@@ -1,7 +1,7 @@
 "use strict";
 // Draws what the report holds. Text of the program is only ever set as text, never as markup.
 (() => {
-  const { course, networks, findings } = JSON.parse(document.getElementById("data").textContent);
+  const { course, networks, findings, earlier } = JSON.parse(document.getElementById("data").textContent);
   const root = document.documentElement;
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const isDark = () => (root.dataset.theme ?? (dark.matches ? "dark" : "light")) === "dark";
@@ -57,14 +57,16 @@
   // A curve has the colour of its network; others, and further ones of a network, have one that no network has.
   function colours(told) {
     const taken = new Set();
-    const own = told.map(({ network }) => {
+    const own = told.map(({ network, before }) => {
+      if (before) return undefined;
       const at = networks.indexOf(network);
       if (at < 0 || taken.has(at)) return null;
       taken.add(at);
       return at;
     });
     const free = [...Array(8).keys()].filter((at) => !taken.has(at)).sort((one, other) => (one < networks.length) - (other < networks.length));
-    return own.map((at) => color(`line-${at ?? free.shift() ?? 0}`));
+    const mine = own.map((at) => (at === undefined ? color("soft") : color(`line-${at ?? free.shift() ?? 0}`)));
+    return told.map(({ name, before }, row) => (before ? mine[told.findIndex((each) => !each.before && each.name === name)] ?? mine[row] : mine[row]));
   }
   const sync = uPlot.sync("steps");
 
@@ -86,7 +88,8 @@
   function plot(figure) {
     const quantity = figure.dataset.quantity;
     const box = figure.querySelector(".canvas");
-    const told = course.series.filter((each) => each.quantity === quantity);
+    const now = course.series.filter((each) => each.quantity === quantity);
+    const told = [...now, ...earlier.filter((each) => each.quantity === quantity).map((each) => ({ ...each, before: true }))];
     const say = quantity === "memory" ? bytes : spoken;
     const numbers = told.flatMap((each) => each.values.filter(finite));
     const bad = told.flatMap((each, row) => each.values.flatMap((value, at) => (finite(value) ? [] : [[each.steps[at], row]])));
@@ -158,8 +161,8 @@
         series: [
           { label: "step", value: (u, at) => at ?? "last" },
           ...told.map((each, row) => ({
-            label: each.name, stroke: strokes[row], width: 1.75, spanGaps: true,
-            points: { show: few, size: 4 }, value: (u, place, series, at) => (finite(place) ? say(values[series][at]) : finite(at) ? "–" : finite(each.values.at(-1)) ? say(each.values.at(-1)) : spoken(each.values.at(-1))),
+            label: each.before ? `before: ${each.name}` : each.name, stroke: strokes[row], width: 1.75, spanGaps: true, ...(each.before ? { dash: [6, 5], alpha: 0.7 } : {}),
+            points: { show: few && !each.before, size: 4 }, value: (u, place, series, at) => (finite(place) ? say(values[series][at]) : finite(at) ? "–" : finite(each.values.at(-1)) ? say(each.values.at(-1)) : spoken(each.values.at(-1))),
           })),
         ],
         hooks: { draw: [marks] },

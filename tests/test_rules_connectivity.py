@@ -343,13 +343,13 @@ def inference_crash(message: str) -> ProgramRaised:
     return ProgramRaised(kind="RuntimeError", message=message, frames=[StackFrame(location=at(30), own=True)])
 
 
-def test_inference_tensor_is_named_where_it_entered_and_where_it_was_made() -> None:
+def test_inference_tensor_is_named_where_it_was_made_and_where_it_entered() -> None:
     message = "Inference tensors cannot be saved for backward. To work around, make a clone"
     features = TensorFacts(shape=[8, 4], dtype="float32", name="features", made_at=at(9))
     failed = OperationFailed(operation="linear", location=at(31), error=f"RuntimeError: {message}", operands=[features])
     (finding,) = examined(inference_tensor_in_training.RULE, failed, inference_crash(message))
-    assert (line(finding), finding.subject) == (31, "features")
-    assert finding.related[0].location == at(9)
+    assert (line(finding), finding.subject) == (9, "features")
+    assert [related.location for related in finding.related] == [at(30)]
     (bare,) = examined(inference_tensor_in_training.RULE, inference_crash(message))
     assert line(bare) == 30
 

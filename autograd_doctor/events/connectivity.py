@@ -46,6 +46,19 @@ class FlagIgnored(Event, frozen=True):
     location: Location | None
 
 
+class SettingIgnored(Event, frozen=True):
+    """A setting was given to an optimizer as an attribute, which nobody read, and its next step took others.
+
+    held: what its parameter groups held under that name.
+    """
+
+    optimizer: int
+    name: str
+    asked: float
+    held: list[float]
+    location: Location | None
+
+
 class WritesTakenBack(Event, frozen=True):
     """Parameters that a forward had written to held again, when an optimizer began its step, what they had held before.
 
@@ -298,3 +311,14 @@ class ReferenceCompared(Event, frozen=True):
     reference_at: Location | None
     parameters: list[int]
     equal: bool
+
+
+class EntriesAreOne(Event, frozen=True):
+    """A module that was put into one list or dictionary several times was called on as many different data in a step.
+
+    location: the line that put it in once more. parameters: those of the module.
+    """
+
+    location: Location | None
+    times: int
+    parameters: list[int]

@@ -134,13 +134,28 @@ class StateRenewed(Event, frozen=True):
     """A step of an optimizer of the program's own was looked at, which had kept something from the one before.
 
     parameters: those of which an entry of its state held nothing afterwards but the newest gradient, or its square,
-    times 1 - a decay of its group; none where all held more. location: of the step.
+    times 1 - a decay of its group; none where all held more. location: of the step; once such were found, of the line
+    in it that first changes one.
     """
 
     optimizer: int
     parameters: list[int]
     entries: list[str]
     location: Location | None
+
+
+class SpectralVectorsOff(Event, frozen=True):
+    """A module was evaluated with vectors of spectral norms, in these layers, that are shorter than one.
+
+    share: the smallest product of both lengths, by which a norm is then too low. location: the line that averages such
+    vectors, or that last wrote to one of them, if it was seen. evaluated_at: that of the call.
+    """
+
+    module: int
+    layers: list[str]
+    share: float
+    location: Location | None
+    evaluated_at: Location | None
 
 
 class SchedulerIdle(Event, frozen=True):

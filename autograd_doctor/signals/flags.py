@@ -7,11 +7,14 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.optim import Optimizer
 
 from autograd_doctor.signals.guard import Guard
 from autograd_doctor.signals.patches import Patches
 from autograd_doctor.signals.signal import Seam, Signal
 
+_SETTINGS = ("lr", "momentum", "weight_decay")
+"""What optimizers of torch keep in their parameter groups, and read there alone."""
 _MISSPELT = ("require_grad", "require_grads", "requires_grads", "require_gradient", "requires_gradient")
 """Of `requires_grad`, which tensors have and modules do not."""
 
@@ -25,28 +28,46 @@ class FlagSet:
     value: Any
 
 
+@dataclass(eq=False, slots=True)
+class SettingUsed:
+    """`optimizer.name = value`, or that it is asked for."""
+
+    holder: Optimizer
+    name: str
+    value: Any
+
+
 class Flags(Seam):
-    """`set`: such an attribute was set. A class of the program that defines one itself is left alone."""
+    """`set`: such an attribute was set; `tuned`: one of an optimizer, and `read` when the program asks for that.
+
+    A class of the program that defines one itself is left alone.
+    """
 
     def __init__(self, guard: Guard) -> None:
         super().__init__(guard)
         self.set: Signal[FlagSet] = Signal(guard, self)
+        self.tuned: Signal[SettingUsed] = Signal(guard, self)
+        self.read: Signal[SettingUsed] = Signal(guard, self)
 
     def patch(self, patches: Patches) -> None:
         for name in _MISSPELT:
-            patches.replace(torch.Tensor, name, _Attribute(name, self.set))
+            patches.replace(torch.Tensor, name, _Attribute(name, FlagSet, self.set))
         for name in ("requires_grad", *_MISSPELT):
-            patches.replace(nn.Module, name, _Attribute(name, self.set))
+            patches.replace(nn.Module, name, _Attribute(name, FlagSet, self.set))
+        for name in _SETTINGS:
+            patches.replace(Optimizer, name, _Attribute(name, SettingUsed, self.tuned, self.read))
 
 
 class _Attribute:
     """Keeps the value where it would be kept without this: in the object's own dictionary."""
 
-    __slots__ = ("_name", "_set")
+    __slots__ = ("_kind", "_name", "_read", "_set")
 
-    def __init__(self, name: str, signal: Signal[FlagSet]) -> None:
+    def __init__(self, name: str, kind: type[Any], set_: Signal[Any], read: Signal[Any] | None = None) -> None:
         self._name = name
-        self._set = signal
+        self._kind = kind
+        self._set = set_
+        self._read = read
 
     def __get__(self, holder: Any, kind: type) -> Any:
         """Of the class it is this very descriptor: torch goes through all that its classes show."""
@@ -54,11 +75,14 @@ class _Attribute:
             return self
         if self._name not in holder.__dict__:
             raise AttributeError(self._absent(holder), name=self._name, obj=holder)
-        return holder.__dict__[self._name]
+        value = holder.__dict__[self._name]
+        if self._read is not None:
+            self._read.send(self._kind(holder, self._name, value))
+        return value
 
     def __set__(self, holder: Any, value: Any) -> None:
         holder.__dict__[self._name] = value
-        self._set.send(FlagSet(holder, self._name, value))
+        self._set.send(self._kind(holder, self._name, value))
 
     def __delete__(self, holder: Any) -> None:
         if self._name not in holder.__dict__:

@@ -61,6 +61,7 @@ class Averages(Instrument):
         self._made: IdentityTable[_Assigned] = IdentityTable()
         self._assigned: list[_Assigned] = []
         self._pulls: dict[int, tuple[Op, int, _Weights]] = {}
+        self._others: dict[Location | None, set[tuple[int, ...]]] = {}
         self._steps: dict[Location | None, int] = {}
         self._first: dict[int, int | None] = {}
 
@@ -90,9 +91,16 @@ class Averages(Instrument):
         found = weights[before], weights[taught[0]]
         self._made.put(tensor, _Assigned(self._course.steps, op.location, taught[0].values, found))
 
+    def averaged_at(self, shape: tuple[int, ...]) -> Location | None:
+        """The one line that averages tensors of this shape, of which none is trained."""
+        lines = [line for line, shapes in self._others.items() if shape in shapes]
+        return lines[0] if len(lines) == 1 else None
+
     def _written_in_place(self, op: Op, weights: dict[Value, float]) -> None:
         before = value_before(op)
         taught = [value for value in weights if value is not before and self._is_taught(value)]
+        if len(weights) == 2 and before in weights and not taught and all(0 < each < 1 for each in weights.values()):
+            self._others.setdefault(op.location, set()).add(op.output.shape)
         if len(weights) == 2 and before in weights and len(taught) == 1 and not self._is_taught(before):
             self._sums[before] = op, taught[0].values, (weights[before], weights[taught[0]])
         elif len(weights) == 2 and before in weights and not taught and self._is_taught(before):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import torch
@@ -15,7 +16,9 @@ from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.parameters import Parameters
+from autograd_doctor.reading.changing_line import ChangingLine
 from autograd_doctor.reading.custom_functions import definition, own_method
+from autograd_doctor.reading.subclasses import version_of
 from autograd_doctor.reading.tensor_facts import norms, readable
 from autograd_doctor.reading.without_running import is_a
 from autograd_doctor.signals import Signals
@@ -40,7 +43,7 @@ class RenewedStates(Instrument):
     """Looks at steps, in those that are looked at closely, of optimizers whose `step` the program defines.
 
     The average of the first step is the gradient, or its square, times 1 - decay. Later ones are that only if nothing
-    is left of what was there when the step began.
+    is left of what was there when the step began. Once that is seen, the line is looked for that first changes one.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (StateRenewed,)
@@ -52,10 +55,17 @@ class RenewedStates(Instrument):
         self._optimizers = optimizers
         self._looks: Counter[int] = Counter()
         self._kept: dict[int, list[_Entry]] = {}
+        self._renewed: set[int] = set()
+        self._line: ChangingLine | None = None
 
     def connect(self, signals: Signals) -> None:
         self.listen(signals.steps.began, self._began, attention=Attention.CLOSE)
         self.listen(signals.steps.ended, self._ended, attention=Attention.CLOSE)
+
+    def detach(self) -> None:
+        if self._line is not None:  # of a step that raised
+            self._line.end()
+        super().detach()
 
     def _began(self, call: StepCall) -> None:
         number = self._optimizers.known(call.optimizer)
@@ -63,10 +73,16 @@ class RenewedStates(Instrument):
             return
         entries = list(_entries(call.optimizer))
         held = norms([call.optimizer.state[entry.parameter][entry.key] for entry in entries])
-        self._kept[number] = [entry for entry, norm in zip(entries, held, strict=True) if norm > 0]
+        kept = self._kept[number] = [entry for entry, norm in zip(entries, held, strict=True) if norm > 0]
+        if number in self._renewed and kept:
+            self._line = ChangingLine(partial(_identity, call.optimizer, kept[0]))
+            self._line.begin()
 
     def _ended(self, call: StepCall) -> None:
         number = self._optimizers.known(call.optimizer)
+        line, self._line = self._line, None
+        if line is not None:
+            line.end()
         state = call.optimizer.state
         kept = [
             entry for entry in self._kept.pop(number, ()) if _is_average(state[entry.parameter].get(entry.key), entry)
@@ -75,13 +91,15 @@ class RenewedStates(Instrument):
             return
         self._looks[number] += 1
         renewed = _newest_alone([(entry, state[entry.parameter][entry.key].detach()) for entry in kept])
+        if renewed:
+            self._renewed.add(number)
         self.emit(
             StateRenewed(
                 step=self._course.steps,
                 optimizer=number,
                 parameters=sorted({self._parameters.number(entry.parameter) for entry in renewed}),
                 entries=sorted({str(entry.key) for entry in renewed}),
-                location=definition(type(call.optimizer), "step"),
+                location=(line.found if line else None) or definition(type(call.optimizer), "step"),
             )
         )
 
@@ -94,6 +112,12 @@ def _entries(optimizer: Optimizer) -> Iterator[_Entry]:
             state = optimizer.state.get(parameter, {})
             entries = (_Entry(parameter, key, decays) for key in (state if type(state) is dict else ()))
             yield from (entry for entry in entries if _is_average(state[entry.key], entry))
+
+
+def _identity(optimizer: Optimizer, entry: _Entry) -> tuple[int, int]:
+    """Which tensor it is, and how often that was changed."""
+    value = optimizer.state[entry.parameter].get(entry.key)
+    return id(value), version_of(value) if is_a(value, torch.Tensor) else 0
 
 
 def _shares_in(setting: Any) -> list[float]:

@@ -21,7 +21,9 @@ from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.operations import DIFFERENCES, DIVISIONS, NEGATIONS, PRODUCTS, REARRANGEMENTS, SUMS
+from autograd_doctor.reading import log_probabilities
 from autograd_doctor.reading.distributions import tensors_of
+from autograd_doctor.reading.log_probabilities import LogProbabilities
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.provenance import has_graph
@@ -117,7 +119,7 @@ class PolicyTerms(Instrument):
         self._forget()
 
     def connect(self, signals: Signals) -> None:
-        names = REARRANGEMENTS | SUMS | PRODUCTS | NEGATIONS | _BOUNDS
+        names = REARRANGEMENTS | SUMS | PRODUCTS | NEGATIONS | _BOUNDS | log_probabilities.NAMES
         self.listen(signals.distributions.drawn, self._drawn, attention=Attention.CLOSE)
         self.listen(signals.distributions.evaluated, self._evaluated, attention=Attention.CLOSE)
         self.listen(signals.distributions.measured, self._measured, attention=Attention.CLOSE)
@@ -137,6 +139,7 @@ class PolicyTerms(Instrument):
         self._held: ValueTable[_Held] = self.value_table()
         self._draws: ValueTable[None] = self.value_table()
         self._scored: set[int] = set()
+        self._by_hand = LogProbabilities(self.value_table)
 
     # ------------------------------------------------------------------------------------------------ distributions
 
@@ -166,6 +169,8 @@ class PolicyTerms(Instrument):
 
     def _operation_ended(self, operation: Operation) -> None:
         name, args, result = operation.name, operation.args, operation.result
+        if self._course.running is None and isinstance(result, torch.Tensor) and self._is_by_hand(operation, result):
+            return
         if not self._held or self._course.running is not None or not isinstance(result, torch.Tensor):
             return
         known = [self._held.get(tensor) or _NOTHING for tensor in tensors_in(args)]
@@ -184,6 +189,21 @@ class PolicyTerms(Instrument):
             held = held._replace(entropies=frozenset()) if "alpha" in operation.kwargs else held
         if held != _NOTHING and len(held.entropies) + len(held.weights) <= _MOST_TERMS:
             self._held.put(result, held)
+
+    def _is_by_hand(self, operation: Operation, result: torch.Tensor) -> bool:
+        """Whether it makes a score of what was drawn, or the parts of an entropy, without a distribution."""
+        self._by_hand.note(operation)
+        if not has_graph(result):
+            return False
+        if (scores := self._by_hand.score_in(operation)) is not None:
+            self._held.put(result, _Held(score=True, drawn=True))
+            self._scored.add(scores)
+            return True
+        if (scores := self._by_hand.entropy_in(operation)) is not None:
+            entropy = _Entropy(operation.place, scores, negated=True)
+            self._held.put(result, _Held(entropies=frozenset({entropy})))
+            return True
+        return False
 
     def _multiplied(self, operation: Operation, tensors: Sequence[torch.Tensor]) -> _Held:
         """A score becomes a term of the loss; anything else goes on if it is scaled by a number or by data."""

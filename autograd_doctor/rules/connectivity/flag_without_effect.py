@@ -1,10 +1,11 @@
-"""AD222 flag-without-effect: parameters were to be frozen, or to learn, by an attribute that torch does not read."""
+"""AD222 flag-without-effect: parameters were to be frozen, or an optimizer tuned, by an attribute that torch does not
+read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events.connectivity import FlagIgnored
+from autograd_doctor.events.connectivity import FlagIgnored, SettingIgnored
 from autograd_doctor.events.steps import OptimizerStepped
 from autograd_doctor.events.subjects import OptimizerBuilt
 from autograd_doctor.findings import Finding
@@ -19,6 +20,26 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         concerned = sorted(told.intersection(event.parameters))
         if concerned:
             yield _finding(trace, event, concerned, len(steps))
+    for setting in trace.of(SettingIgnored):
+        steps = [step for step in trace.steps if step.step >= setting.step and step.optimizer == setting.optimizer]
+        yield _setting(trace, setting, len(steps))
+
+
+def _setting(trace: Trace, event: SettingIgnored, steps: int) -> Finding:
+    optimizer = trace.optimizer_name(event.optimizer)
+    held = ", ".join(f"{value:g}" for value in dict.fromkeys(event.held))
+    return RULE.finding(
+        f"`{event.name} = {event.asked:g}` sets an attribute of `{optimizer}` that torch does not read, and nobody "
+        f"else did: the next step took {held}, which its parameter groups hold",
+        subject=optimizer,
+        location=event.location,
+        severity="warning",
+        confidence="medium",
+        help=f'set it where it is read: `for group in {optimizer}.param_groups: group["{event.name}"] = ...`',
+        evidence={"setting": event.name, "asked": event.asked, "held": held},
+        step_first=event.step + 1,
+        step_count=steps,
+    )
 
 
 def _learning(steps: list[OptimizerStepped]) -> set[int]:
@@ -69,6 +90,22 @@ def bad_misspelt() -> None:
         parameter.require_grad = False  # type: ignore[attr-defined]  # <- AD222
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     for _ in range(8):
+        x = torch.randn(32, 6)
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), x.sum(1, keepdim=True)).backward()
+        optimizer.step()
+
+
+def bad_rate() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(12):
+        if step % 4 == 3:
+            optimizer.lr = 0.1 * 0.5 ** (step // 4 + 1)  # type: ignore[attr-defined]  # <- AD222
         x = torch.randn(32, 6)
         optimizer.zero_grad()
         nn.functional.mse_loss(model(x), x.sum(1, keepdim=True)).backward()
@@ -130,20 +167,45 @@ def good_note_of_its_own() -> None:
         optimizer.step()
 
 
+def good_rate_noted() -> None:
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 1))
+    first: Any = torch.optim.SGD(model[0].parameters(), lr=0.1)
+    second: Any = torch.optim.SGD(model[2].parameters(), lr=0.1)
+    second.lr = 0.1
+    for step in range(12):
+        first.lr = 0.1 * 0.9**step
+        first.param_groups[0]["lr"] = first.lr
+        x = torch.randn(32, 6)
+        nn.functional.mse_loss(model(x), x.sum(1, keepdim=True)).backward()
+        for optimizer in (first, second):
+            optimizer.step()
+            optimizer.zero_grad()
+
+
 RULE = Rule(
     code="AD222",
     name="flag-without-effect",
     severity="error",
-    title="parameters were frozen, or thawed, by an attribute that torch does not read",
+    title="parameters were frozen, or an optimizer was tuned, by an attribute that torch does not read",
     observes="`requires_grad` set as an attribute of a module, and misspellings of it on modules and tensors, and "
-    "which of the parameters concerned the steps after it went on changing, or left out.",
+    "which of the parameters concerned the steps after it went on changing, or left out. And `lr`, `momentum` or "
+    "`weight_decay` of an optimizer of torch, set as an attribute that nothing reads, where its next step took others "
+    "from its parameter groups.",
     why="Python lets any attribute be set. Modules have no `requires_grad`: only their method `requires_grad_` and the "
-    "flag of each parameter count.",
-    fix="Call `module.requires_grad_(False)`, or set `requires_grad` on each of its parameters.",
-    fine="An attribute that a class of the program sets on its own instances, and one set besides the real flag.",
-    needs=(FlagIgnored, OptimizerBuilt, OptimizerStepped),
+    "flag of each parameter count. Optimizers keep their settings in `param_groups`.",
+    fix="Call `module.requires_grad_(False)`, or set `requires_grad` on each of its parameters; set a rate in each "
+    "group of `optimizer.param_groups`.",
+    fine="An attribute that a class of the program sets on its own instances, and one set besides the real flag. A "
+    "note on an optimizer that the program reads.",
+    needs=(FlagIgnored, OptimizerBuilt, OptimizerStepped, SettingIgnored),
     examine=examine,
-    bad=(bad, bad_misspelt),
-    good=(good, good_frozen_as_well, good_note_of_its_own),
+    bad=(bad, bad_misspelt, bad_rate),
+    good=(good, good_frozen_as_well, good_note_of_its_own, good_rate_noted),
     references=("https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.requires_grad_",),
 )

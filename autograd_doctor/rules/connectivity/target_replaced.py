@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from autograd_doctor.events.connectivity import ReferenceCompared
+from autograd_doctor.events.connectivity import EntriesAreOne, ReferenceCompared
 from autograd_doctor.events.steps import ForwardRan
 from autograd_doctor.events.subjects import ModuleSeen, OptimizerBuilt, ParametersAdded, ParameterSeen
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
+from autograd_doctor.views.lines import in_several_steps
 from autograd_doctor.views.step_cycle import related
 from autograd_doctor.wording import plural
 
@@ -31,6 +32,26 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
             yield _finding(trace, before, after)
     for events in _compared_with_itself(trace, tunables["steps"]):
         yield _itself(trace, events)
+    for entries in in_several_steps(trace, trace.of(EntriesAreOne), lambda each: each.location, tunables["steps"]):
+        yield _one_for_all(trace, entries)
+
+
+def _one_for_all(trace: Trace, events: Sequence[EntriesAreOne]) -> Finding:
+    first = events[0]
+    return RULE.finding(
+        f"this line puts one module {first.times} times into a list, and all of its entries share "
+        f"{trace.parameter_names(first.parameters)}: in each step it is called on {first.times} different data",
+        subject=trace.parameter_name(first.parameters[0]) if first.parameters else "module",
+        location=first.location,
+        severity="warning",
+        confidence="medium",
+        help="build each of them: `nn.ModuleList([layer() for _ in range(n)])` instead of `[layer()] * n`; where the "
+        "data are to share their weights, call one module by one name",
+        evidence={"entries": first.times, "parameters": len(first.parameters)},
+        step_first=first.step,
+        step_count=len(events),
+        parameters=first.parameters,
+    )
 
 
 def _compared_with_itself(trace: Trace, fewest: float) -> Iterator[list[ReferenceCompared]]:
@@ -178,14 +199,17 @@ RULE = Rule(
     title="the model itself stands where a copy of it should be",
     observes="Which modules a line calls without gradients: one with the shapes of another that is trained, held by no "
     "optimizer, and from some step on the trained one, while the first is never called again. And differences in a "
-    "loss between what has a gradient and what the same parameters gave without one, if they are exactly zero.",
+    "loss between what has a gradient and what the same parameters gave without one, if they are exactly zero. Also a "
+    "module that stands several times in one `nn.ModuleList` or `nn.ModuleDict`, and is called in each step on as many "
+    "data of which none tells of another: their numbers hardly correlate.",
     why="A target that moves with the model chases itself: values of one network bootstrap from the same network, "
     "and run off or collapse. What is to be held near a reference is held near itself: by nothing.",
     fix="Copy the weights into the target.",
     fine="Targets that are made anew by `copy.deepcopy`, teachers that rest, and lines that evaluate one model after "
-    "another. Ratios of probabilities, which are 1 in the first of several updates, and differences from what was only "
-    "detached.",
-    needs=(ForwardRan, ModuleSeen, OptimizerBuilt, ParametersAdded, ParameterSeen, ReferenceCompared),
+    "another. Layers that are repeated with the same weights, one after the other, heads that several layers share, "
+    "and one encoder for two views. Ratios of probabilities, which are 1 in the first of several updates, and "
+    "differences from what was only detached.",
+    needs=(EntriesAreOne, ForwardRan, ModuleSeen, OptimizerBuilt, ParametersAdded, ParameterSeen, ReferenceCompared),
     examine=examine,
     bad=(bad,),
     good=(good, good_folds),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autograd_doctor.events.cycle import AverageWeighed, TrainedAveraged
+from autograd_doctor.events.cycle import AverageWeighed, SpectralVectorsOff, TrainedAveraged
 from autograd_doctor.events.steps import ForwardRan
 from autograd_doctor.findings import Finding
 from autograd_doctor.rules import MORE_THAN_ONCE, Rule, Tunable, Tunables
 from autograd_doctor.trace import Trace
 from autograd_doctor.views.lines import in_several_steps
+from autograd_doctor.views.losses import elsewhere
 
 
 def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
@@ -20,6 +21,26 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for turned in in_several_steps(trace, drawn, lambda event: event.location, tunables["steps"]):
         if not any(event.moved for event in turned) and _runs_beside(trace, turned):
             yield _turned_round(trace, turned)
+    for event in trace.of(SpectralVectorsOff):
+        yield _unit_vectors(trace, event)
+
+
+def _unit_vectors(trace: Trace, event: SpectralVectorsOff) -> Finding:
+    module, layers = trace.module_name(event.module), ", ".join(f"`{layer}`" for layer in event.layers[:3])
+    return RULE.finding(
+        f"`{module}` is evaluated with vectors of a spectral norm that are shorter than 1, in {layers}: the norm comes "
+        f"out {event.share:.2g} times what it is, and the weights {1 / event.share:.3g} times too large; averages of "
+        "unit vectors are no unit vectors",
+        subject=module,
+        location=event.location or event.evaluated_at,
+        severity="warning",
+        confidence="high" if event.location else "medium",
+        help="average parameters alone, and copy buffers: `for kept, new in zip(average.buffers(), model.buffers()): "
+        "kept.copy_(new)`",
+        evidence={"layers": event.layers[:20], "share": event.share},
+        related=elsewhere("it is evaluated here", event.evaluated_at, event.location or event.evaluated_at),
+        step_first=event.step,
+    )
 
 
 def _is_off(event: AverageWeighed, rounding: float) -> bool:
@@ -199,14 +220,15 @@ RULE = Rule(
     observes="What is written in place to tensors that no optimizer holds, or computed anew of what the same line made "
     "in an earlier step: how much of what was there stays, and how much of a trained parameter is added. And the same "
     "the other way round: averages written into trained parameters, of these and of a model that runs beside them "
-    "without gradients and never changes.",
+    "without gradients and never changes. Also modules that are evaluated with vectors of a spectral norm that are no "
+    "unit vectors.",
     why="An exponential moving average keeps a share of itself and takes the rest from the new weights. With a sign "
     "turned it runs away from them; with shares that do not add up to 1 it settles at a multiple of them. Whatever is "
     "evaluated, or taken as a target, is not the model that was trained.",
     fix="Let both shares add up to 1: `average.lerp_(weights, 1 - decay)`.",
     fine="Sums of weights that are divided by their number later, and copies. Trained weights that are drawn to values "
     "which no model uses meanwhile, or which follow them.",
-    needs=(AverageWeighed, ForwardRan, TrainedAveraged),
+    needs=(AverageWeighed, ForwardRan, SpectralVectorsOff, TrainedAveraged),
     examine=examine,
     bad=(bad, bad_weights_of_two_decays),
     good=(good, good_sum_of_snapshots),

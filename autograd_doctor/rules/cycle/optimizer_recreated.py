@@ -140,7 +140,7 @@ def _renewed(trace: Trace, events: list[StateRenewed]) -> Finding:
         f"after each step of `{name}`, {entries} of {trace.parameter_names(always)} holds nothing but its gradient, in "
         f"all {len(events)} steps that were looked at: what was there before is lost each time",
         subject=name,
-        location=first.location,
+        location=events[-1].location,
         help="make the buffer once, where the state has none yet: `if not self.state[p]: ...`",
         evidence={"entries": first.entries, "parameters": len(always), "steps": len(events)},
         step_first=ordinal(first),

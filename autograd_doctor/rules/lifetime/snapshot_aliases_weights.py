@@ -227,10 +227,11 @@ RULE = Rule(
     title="a snapshot, an average or an anchor shares its storage with weights that go on changing",
     observes="which living `state_dict()`s still hold the very storage of parameters that later steps changed, and "
     "which tensors, kept since an earlier step, are updated from the storage that they lie in, or subtracted from it; "
-    "also which are copied back into it after the weights were given other values",
+    "also which are copied back into it after the weights were given other values, and modules into which the very "
+    "parameters are loaded, or averaged, that they hold, as a shallow copy does",
     why='`state_dict()` copies nothing: "the best weights" follow every later step, and loading them in the end '
     "restores the last weights instead",
-    fix="copy the snapshot when it is taken",
+    fix="copy the snapshot when it is taken, and a module by `copy.deepcopy`",
     fine="snapshots saved to disk at once, copied, or only read in the step in which they were taken; candidates for a "
     "checkpoint that are made in each epoch; a view of the weights from which an average or a mirror takes them in "
     "every step. One that nothing was seen to load back is a warning",

@@ -109,8 +109,8 @@ RULE = Rule(
     name="entropy-minimised",
     severity="warning",
     title="the entropy of a policy has the wrong sign in its loss",
-    observes="Sums and numbers between `entropy()` of a distribution and a backward, in whose loss log-probabilities "
-    "are multiplied by data as well.",
+    observes="Sums and numbers between `entropy()` of a distribution, or probabilities times their logarithms, and a "
+    "backward, in whose loss log-probabilities of what was drawn are multiplied by data as well.",
     why="The entropy is there to keep the policy from settling too early. Added to what is minimised it does the "
     "opposite: the policy collapses to one action.",
     fix="Subtract the entropy from the loss, or add it to what is maximised before that is negated.",

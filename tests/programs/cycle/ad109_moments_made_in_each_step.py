@@ -9,7 +9,7 @@ class PlainAdam(torch.optim.Optimizer):
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps})
 
     @torch.no_grad()
-    def step(self):  # expect: AD109
+    def step(self):
         for group in self.param_groups:
             first, second = group["betas"]
             for p in group["params"]:
@@ -17,7 +17,7 @@ class PlainAdam(torch.optim.Optimizer):
                     continue
                 state = self.state[p]
                 if "exp_avg" not in group:
-                    state["exp_avg"] = torch.zeros_like(p)
+                    state["exp_avg"] = torch.zeros_like(p)  # expect: AD109
                     state["exp_avg_sq"] = torch.zeros_like(p)
                 state["exp_avg"].mul_(first).add_(p.grad, alpha=1 - first)
                 state["exp_avg_sq"].mul_(second).addcmul_(p.grad, p.grad, value=1 - second)

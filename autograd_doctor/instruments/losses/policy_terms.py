@@ -14,6 +14,8 @@ import torch
 from autograd_doctor.events.event import Event
 from autograd_doctor.events.losses import EntropyInLoss, WeightLearns
 from autograd_doctor.instruments.instrument import Instrument, Site
+from autograd_doctor.instruments.losses import log_probabilities
+from autograd_doctor.instruments.losses.log_probabilities import LogProbabilities
 from autograd_doctor.instruments.spine.course import Course
 from autograd_doctor.instruments.spine.detail import Detail
 from autograd_doctor.instruments.spine.ledger import Ledger
@@ -21,9 +23,7 @@ from autograd_doctor.instruments.spine.lineage import Lineage
 from autograd_doctor.instruments.spine.optimizers import Optimizers
 from autograd_doctor.instruments.spine.tensors import Tensors
 from autograd_doctor.operations import DIFFERENCES, DIVISIONS, NEGATIONS, PRODUCTS, REARRANGEMENTS, SUMS
-from autograd_doctor.reading import log_probabilities
 from autograd_doctor.reading.distributions import tensors_of
-from autograd_doctor.reading.log_probabilities import LogProbabilities
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.places import Place, locate, place
 from autograd_doctor.reading.provenance import has_graph

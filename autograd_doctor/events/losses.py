@@ -429,6 +429,21 @@ class PaddedTargetsSeen(Event, frozen=True):
     called_at: Location | None
 
 
+class PaddingRead(Event, frozen=True):
+    """The last position was read of sequences that are filled up at the end, and a backward came through what was read.
+
+    padded: in how many of the `sequences` this position is only filled up. declared: what said so, at `declared_at`: an
+    "embedding" by its `padding_idx`, "pad_sequence", or "pad_packed_sequence" by the lengths.
+    """
+
+    name: str
+    sequences: int
+    padded: int
+    declared: str
+    location: Location | None
+    declared_at: Location | None
+
+
 class MaskInverted(Event, frozen=True):
     """Attention inside a root that was given sequences filled up at the end was to see just these positions.
 

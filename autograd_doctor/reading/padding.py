@@ -12,10 +12,11 @@ _MOST_ELEMENTS = 2**20
 
 
 class Padding(NamedTuple):
-    """Which positions of a batch are filled up. mask: two axes, one of them time; value: what these positions hold."""
+    """Which positions of a batch are filled up. mask: two axes, one of them `time`; value: what is held there."""
 
     mask: torch.Tensor
     value: float
+    time: int
 
 
 def padding_of(tensor: torch.Tensor) -> Padding | None:
@@ -37,7 +38,7 @@ def padding_of(tensor: torch.Tensor) -> Padding | None:
         return None
     for dim, (mask, value) in enumerate(zip(candidates, values, strict=True)):
         if _is_at_the_ends(mask, dim):
-            return Padding(mask, value)
+            return Padding(mask, value, dim)
     return None
 
 

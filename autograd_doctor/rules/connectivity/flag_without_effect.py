@@ -134,7 +134,7 @@ RULE = Rule(
     code="AD222",
     name="flag-without-effect",
     severity="error",
-    title="parameters were frozen, or thawed, by an attribute that torch does not read",
+    title="parameters were frozen, or unfrozen, by an attribute that torch does not read",
     observes="`requires_grad` set as an attribute of a module, and misspellings of it on modules and tensors, and "
     "which of the parameters concerned the steps after it went on changing, or left out.",
     why="Python lets any attribute be set. Modules have no `requires_grad`: only their method `requires_grad_` and the "

@@ -68,8 +68,8 @@ def _shapes(trace: Trace, module: int) -> list[list[int]]:
 def _itself(trace: Trace, events: Sequence[ReferenceCompared]) -> Finding:
     first, steps = events[0], len({event.step for event in events})
     return RULE.finding(
-        "what this line compares with a reference differs from it in no element, in all "
-        f"{plural(steps, 'step')} that were looked at: both come of {trace.parameter_names(first.parameters)}",
+        "this line compares a result with a reference that is equal to it in every element, in all "
+        f"{plural(steps, 'step')} that were looked at: both come from {trace.parameter_names(first.parameters)}",
         subject=trace.parameter_name(first.parameters[0]),
         location=first.location,
         severity="warning",
@@ -175,16 +175,17 @@ RULE = Rule(
     code="AD224",
     name="target-replaced",
     severity="error",
-    title="the model itself stands where a copy of it should be",
+    title="the model itself is used where a copy of it should be",
     observes="Which modules a line calls without gradients: one with the shapes of another that is trained, held by no "
     "optimizer, and from some step on the trained one, while the first is never called again. And differences in a "
     "loss between what has a gradient and what the same parameters gave without one, if they are exactly zero.",
-    why="A target that moves with the model chases itself: values of one network bootstrap from the same network, "
-    "and run off or collapse. What is to be held near a reference is held near itself: by nothing.",
+    why="A target that moves with the model chases itself: values of one network bootstrap from the same network, and "
+    "diverge or collapse. A penalty that should keep the model near a reference compares it with itself, and does "
+    "nothing.",
     fix="Copy the weights into the target.",
-    fine="Targets that are made anew by `copy.deepcopy`, teachers that rest, and lines that evaluate one model after "
-    "another. Ratios of probabilities, which are 1 in the first of several updates, and differences from what was only "
-    "detached.",
+    fine="Targets that are made anew by `copy.deepcopy`, teachers that stay fixed, and lines that evaluate one model "
+    "after another. Ratios of probabilities, which are 1 in the first of several updates, and differences from "
+    "what was only detached.",
     needs=(ForwardRan, ModuleSeen, OptimizerBuilt, ParametersAdded, ParameterSeen, ReferenceCompared),
     examine=examine,
     bad=(bad,),

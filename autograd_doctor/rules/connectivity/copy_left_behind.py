@@ -41,8 +41,8 @@ def _finding(trace: Trace, event: CopyKept) -> Finding:
         subject=name,
         location=location,
         confidence="medium",
-        help="look at the condition under which the weights are copied: a counter that goes up by more than 1 may "
-        "never be a multiple again; if the copy is to stay as it is from here on, ignore this",
+        help="check the condition that copies the weights: a counter that goes up by more than 1 may never be a "
+        "multiple again; if the copy should stay as it is from here on, ignore this",
         evidence={
             "updates": event.changes,
             "longest_pause": event.longest,
@@ -130,14 +130,14 @@ RULE = Rule(
     code="AD227",
     name="copy-left-behind",
     severity="warning",
-    title="a copy of the model was kept up to date, and no longer is",
+    title="a copy of the model is no longer updated",
     observes="The steps in which a model that no optimizer holds was called, and those between which its weights "
     "changed: at least four times, and then not for eight times the longest pause.",
-    why="A target network, a teacher or an old policy that falls ever further behind turns the targets that it gives "
-    "into those of a model that is long gone.",
-    fix="Count what the copy is to follow, such as updates, and compare with `>=`; reset the count when it was copied.",
-    fine="Teachers that never change, copies of what rests itself, or that are called no more, opponents that change "
-    "at no regular times, and pauses that are long from the start.",
+    why="A target network, a teacher or an old policy that falls ever further behind gives the targets of an outdated "
+    "model.",
+    fix="Count what the copy follows, such as updates, and compare with `>=`; reset the count at each copy.",
+    fine="Teachers that never change, copies of a model that is not trained meanwhile, copies that are not called any "
+    "more, opponents that change at irregular times, and pauses that are long from the start.",
     needs=(CopyKept, ModuleSeen, OptimizerStepped, ParameterSeen),
     examine=examine,
     bad=(bad,),

@@ -22,13 +22,13 @@ def _finding(trace: Trace, events: list[FixedSlopeAdded]) -> Finding:
     event = events[0]
     places = dict.fromkeys(event.added_at for event in events if event.added_at is not None)
     return RULE.finding(
-        f"this derivative was taken without `create_graph=True`, so that the sum that it goes into teaches "
-        f"{trace.parameter_names(event.parameters)} through its other summands alone",
+        "this derivative was taken without `create_graph=True`, so the sum that it goes into trains "
+        f"{trace.parameter_names(event.parameters)} only through its other terms",
         subject=trace.parameter_name(event.parameters[0]),
         location=event.taken_at,
         help="pass `create_graph=True`; if the derivative is to be a fixed number here, say so with `detach()`",
         evidence={"number_of_parameters": len(event.parameters), "sums": len(places)},
-        related=tuple(Related("it is added here to what has a graph", place) for place in places),
+        related=tuple(Related("it is added here to a tensor with a graph", place) for place in places),
         step_first=event.step + 1,
         step_count=len({event.step for event in events}),
         parameters=event.parameters,
@@ -149,8 +149,8 @@ RULE = Rule(
     observes="What `torch.autograd.grad` gives without `create_graph`, with respect to data, from what trained "
     "parameters computed: whether it is added to what has a graph to the same parameters, and a backward runs through "
     "the sum.",
-    why="The residual of a differential equation is then fitted through its other summands alone: it falls, while the "
-    "derivative goes where it will.",
+    why="The residual of a differential equation is then fitted only through its other terms: it falls, and nothing "
+    "trains the derivative.",
     fix="Pass `create_graph=True` to each `autograd.grad` whose result belongs to the loss.",
     fine="Fixed targets, said by `detach()`; adversarial examples and samplers, which move data; first-order "
     "meta-learning, which differentiates with respect to parameters.",

@@ -164,9 +164,9 @@ RULE = Rule(
     "time than it should.",
     fix="Put evaluation under `torch.no_grad()` or `torch.inference_mode()`.",
     fine="Saliency, adversarial examples and other evaluation whose gradients are used; frozen networks, which build "
-    "no graph; a line that training uses too, as that of a policy's rollouts and losses. Rollouts, and teachers whose "
-    "output a loss uses, are an `info`, and only if a pass keeps a noticeable amount of memory (`noticeable_bytes`, by "
-    "default a mebibyte).",
+    "no graph; a line that training uses too, such as one that runs a policy for both rollouts and losses. "
+    "Rollouts, and teachers whose output a loss uses, are an `info`, and only if a pass keeps a noticeable "
+    "amount of memory (`noticeable_bytes`, by default a mebibyte).",
     needs=(ForwardsWithoutBackward, IdleForwardUsed, ForwardRan, ModuleSeen, BackwardRan, OptimizerStepped),
     examine=examine,
     bad=(bad,),
@@ -175,7 +175,7 @@ RULE = Rule(
         "minimum_passes": Tunable(2, "fewest passes whose graph no backward used", MORE_THAN_ONCE),
         "noticeable_bytes": Tunable(
             2**20,
-            "smallest graph, in bytes, that is told of where no module is evaluated",
+            "smallest graph, in bytes, that is reported where no module is evaluated",
             "PyTorch: half of the smallest block that its caching allocator takes from a GPU (2 MiB)",
         ),
     },

@@ -63,14 +63,14 @@ def _not_thawed_again(
     places = [("what stepped meanwhile was built here", probe.location)] if lines else []
     places.append((f"`{name}` goes on without them", steps[0].location))
     return RULE.finding(
-        f"{trace.parameter_names(parameters)} were frozen while another optimizer stepped, and were not thawed: "
+        f"{trace.parameter_names(parameters)} were frozen while another optimizer stepped, and were not unfrozen: "
         f"`{name}`, which had trained them, goes on without them",
         subject=trace.parameter_name(parameters[0]),
         location=lines[0] if lines else probe.location,
         severity="warning",
         confidence="medium",
-        help="thaw them when the other optimizer is done, `module.requires_grad_(True)`, or train that on "
-        "`module(x).detach()`",
+        help="unfreeze them when the other optimizer is done (`module.requires_grad_(True)`), or train the other part "
+        "on `module(x).detach()`",
         evidence={
             "frozen": [trace.parameter_name(parameter) for parameter in parameters[:20]],
             "number_of_parameters": len(parameters),
@@ -96,16 +96,16 @@ def _not_thawed(
 ) -> Finding:
     """What is given to a new optimizer beside what another one has taught is to learn now, as in a second stage."""
     name, before = trace.optimizer_name(optimizer), trace.optimizer_name(earlier)
-    taught = f"`{before}`" if before != name else "the one before"
+    taught = f"`{before}`" if before != name else "the optimizer before it"
     places = [Related("they were frozen here", place) for place in _frozen_at(trace, frozen, until=steps[-1].step)]
     return RULE.finding(
-        f"`{name}` was given {trace.parameter_names(frozen)} beside what {taught} had taught; they are still frozen, "
-        "so that it teaches the same as before",
+        f"`{name}` was given {trace.parameter_names(frozen)} besides what {taught} had trained; they are still frozen, "
+        "so it trains the same parameters as before",
         subject=trace.parameter_name(frozen[0]),
         location=trace.optimizers[optimizer].location,
         severity="warning",
         confidence="medium",
-        help="thaw them before the second stage: `module.requires_grad_(True)`",
+        help="unfreeze them before the second stage: `module.requires_grad_(True)`",
         evidence={
             "frozen": [trace.parameter_name(parameter) for parameter in frozen[:20]],
             "number_of_parameters": len(frozen),
@@ -294,8 +294,8 @@ RULE = Rule(
     severity="info",
     title="an optimizer holds frozen parameters",
     observes="Parameters of an optimizer that do not require a gradient in any step; a warning when their values "
-    "change all the same, when an optimizer is given them beside what an earlier one has taught without them, and when "
-    "they were frozen while a new optimizer stepped, and stayed so.",
+    "change anyway, when an optimizer gets them besides those that an earlier one trained without them, and "
+    "when they were frozen while a new optimizer stepped, and stayed frozen.",
     why="They are skipped as long as they have no gradient. One that is left over from before the freezing, even if it "
     "was set to zero, keeps momentum and weight decay at work on them.",
     fix="Build the optimizer from the parameters that require a gradient, and set the others' `.grad` to None.",

@@ -41,7 +41,7 @@ def _finding(trace: Trace, optimizer: int, wasted: list[int], backwards: list[Ba
     first = backwards[0]
     return RULE.finding(
         f"this backward also computes the gradients of {trace.parameter_names(wasted)}, which "
-        f"{called(trace, optimizer)} never uses: they are gone before it steps",
+        f"{called(trace, optimizer)} never uses: they are cleared before it steps",
         subject=first.root.name or called(trace, optimizer),
         location=first.location,
         help="detach what that network made, as in `critic(fake.detach())`, or make it under `no_grad`",
@@ -140,10 +140,10 @@ RULE = Rule(
     title="a backward computes gradients that are thrown away",
     observes="In every run of one backward, gradients of parameters that come before all others that it reaches, and "
     "that their own optimizer never used: they had been cleared before it stepped.",
-    why="The whole forward and backward of that network was paid for and taught nothing, and one forgotten `zero_grad` "
-    "later its gradients are mixed into those of another loss.",
+    why="Running forward and backward through that network cost time and trained nothing. If one `zero_grad` is "
+    "forgotten, its gradients mix with those of another loss.",
     fix="Detach what the network made before it goes into this loss, or make it under `no_grad`.",
-    fine="A generator that learns through its critic: the gradients of the critic lie on the way.",
+    fine="A generator that learns through its critic: its gradient has to pass through the critic.",
     needs=(BackwardRan, OptimizerBuilt, OptimizerStepped),
     examine=examine,
     bad=(bad, bad_probe),

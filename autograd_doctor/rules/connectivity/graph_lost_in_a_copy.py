@@ -38,8 +38,8 @@ def _joined(trace: Trace, events: Sequence[CopyJoined]) -> Finding:
         location=first.location,
         severity="warning",
         confidence="medium",
-        help="join the tensors themselves, without a detour over numbers; if the part is meant as a constant, a "
-        "`detach()` says so",
+        help="join the tensors themselves, without converting them to numbers; if the part is meant as a constant, "
+        "say so with `detach()`",
         evidence={"parameters": trace.parameter_names(first.parameters), "joined_by": first.operation},
         related=beside(first.location, ("the values left the graph here", cut.location if cut is not None else None)),
         step_first=first.step + 1,
@@ -168,7 +168,7 @@ RULE = Rule(
     observes="A summand of a loss that went backward, made by `torch.tensor`, from a NumPy array or from a list of "
     "numbers out of values of parameters that the rest of the loss trains. Or a part of what `stack` or `cat` joins "
     "with tensors that kept their graph, rebuilt so in the same step.",
-    why="Numbers have no graph: what was rebuilt from them shifts the loss and teaches nothing.",
+    why="Numbers have no graph: what is rebuilt from them shifts the loss and trains nothing.",
     fix="Compute with tensors all the way and join them with `torch.stack` or `torch.cat`.",
     fine="Targets, masks, indices and weights that are made in that way on purpose; what was detached before.",
     needs=(BackwardRan, CopyJoined, LossExamined),

@@ -23,7 +23,7 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
     for key, term in newest.items():
         often = term.idle >= tunables["minimum_steps"] and 2 * term.idle >= term.steps
         if key not in used and often and not learning.isdisjoint(term.parameters):
-            effect = f"in {plural(term.idle, 'recorded step')}; no loss took it in, and nothing read it"
+            effect = f"in {plural(term.idle, 'recorded step')}; no loss used it, and nothing read it"
             yield _finding(trace, term, sorted(learning.intersection(term.parameters)), effect, term.idle)
     # Of parameters that get no gradient at all, another rule says so, and names the loss.
     taught = {parameter for event in trace.of(BackwardRan) for parameter in event.wrote}
@@ -272,8 +272,9 @@ RULE = Rule(
     severity="warning",
     title="a term for the loss is computed and not used",
     observes="A scalar with a graph, computed from parameters that are trained, once in each step at the same line, "
-    "that no later operation took in, no backward came through, and nobody read or printed; and one that was only "
-    "read, though it holds a second derivative that was taken with `create_graph=True`, which only a backward needs.",
+    "that no later operation used, no backward went through, and the program never read or printed; and one "
+    "that was only read, though it holds a second derivative that was taken with `create_graph=True`, which "
+    "only a backward needs.",
     why="A penalty, an entropy bonus or a divergence that was left out of the loss changes nothing that is learned, "
     "however its weight is tuned; it only costs time.",
     fix="Add it to the loss that goes backward, or delete the line.",

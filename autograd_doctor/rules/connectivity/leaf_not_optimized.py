@@ -216,9 +216,9 @@ RULE = Rule(
     why="What was meant to be learned, such as a temperature, a prompt or the weights of several losses, keeps its "
     "first values; its gradient adds up in `.grad` for ever.",
     fix="Give it to the optimizer, best as an `nn.Parameter` of a module, or make it without `requires_grad`.",
-    fine="Saliency, adversarial examples and penalties on slopes, which ask for the gradient; leaves that are updated "
-    "by hand, carry a hook, are the input of a checkpoint, or are made anew in every step. Where the run was stopped "
-    "before the end of the program, which may read `.grad` there, this is an `info`.",
+    fine="Saliency, adversarial examples and gradient penalties, which ask for the gradient; leaves that are updated "
+    "by hand, carry a hook, are the input of a checkpoint, or are made anew in every step. Where the run was "
+    "stopped before the end of the program, which may read `.grad` there, this is an `info`.",
     needs=(
         BackwardRan,
         ForwardRan,

@@ -39,7 +39,7 @@ def _finding(trace: Trace, backwards: list[BackwardRan], lost: list[int], behind
         subject=first.root.name or "loss",
         location=first.rewrapped_at,
         help="run `backward()` on the tensor that the model's operations made; if that one has no graph, look for the "
-        "operation that dropped it instead of asking for a gradient anew",
+        "operation that dropped it, instead of setting `requires_grad` again",
         severity=None if lost else "warning",
         confidence="high" if behind and lost else "medium",
         guessed=guessed,
@@ -165,11 +165,11 @@ RULE = Rule(
     code="AD208",
     name="loss-rewrapped",
     severity="error",
-    title="backward ran on a fresh leaf behind which the model lies",
+    title="backward ran on a fresh leaf that is cut off from the model",
     observes="A backward whose root is a leaf that was made from values of the parameters: by `requires_grad_()`, by "
     "`torch.tensor(…, requires_grad=True)` or by `Variable`.",
-    why="It silences the error that a loss without a graph raises, and nothing else: the gradient ends at the leaf, "
-    "and every step runs on nothing.",
+    why="The new leaf only silences the error that a loss without a graph raises: the gradient ends at the leaf, and "
+    "no parameter gets one.",
     fix="Remove the wrapping and run `backward` on the loss itself. If that fails, the loss was cut from the graph "
     "before, often by `argmax`, `.item()` or `.data`.",
     fine="A leaf made on purpose to get its own gradient: an input that is optimized, interpolates of a penalty.",

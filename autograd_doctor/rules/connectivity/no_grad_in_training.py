@@ -276,7 +276,10 @@ RULE = Rule(
     title="the forward pass of training ran with gradients off",
     observes="Parameters of an optimizer whose values reach the loss through operations that ran under `no_grad`, "
     "`inference_mode` or `set_grad_enabled(False)`, and that no backward of the run reaches.",
-    why="Nothing computed so is recorded, so `backward` fails, or the parameters behind it silently stay the same.",
+    why=(
+        "Autograd records nothing that is computed this way, so `backward` fails, or the parameters behind it "
+        "silently stay the same."
+    ),
     fix="Move the switch so that it covers evaluation only. For a part that is to stay fixed, give the optimizer only "
     "the parameters that learn.",
     fine="Evaluation, target and teacher networks, pseudo labels, rollouts, moving averages and features from "

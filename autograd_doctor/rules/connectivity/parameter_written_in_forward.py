@@ -41,7 +41,7 @@ def _finding(trace: Trace, passes: list[ForwardRan], learned: frozenset[int]) ->
     first, names = passes[0], trace.parameter_names(undone or written)
     message = f"the forward pass writes to {names} in {steps} training steps"
     return RULE.finding(
-        f"{message}, so that each holds again what it held before the optimizer's step" if undone else message,
+        f"{message}, which restores the values from before the optimizer's step" if undone else message,
         subject=trace.parameter_name((undone or written)[0]),
         location=first.written_at or first.location,
         help="set initial values once, in `__init__`; compute what depends on the parameter into a new tensor",
@@ -168,11 +168,11 @@ RULE = Rule(
     why="What the optimizer has learned is overwritten at the next forward pass.",
     fix="Initialise once, in `__init__`; derive masked or scaled weights as new tensors, or with "
     "`torch.nn.utils.parametrize`.",
-    fine="Weight and spectral normalisation, embeddings with a `max_norm`, constraints applied after the step, "
-    "copies that follow an average; and values that are back before the optimizer steps, as in BinaryConnect, where a "
-    "forward works with the signs of its weights; and scales that follow statistics at first, and have a gradient only "
-    "when these are through. Where what was written does not come back bit for bit (a projection "
-    "in `forward`) it is a warning.",
+    fine="Weight and spectral normalisation, embeddings with a `max_norm`, constraints applied after the step, copies "
+    "that follow an average; and values that are back before the optimizer steps, as in BinaryConnect, where a "
+    "forward works with the signs of its weights; and scales that follow statistics at first, and have a "
+    "gradient only after that. Where what was written does not come back bit for bit (a projection in `forward`) "
+    "it is a warning.",
     needs=(ForwardRan, ModuleSeen, BackwardRan, OptimizerBuilt, OptimizerStepped, WritesTakenBack),
     examine=examine,
     bad=(bad,),

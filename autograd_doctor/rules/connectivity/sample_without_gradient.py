@@ -39,12 +39,11 @@ def _finding(trace: Trace, events: list[SamplesUsed]) -> Finding:
     trained = sorted(frozenset().union(*(_trained(trace, event) for event in events)))
     backward = trace.backwards[first.backward]
     return RULE.finding(
-        f"what `{first.kind}.sample()` drew flows into the loss and has no gradient: nothing that follows from it "
-        f"teaches {trace.parameter_names(trained)}",
+        f"what `{first.kind}.sample()` drew flows into the loss and has no gradient: nothing computed from it trains "
+        f"{trace.parameter_names(trained)}",
         subject=first.kind,
         location=first.location,
-        help="draw with `rsample()`; where no gradient is to flow through what is drawn, draw it under "
-        "`torch.no_grad()`",
+        help="draw with `rsample()`; if no gradient should flow through the sample, draw it under `torch.no_grad()`",
         confidence="medium",
         evidence={
             "distribution": first.kind,
@@ -225,10 +224,10 @@ RULE = Rule(
     severity="warning",
     title="a sample carries no gradient into the loss",
     observes="`sample()` of a distribution that has `rsample()` and whose parameters require gradients, called with "
-    "gradients on. What it drew flows by value into a loss that trains these parameters by other terms, and no loss "
-    "of the step holds its log-probability weighted by what came of it.",
-    why="What the distribution should learn from is computed from its samples, and `sample()` cuts them off: an "
-    "encoder learns its prior alone, an actor nothing of its critic. The rest of the loss goes down all the same.",
+    "gradients on. What it drew flows by value into a loss that trains these parameters by other terms, and "
+    "no loss of the step holds its log-probability weighted by its outcome.",
+    why="The distribution should learn through its samples, and `sample()` cuts them off: an encoder learns only its "
+    "prior, an actor learns nothing from its critic. The rest of the loss goes down anyway.",
     fix="Draw with `rsample()`. Where a distribution has none, use an estimator such as "
     "`-(log_prob(sample) * reward)`.",
     fine="Rollouts, targets and weights (draw them under `torch.no_grad()` to say so), policy gradients, and models "

@@ -27,7 +27,7 @@ def _finding(event: FlatDerivative, steps: int) -> Finding:
     )
     return RULE.finding(
         f"the derivative of a derivative is taken here, and all of its {event.values:,} values are exactly 0: the "
-        f"function goes through `{event.operation}`, which is made of straight pieces, and so is the whole",
+        f"function goes through `{event.operation}`, which is piecewise linear, and so is the whole",
         subject=event.operation,
         location=event.location,
         help="use an activation with curvature (`nn.Tanh`, `nn.SiLU`, `nn.GELU`, `nn.Softplus`, or a sine)",
@@ -97,11 +97,11 @@ RULE = Rule(
     code="AD225",
     name="second-derivative-zero",
     severity="error",
-    title="a second derivative is zero, because the activation is made of straight pieces",
+    title="a second derivative is zero, because the activation is piecewise linear",
     observes="What `torch.autograd.grad(…, create_graph=True)` gives for a derivative: nothing but zeros, in several "
     "steps, with a ReLU or the like in the graph.",
     why="A network of linear layers and ReLUs is linear between its kinks. Its second derivative is zero everywhere, "
-    "so that the term of the equation with it is missing from the loss, and teaches nothing.",
+    "so the term of the equation that holds it trains nothing.",
     fix="Use a smooth activation wherever derivatives of the output are part of the loss.",
     fine="First derivatives, as in a gradient penalty, and second ones that are not zero throughout.",
     needs=(FlatDerivative,),

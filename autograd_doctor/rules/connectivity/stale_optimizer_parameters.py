@@ -105,7 +105,7 @@ def _called_from(trace: Trace, fresh: list[int]) -> Iterator[Related]:
     calls = {seen.called_from: seen.name for p in fresh if (seen := trace.parameters.get(p)) is not None}
     for call, name in calls.items():
         if call is not None:
-            yield Related(f"`{name}` came of this call", call)
+            yield Related(f"this call made `{name}`", call)
 
 
 def _related(where: Location | None) -> tuple[Related, ...]:
@@ -186,7 +186,7 @@ RULE = Rule(
     why="The optimizer keeps the tensors that it was given. After a layer was replaced or the model was rebuilt or "
     "copied it steps the old ones, and the new ones never change.",
     fix="Build the optimizer last.",
-    fine="Several models of which one rests for a while, as long as the ones in use are optimized.",
+    fine="Several models, one of which is not trained for a while, as long as the ones in use are optimized.",
     needs=(BackwardRan, ForwardRan, ModuleSeen, OptimizerBuilt, OptimizerStepped),
     examine=examine,
     bad=(bad, bad_copy),

@@ -45,8 +45,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 
 def _finding(trace: Trace, seen: Seen[list[int]]) -> Finding:
     return RULE.finding(
-        f"what is looked up here was chosen by the values of {trace.parameter_names(seen.found)}, and goes on "
-        "without a gradient to them: of all terms of the loss, only their distance to it teaches these parameters",
+        f"the values of {trace.parameter_names(seen.found)} choose what is looked up here, and it has no gradient to "
+        "them: of all terms of the loss, only their distance to it trains these parameters",
         subject=trace.parameter_name(seen.found[0]),
         location=seen.location,
         help="copy the gradient past the choice before the values go on: `quantised = encoded + (quantised - "
@@ -192,12 +192,12 @@ RULE = Rule(
     code="AD226",
     name="straight-through-missing",
     severity="warning",
-    title="a choice keeps the gradient of the loss from those who chose",
+    title="a discrete choice blocks the gradient to the parameters that made it",
     observes="Values that were looked up by a choice made from parameters' values, as the entry of a codebook that is "
     "nearest to what an encoder returned; and which terms of the loss teach these parameters: only those that compare "
     "the two, though other terms depend on them.",
     why="A choice has no gradient. The encoder learns to come near the codebook, which is easiest where all samples "
-    "have the same code, and nothing of what the decoder needs.",
+    "have the same code, and learns nothing of what the decoder needs.",
     fix="Use the straight-through estimator: in the forward pass the values that were looked up, in the backward pass "
     "the identity.",
     fine="Quantised values with a straight-through estimator, values that are decoded both before and after the "

@@ -89,8 +89,8 @@ def _shapes(trace: Trace, module: int) -> list[list[int]]:
 def _itself(trace: Trace, events: Sequence[ReferenceCompared]) -> Finding:
     first, steps = events[0], len({event.step for event in events})
     return RULE.finding(
-        "what this line compares with a reference differs from it in no element, in all "
-        f"{plural(steps, 'step')} that were looked at: both come of {trace.parameter_names(first.parameters)}",
+        "this line compares a result with a reference that is equal to it in every element, in all "
+        f"{plural(steps, 'step')} that were looked at: both come from {trace.parameter_names(first.parameters)}",
         subject=trace.parameter_name(first.parameters[0]),
         location=first.location,
         severity="warning",
@@ -196,18 +196,19 @@ RULE = Rule(
     code="AD224",
     name="target-replaced",
     severity="error",
-    title="the model itself stands where a copy of it should be",
+    title="the model itself is used where a copy of it should be",
     observes="Which modules a line calls without gradients: one with the shapes of another that is trained, held by no "
     "optimizer, and from some step on the trained one, while the first is never called again. And differences in a "
     "loss between what has a gradient and what the same parameters gave without one, if they are exactly zero. Also a "
     "module that stands several times in one `nn.ModuleList` or `nn.ModuleDict`, and is called in each step on as many "
-    "data of which none tells of another: their numbers hardly correlate.",
-    why="A target that moves with the model chases itself: values of one network bootstrap from the same network, "
-    "and run off or collapse. What is to be held near a reference is held near itself: by nothing.",
+    "inputs, whose numbers hardly correlate.",
+    why="A target that moves with the model chases itself: values of one network bootstrap from the same network, and "
+    "diverge or collapse. A penalty that should keep the model near a reference compares it with itself, and does "
+    "nothing.",
     fix="Copy the weights into the target.",
-    fine="Targets that are made anew by `copy.deepcopy`, teachers that rest, and lines that evaluate one model after "
-    "another. Layers that are repeated with the same weights, one after the other, heads that several layers share, "
-    "and one encoder for two views. Ratios of probabilities, which are 1 in the first of several updates, and "
+    fine="Targets that are made anew by `copy.deepcopy`, teachers that stay fixed, and lines that evaluate one model "
+    "after another. Layers that are repeated with the same weights, one after the other, heads that several layers "
+    "share, and one encoder for two views. Ratios of probabilities, which are 1 in the first of several updates, and "
     "differences from what was only detached.",
     needs=(EntriesAreOne, ForwardRan, ModuleSeen, OptimizerBuilt, ParametersAdded, ParameterSeen, ReferenceCompared),
     examine=examine,

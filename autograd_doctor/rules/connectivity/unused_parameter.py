@@ -70,14 +70,14 @@ def _at_the_end(missing: Sequence[Set[int]], parameter: int) -> int:
 def _late(
     trace: Trace, optimizer: int, idle: list[int], steps: Sequence[OptimizerStepped], added: ParametersAdded | None
 ) -> Finding:
-    since = "they were added here" if added is not None else "they were frozen no longer"
+    since = "they were added here" if added is not None else "they were unfrozen here"
     return RULE.finding(
         f"{trace.parameter_names(idle)} had no gradient in any of the {plural(len(steps), 'step')} of "
         f"`{trace.optimizer_name(optimizer)}` that were recorded since {since}",
         subject=trace.parameter_name(idle[0]),
         location=added.location if added is not None else trace.optimizers[optimizer].location,
-        help="compute the loss through them from then on: what was computed before, or under `no_grad`, knows nothing "
-        "of them",
+        help="compute the loss through them from then on: what was computed before, or under `no_grad`, has no "
+        "gradient to them",
         so_far=may_learn_later(trace, idle),
         evidence={"number_of_parameters": len(idle), "steps": len(steps)},
         related=registered(trace, idle),
@@ -122,7 +122,7 @@ def _finding(trace: Trace, optimizer: int, idle: list[int], steps: int) -> Findi
         f"`{name}`",
         subject=trace.parameter_name(idle[0]),
         location=trace.optimizers[optimizer].location,
-        help="call the layer in `forward` and let the loss have what it returns, or take it out of the model"
+        help="call the layer in `forward` and use its result in the loss, or take it out of the model"
         if loss is None
         else ADVICE,
         so_far=may_learn_later(trace, idle),

@@ -34,7 +34,7 @@ def _finding(trace: Trace, event: AverageEvaluated) -> Finding:
         subject=name,
         location=event.location,
         confidence="medium",
-        help=f"gather them before: `torch.optim.swa_utils.update_bn(train_loader, {name})`",
+        help=f"gather statistics before the evaluation: `torch.optim.swa_utils.update_bn(train_loader, {name})`",
         evidence={"models": event.averaged, "normalisations": event.norms[:20]},
         step_first=event.step + 1,
     )
@@ -114,11 +114,11 @@ RULE = Rule(
     code="AD120",
     name="averaged-without-statistics",
     severity="warning",
-    title="an average of weights is evaluated with the statistics of the last ones",
+    title="averaged weights are evaluated with the batch-norm statistics of the last model",
     observes="Calls of `torch.optim.swa_utils.AveragedModel` in eval mode, where it averages equally, leaves buffers "
     "out, and holds batch-norms; and whether it was ever called in training mode.",
-    why="The averaged weights make other activations than those of the last model, by the statistics of which they are "
-    "normalised: the average can be worse than any of the models it is made of.",
+    why="The averaged weights produce other activations than the last model, but its statistics normalise them: the "
+    "average can be worse than any of the models in it.",
     fix="Run the training data through it once, with `update_bn`, before it is evaluated or saved.",
     fine="Averages that gathered statistics, moving averages, and models without batch-norm.",
     needs=(AverageEvaluated, ModuleSeen, RunEnded),

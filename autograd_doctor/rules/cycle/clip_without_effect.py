@@ -88,7 +88,13 @@ def _nothing_to_clip(trace: Trace, location: Location | None, clips: list[Gradie
 def _used_up(trace: Trace, location: Location | None, clips: list[GradientsClipped]) -> Finding:
     """Only the first call was given parameters."""
     seen = "the parameters to clip were there in the first call, and an empty list in all others"
-    return _finding(trace, location, clips, seen, "pass `model.parameters()` itself in each call: it can be read once")
+    return _finding(
+        trace,
+        location,
+        clips,
+        seen,
+        "call `model.parameters()` anew for each clipping: the generator can be read only once",
+    )
 
 
 def _precedes_every_backward(trace: Trace, clip: GradientsClipped) -> bool:
@@ -235,7 +241,7 @@ RULE = Rule(
     code="AD105",
     name="clip-without-effect",
     severity="error",
-    title="gradients were clipped where it bounds no step",
+    title="clipping gradients has no effect on any step",
     observes=(
         "Per call that clips: for which of its parameters a backward had written a gradient that no step had used "
         "yet, whether any optimizer steps these parameters, and whether further backwards on the same loss added to "

@@ -288,9 +288,9 @@ RULE = Rule(
     fix="Clear before `backward()` or after `step()`, never between them.",
     fine=(
         "The gradients that a generator's loss leaves in its critic, those of a saliency or adversarial pass, and "
-        "batches that are thrown away now and then are cleared on purpose: the step that follows has its own. So "
-        "are those of parameters that rest while another optimizer has its turn on the same loss, or while others "
-        "learn from it, and those that have shown the way to another point, as in sharpness-aware minimisation."
+        "batches that are thrown away now and then are cleared on purpose: the step that follows has its own. So are "
+        "those of parameters that do not train while another optimizer has its turn on the same loss, or while others "
+        "learn from it, and those that were used to move to another point, as in sharpness-aware minimisation."
     ),
     needs=(
         BackwardRan,

@@ -78,8 +78,8 @@ def _late(trace: Trace, optimizer: int, before: list[OptimizerStepped]) -> Findi
         "learned until then",
         subject=trace.optimizer_name(optimizer),
         location=calls[0].location if calls else made_at,
-        help="step the scheduler as often as its factors count, after every step of the optimizer where they count "
-        "those, or begin with a rate above 0",
+        help="step the scheduler in the unit that its factors count, such as after every optimizer step, or begin "
+        "with a rate above 0",
         severity="warning",
         evidence={"steps_at_rate_0": count},
         related=related(
@@ -116,7 +116,7 @@ def _finding(trace: Trace, optimizer: int, steps: list[OptimizerStepped], still:
 def _advice(scheduled: bool) -> str:
     if scheduled:
         return (
-            "look at the factors of this schedule, which have all been 0 until now: a warm-up is to rise step by step"
+            "look at the factors of this schedule, which have all been 0 until now: a warm-up should rise step by step"
         )
     return "give the group a rate above 0, or leave its parameters out of the optimizer if they are to stay fixed"
 

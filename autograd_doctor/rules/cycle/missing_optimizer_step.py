@@ -53,13 +53,13 @@ def _given_up(trace: Trace, minimum: float) -> Finding | None:
     if min(len(idle), len(cleared)) < minimum:
         return None
     return RULE.finding(
-        f"after step {ordinal(last)}, {called(trace, last.optimizer)} stepped no more, and this line went on: "
+        f"after step {ordinal(last)}, {called(trace, last.optimizer)} never stepped again, and this line went on: "
         f"{plural(len(idle), 'backward')} that were looked at wrote gradients of "
         f"{trace.parameter_names(idle[0].wrote)}, which were cleared unused",
         subject=trace.optimizer_name(last.optimizer),
         location=idle[0].location,
-        help="look at the condition under which the optimizer steps; where nothing is to be trained any more, compute "
-        "the loss under `torch.no_grad()`",
+        help="check the condition under which the optimizer steps; if nothing should be trained any more, compute the "
+        "loss under `torch.no_grad()`",
         severity="warning",
         confidence="medium",
         evidence={"backwards": len(idle), "cleared_unused": len(cleared), "last_step": ordinal(last)},
@@ -281,10 +281,10 @@ RULE = Rule(
     why="The parameters keep their initial values: all the work goes into gradients that nothing reads.",
     fix="Call the optimizer's `step()` after the backward, also for the second and third optimizer of the program.",
     fine=(
-        "Accumulation is told by its step in the end (a run that was stopped before it is reported with low "
-        "confidence and the number of backwards seen), optimizers that step inside the backward by their steps, "
-        "gradients of a critic that only the generator's loss left there by the step that the generator took. "
-        "Gradients that the program reads behind each backward, and clears without the optimizer, are collected."
+        "Gradient accumulation, which ends in a step (a run that was stopped before it is reported with low "
+        "confidence and the number of backwards seen); optimizers that step inside the backward; gradients that only "
+        "the generator's loss left in its critic, where the generator steps; and gradients that the program reads "
+        "after each backward, and clears without the optimizer."
     ),
     needs=(BackwardRan, GradientsCleared, GradientsRead, OptimizerBuilt, OptimizerStepped, RunEnded, ScalerUsed),
     examine=examine,

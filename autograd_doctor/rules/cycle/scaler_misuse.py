@@ -251,7 +251,7 @@ RULE = Rule(
     code="AD107",
     name="scaler-misuse",
     severity="error",
-    title="the gradient scaler was used in part only",
+    title="the gradient scaler was used only in part",
     observes=(
         "Every call on an enabled `GradScaler` and the scale still in the gradients at each step: gradients stepped "
         "while scaled, a scaler that steps and is never updated, backwards on losses that were not scaled before a "

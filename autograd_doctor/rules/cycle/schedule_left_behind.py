@@ -19,8 +19,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
         rates = ", ".join(f"{rate:.3g}" for rate in event.learning_rates if rate is not None)
         entry = f"`{event.entry}`" if event.entry else "an entry"
         yield RULE.finding(
-            f"{called(trace, event.optimizer)} got its state from a file of which {entry} holds a schedule after "
-            f"{plural(event.steps, 'step')}; it went on with one that had not taken any"
+            f"{called(trace, event.optimizer)} got its state from a file in which {entry} holds a schedule after "
+            f"{plural(event.steps, 'step')}; it went on with a new schedule that had taken none"
             + (f", at a rate of {rates}" if rates else ""),
             subject=trace.optimizer_name(event.optimizer),
             location=event.loaded_at or event.made_at,
@@ -134,11 +134,11 @@ RULE = Rule(
     code="AD119",
     name="schedule-left-behind",
     severity="warning",
-    title="a run goes on from a file, and the schedule of its learning rate begins anew",
+    title="a run resumes from a checkpoint, and its learning-rate schedule starts over",
     observes="Files read by `torch.load` that hold the state of a scheduler, the optimizers that were given their "
     "state from the same file, and how many steps the schedulers of these had taken at their first step after that.",
-    why="The rate jumps back to where it began, through the warm-up or from the top: what had settled is thrown about, "
-    "and the schedule ends late or never.",
+    why="The rate jumps back to where it began, through the warm-up or from the top: this disturbs weights that had "
+    "settled, and the schedule ends late or never.",
     fix="Load the state of the scheduler together with that of the optimizer, or begin with `last_epoch`.",
     fine="New schedules for weights alone, files that hold no schedule, and a new schedule from another rate that the "
     "program has set after the load, as where a model is trained on.",

@@ -30,8 +30,8 @@ def examine(trace: Trace, tunables: Tunables) -> Iterator[Finding]:
 def _finding(trace: Trace, event: SchedulerIdle, steps: int) -> Finding:
     name = trace.optimizer_name(event.optimizer)
     return RULE.finding(
-        f"the `{event.kind}` that was built for `{name}` here did not step once until the end of the program, while "
-        f"the optimizer took {plural(steps, 'step')}: its rate never followed the schedule",
+        f"the `{event.kind}` that was built for `{name}` here never stepped before the program ended, while the "
+        f"optimizer took {plural(steps, 'step')}: its rate never followed the schedule",
         subject=event.kind,
         location=event.location,
         help="call `scheduler.step()` after `optimizer.step()`, once in each epoch or in each step, as the schedule "

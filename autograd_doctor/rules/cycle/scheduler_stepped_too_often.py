@@ -316,7 +316,7 @@ RULE = Rule(
     code="AD115",
     name="scheduler-stepped-too-often",
     severity="warning",
-    title="a schedule runs in another unit than it was made for",
+    title="a schedule is stepped in another unit than it was made for",
     observes=(
         "The rate after each call of a scheduler, how many calls there are per optimizer step, the length of the "
         "schedule and of the loader: a rate that comes to nearly nothing while at least as many steps follow, or that "

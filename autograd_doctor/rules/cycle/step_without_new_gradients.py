@@ -82,7 +82,7 @@ def _stopped(trace: Trace, idle: Steps) -> Finding:
         f"parameter, and nothing else was trained, although it was before{taught}",
         subject=trace.optimizer_name(optimizer),
         location=first.location,
-        help="look at what became of the model at that step: the loss must be computed from the parameters that the "
+        help="check what happened to the model at that step: the loss must be computed from the parameters that the "
         "optimizer holds, with a graph",
         evidence={"steps": last.step - first.step + 1, "recorded": len(idle)},
         related=related(("this backward does not reach what it holds", backward.location if backward else None)),

@@ -468,7 +468,7 @@ def test_a_working_folder_that_is_gone(tmp_path: Path, arguments: tuple[str, ...
 
 def test_a_failure_of_the_doctors_own_is_one_line(tmp_path: Path) -> None:
     code = "from autograd_doctor import cli, engine\nfrom autograd_doctor.command import saved\n"
-    code += "saved.report = lambda request: {}['a\\nb']\ncli.main()"
+    code += "saved.report = lambda request, against: {}['a\\nb']\ncli.main()"
     done = subprocess.run([sys.executable, "-c", code, "report", "x"], capture_output=True, text=True, cwd=ROOT)
     assert _is_one_line(done), done
     assert "KeyError" in done.stderr

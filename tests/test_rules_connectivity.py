@@ -349,7 +349,7 @@ def test_inference_tensor_is_named_where_it_was_made_and_where_it_entered() -> N
     failed = OperationFailed(operation="linear", location=at(31), error=f"RuntimeError: {message}", operands=[features])
     (finding,) = examined(inference_tensor_in_training.RULE, failed, inference_crash(message))
     assert (line(finding), finding.subject) == (9, "features")
-    assert [related.location for related in finding.related] == [at(30)]
+    assert [related.location for related in finding.related] == [at(31)]
     (bare,) = examined(inference_tensor_in_training.RULE, inference_crash(message))
     assert line(bare) == 30
 
@@ -551,7 +551,7 @@ def test_call_that_replaced_what_is_stepped_is_shown() -> None:
     events = [event for step in range(4) for event in (backward(step, **facts), stepped(step, missing=[0]))]
     (finding,) = examined(stale_optimizer_parameters.RULE, who, events)
     shown = {(related.message, related.location) for related in finding.related}
-    assert {("`w` came of this call", at(15)), ("`w` was made here", at(7))} <= shown
+    assert {("this call made `w`", at(15)), ("`w` was made here", at(7))} <= shown
 
 
 def test_model_that_never_ran_beside_a_stranger_of_other_shapes_is_not_stale() -> None:

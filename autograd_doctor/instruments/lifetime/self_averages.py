@@ -31,10 +31,11 @@ from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
 from autograd_doctor.signals.operations import Operation
 from autograd_doctor.signals.states import StateCall, StateLoad
-from autograd_doctor.tape import Op, Value
+from autograd_doctor.tape import Op, Value, source_of
 
 How = Literal["updated", "compared", "put back", "loaded"]
 _COMPARISONS = DISTANCES | {"dist"}
+_KEPT = frozenset({"clone", "contiguous", "cpu", "data", "detach", "to"})
 _ROUNDING = 1e-6
 """Of two shares that are given as numbers."""
 
@@ -198,8 +199,11 @@ class SelfAverages(Instrument):
 def _averages_itself(op: Op, before: Value) -> bool:
     """Whether both shares are of one value, as it was or scaled, and come to the whole of it.
 
-    A share that is added to the whole, or taken off it, is no average: weights decay so.
+    A share that is added to the whole, or taken off it, is no average: weights decay so. Nor is a value that is put back
+    as it was kept.
     """
+    if op.name == "copy" and source_of(op.values[-1], _KEPT) is before:
+        return False
     kept, taken = weights_in(op.values[0]), weights_in(op.values[-1])
     if not kept.keys() == taken.keys() == {before}:
         return False

@@ -199,8 +199,8 @@ class SelfAverages(Instrument):
 def _averages_itself(op: Op, before: Value) -> bool:
     """Whether both shares are of one value, as it was or scaled, and come to the whole of it.
 
-    A share that is added to the whole, or taken off it, is no average: weights decay so. Nor is a value that is put back
-    as it was kept.
+    A share that is added to the whole, or taken off it, is no average: weights decay so. Nor is a value that is put
+    back as it was kept.
     """
     if op.name == "copy" and source_of(op.values[-1], _KEPT) is before:
         return False

@@ -6,6 +6,8 @@ packed sequences are unpacked with.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import ClassVar, NamedTuple
 
 import torch
@@ -14,17 +16,16 @@ from autograd_doctor.events.event import Event
 from autograd_doctor.events.losses import PaddingRead
 from autograd_doctor.instruments.instrument import Instrument, Site
 from autograd_doctor.instruments.spine.course import Course
-from autograd_doctor.instruments.spine.ledger import Ledger
 from autograd_doctor.instruments.spine.lineage import Lineage, Recorded
 from autograd_doctor.reading.numbers import ValueTable
 from autograd_doctor.reading.padding import padding_of
 from autograd_doctor.reading.places import Place, locate
-from autograd_doctor.reading.provenance import Provenance, has_graph
+from autograd_doctor.reading.provenance import has_graph
+from autograd_doctor.reading.subclasses import node_of
 from autograd_doctor.reading.tensor_facts import at_home, readable
 from autograd_doctor.reading.variable_names import variable_name
 from autograd_doctor.signals import Signals
 from autograd_doctor.signals.attention import Attention
-from autograd_doctor.signals.backward import BackwardCall
 from autograd_doctor.signals.operations import Operation
 
 _UNPACKED = "_pad_packed_sequence"
@@ -53,24 +54,22 @@ class PaddingReads(Instrument):
 
     An output is one of each position if it has the same two first axes. One that holds at the end what it holds at the
     last position that is not filled up was carried there, as a masked recurrence does. A line that reads other
-    positions as well goes through all of them.
+    positions as well goes through all of them. What is read of padding and masked later gets a gradient of zero.
     """
 
     emits: ClassVar[tuple[type[Event], ...]] = (PaddingRead,)
 
-    def __init__(self, site: Site, course: Course, ledger: Ledger, lineage: Lineage) -> None:
+    def __init__(self, site: Site, course: Course, lineage: Lineage) -> None:
         super().__init__(site)
+        self._guard = site.signals.guard
         self._course = course
-        self._ledger = ledger
         self._lineage = lineage
         self._filled: ValueTable[_Filled] = self.value_table()
-        self._read: list[tuple[Provenance, Place | None, PaddingRead]] = []
         self._goes_through: set[Place | None] = set()
         self._told = 0
 
     def connect(self, signals: Signals) -> None:
         self.listen(self._lineage.recorded, self._recorded)
-        self.listen(signals.backward.began, self._backward_began, attention=Attention.CLOSE)
         self.listen(self._course.step_taken, self._step_taken, attention=Attention.CLOSE)
 
     def _recorded(self, recorded: Recorded) -> None:
@@ -80,7 +79,7 @@ class PaddingReads(Instrument):
         if filled is not None:
             self._filled.put(recorded.output, filled)
         elif self._filled and recorded.name in _READS and has_graph(recorded.output):
-            self._look_at(recorded.operation, recorded.made)
+            self._look_at(recorded.operation, recorded.output)
 
     def _carried(self, recorded: Recorded) -> _Filled | None:
         """What is known of an input that the output has a position for each of."""
@@ -90,7 +89,7 @@ class PaddingReads(Instrument):
             return None
         return None if _reorders(recorded.operation, filled.time) else filled
 
-    def _look_at(self, operation: Operation, made: Provenance) -> None:
+    def _look_at(self, operation: Operation, output: torch.Tensor) -> None:
         sequences = operation.args[0]
         filled = self._filled.get(sequences)
         if filled is None:
@@ -99,7 +98,8 @@ class PaddingReads(Instrument):
             self._goes_through.add(operation.place)
             return
         padded = int(filled.at_the_end.sum())
-        if padded and not _holds_the_end(sequences, filled):
+        node = node_of(output)
+        if padded and node is not None and not _holds_the_end(sequences, filled):
             read = PaddingRead(
                 step=self._course.steps,
                 name=variable_name(sequences),
@@ -109,22 +109,26 @@ class PaddingReads(Instrument):
                 location=locate(operation.place),
                 declared_at=locate(filled.place),
             )
-            self._read.append((made, operation.place, read))
+            node.register_prehook(partial(self._reached, read, operation.place, filled.at_the_end))
 
-    def _backward_began(self, call: BackwardCall) -> None:
-        walk = self._ledger.walk
-        if walk is None or not self._read:
+    def _reached(
+        self, read: PaddingRead, where: Place | None, rows: torch.Tensor, gradients: Sequence[torch.Tensor | None]
+    ) -> None:
+        """A backward came to what was read. Whether sequences that are filled up have a part in the loss."""
+        if where in self._goes_through or self._told >= _MOST_EVENTS:
             return
-        met = {id(made) for made in walk.made.values()}
-        for made, where, read in self._read:
-            if id(made) in met and where not in self._goes_through:
+        with self._guard.looking():
+            if gradients[0] is not None and _has_a_part(at_home(gradients[0]), rows):
                 self._told += 1
                 self.emit(read)
-        self._read = [each for each in self._read if id(each[0]) not in met]
+
+    def detach(self) -> None:
+        """A backward through what was read may still come."""
+        super().detach()
+        self._told = _MOST_EVENTS
 
     def _step_taken(self, course: Course) -> None:
         self._filled.clear()
-        self._read.clear()
 
 
 def _declared(operation: Operation, output: torch.Tensor) -> _Filled | None:
@@ -193,3 +197,11 @@ def _holds_the_end(sequences: torch.Tensor, filled: _Filled) -> bool:
     rows = mask[:, -1].nonzero().flatten()
     ends = (~mask[rows]).sum(1).sub(1).clamp(min=0)
     return torch.equal(by_batch[rows, ends], by_batch[rows, -1])
+
+
+def _has_a_part(gradient: torch.Tensor, rows: torch.Tensor) -> bool:
+    """Whether the gradient of any of these sequences is not zero; they lie along its first axis, or its second."""
+    if not readable(gradient) or len(rows) not in gradient.shape[:2]:
+        return False
+    axis = 0 if gradient.shape[0] == len(rows) else 1
+    return bool(gradient.movedim(axis, 0)[rows].any())
